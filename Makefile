@@ -1,0 +1,95 @@
+# Two commands set Tavola up: `make run` and `make test`. Each makes .venv on its first run.
+# `make help` lists the rest.
+
+PYTHON ?= python3
+PORT ?= 8000
+HOST ?= 127.0.0.1
+FILE ?=
+WORKERS ?= 2
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CODE := src tests $(wildcard benchmarks) $(wildcard tools)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The stamp is newer than what it was made from, so a second run goes straight to work.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Tavola needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not there')." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package python3-venv brings it." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.PHONY: help
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: install
+install: $(READY)  ## make .venv and install Tavola with everything for development
+
+.PHONY: run
+run: $(READY)  ## serve DynamoDB on port 8000, in memory (PORT=…, HOST=…, FILE=shop.db keeps it)
+	@exec $(BIN)/tavola serve $(FILE) --host $(HOST) --port $(PORT)
+
+.PHONY: test
+test: $(READY)  ## the whole suite, under five minutes on two cores (ARGS="-k …" chooses)
+	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+
+.PHONY: check
+check: format-check lint types imports test  ## everything that CI runs
+
+.PHONY: format
+format: $(READY)  ## write the code as the formatter would
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --select I --fix --quiet $(CODE)
+
+.PHONY: format-check
+format-check: $(READY)  ## say what `make format` would change
+	@$(BIN)/ruff format --check $(CODE)
+
+.PHONY: lint
+lint: $(READY)  ## ruff's rules
+	@$(BIN)/ruff check $(CODE)
+
+.PHONY: types
+types: $(READY)  ## mypy, strict
+	@$(BIN)/mypy
+
+.PHONY: imports
+imports: $(READY)  ## imports point down the house
+	@$(BIN)/lint-imports
+
+.PHONY: conformance
+conformance: $(READY)  ## DynamoDB's rules, asked of every backend
+	@$(BIN)/pytest -n $(WORKERS) tests/conformance $(ARGS)
+
+.PHONY: crash
+crash: $(READY)  ## the long campaign: writers killed, disks full, syncs that fail
+	@$(BIN)/pytest -n $(WORKERS) -m campaign tests/durability $(ARGS)
+
+.PHONY: fuzz
+fuzz: $(READY)  ## the long campaign: many more examples for every property
+	@HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n $(WORKERS) -m "campaign or not campaign" --timeout 3600 tests/properties $(ARGS)
+
+.PHONY: bench
+bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: docs
+docs: $(READY)  ## write docs/reference/ from the code
+	@$(BIN)/python tools/reference.py
+
+.PHONY: build
+build: $(READY)  ## a wheel in dist/
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+.PHONY: clean
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

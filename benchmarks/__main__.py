@@ -1,0 +1,8 @@
+"""`python -m benchmarks` → the command line."""
+
+import sys
+
+from benchmarks.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""The bars: what this engine set out to reach, and whether a run shows it reached.
+
+Rates count at the smallest table and the most connections of the run, which in a full run are ten
+thousand items and sixteen connections.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from benchmarks.results import OURS, Cell, Place, Results, cells
+from benchmarks.workload import OPERATIONS
+
+MEMORY_RATIO_MIN: Final = 4.0  # every operation, ours in memory to the best peer in memory
+DISK_RATIO_MIN: Final = 2.5  # every write, ours synced to the best peer on disk as it comes
+SCALE_COST_MAX: Final = 1.3  # a request at a million items to one at ten thousand
+START_S_MAX: Final = 0.4  # process start to first answer
+IDLE_MB_MAX: Final = 60.0
+EMPTY_ENGINE_MS_MAX: Final = 2.0
+
+assert DISK_RATIO_MIN < MEMORY_RATIO_MIN, "a sync costs what the peers do not pay"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ours beside the best of the others for one operation."""
+
+    ours: Cell | None
+    best: Cell | None  # None: no peer answered it soundly
+    best_engine: str
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as the best peer, by the medians; None where a side is missing."""
+        if self.ours is None or self.best is None or not self.ours.sound or not self.best.rate:
+            return None
+        return self.ours.rate / self.best.rate
+
+    @property
+    def ratio_low(self) -> float | None:
+        """The same by our worst round and their best: what noise cannot take away."""
+        if self.ratio is None or self.ours is None or self.best is None:
+            return None
+        return self.ours.rate_low / self.best.rate_high
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A bar, what was measured, and whether it is met (None: not measured)."""
+
+    subject: str
+    bar: str
+    measured: str
+    met: bool | None
+
+
+def compare(
+    table: Mapping[Place, Cell], storage: str, items: int, operation: str, connections: int
+) -> Comparison:
+    """Ours and the best peer, side by side in one stage."""
+    ours: Cell | None = None
+    best: Cell | None = None
+    best_engine = ""
+    for place, cell in table.items():
+        if (place.stage, place.operation, place.connections) != ("peers", operation, connections):
+            continue
+        if (place.contender.storage, place.contender.items) != (storage, items):
+            continue
+        if place.contender.engine == OURS:
+            ours = cell
+        elif cell.sound and (best is None or cell.rate > best.rate):
+            best, best_engine = cell, place.contender.engine
+    return Comparison(ours, best, best_engine)
+
+
+def cost_ratio(
+    table: Mapping[Place, Cell], storage: str, operation: str, connections: int
+) -> tuple[Cell, Cell, float] | None:
+    """Ours on the small and on the large table of the scale stage, and how much dearer the large is."""
+    found = {
+        place.contender.items: cell
+        for place, cell in table.items()
+        if (place.stage, place.operation, place.connections) == ("scale", operation, connections)
+        and place.contender.storage == storage
+    }
+    if len(found) < 2:
+        return None
+    small, large = found[min(found)], found[max(found)]
+    if not small.sound or not large.sound or not large.rate:
+        return None
+    return small, large, small.rate / large.rate
+
+
+def verdicts(results: Results) -> tuple[Verdict, ...]:
+    """Every bar, in order."""
+    table = cells(results)
+    peers = [place for place in table if place.stage == "peers"]
+    found: list[Verdict] = []
+    if peers:
+        items = min(place.contender.items for place in peers)
+        connections = max(place.connections for place in peers)
+        for storage, least in (("memory", MEMORY_RATIO_MIN), ("disk", DISK_RATIO_MIN)):
+            for operation in OPERATIONS:
+                if storage == "memory" or operation.writes:
+                    comparison = compare(table, storage, items, operation.name, connections)
+                    found.append(_ratio_verdict(f"{operation.title}, {storage}", least, comparison))
+    scale = [place for place in table if place.stage == "scale"]
+    if scale:
+        connections = max(place.connections for place in scale)
+        for storage in ("memory", "disk"):
+            found += [
+                _cost_verdict(
+                    f"{operation.title}, {storage}", cost_ratio(table, storage, operation.name, connections)
+                )
+                for operation in OPERATIONS
+            ]
+    return (*found, *_footprint_verdicts(results))
+
+
+def _ratio_verdict(subject: str, least: float, comparison: Comparison) -> Verdict:
+    bar = f"≥ {least:g}× the best peer"
+    ratio = comparison.ratio
+    if ratio is None:
+        missing = "ours" if comparison.ours is None or not comparison.ours.sound else "a peer"
+        return Verdict(subject, bar, f"no rate of {missing}", None)
+    assert comparison.ratio_low is not None, "both sides are there"
+    measured = f"{ratio:.1f}× {comparison.best_engine} (worst round to best: {comparison.ratio_low:.1f}×)"
+    return Verdict(subject, bar, measured, ratio >= least)
+
+
+def _cost_verdict(subject: str, found: tuple[Cell, Cell, float] | None) -> Verdict:
+    bar = f"large table ≤ {SCALE_COST_MAX:g}× the cost of the small"
+    if found is None:
+        return Verdict(subject, bar, "not measured", None)
+    small, large, ratio = found
+    processor = f", processor {large.cpu_us / small.cpu_us:.2f}×" if small.cpu_us else ""
+    return Verdict(subject, bar, f"{ratio:.2f}×{processor}", ratio <= SCALE_COST_MAX)
+
+
+def _footprint_verdicts(results: Results) -> Iterable[Verdict]:
+    prints = [footprint for footprint in results.footprints if footprint.engine == OURS]
+    for storage in ("memory", "disk"):
+        starts = [start for each in prints if each.storage == storage for start in each.start_s]
+        idles = [each.idle_mb for each in prints if each.storage == storage]
+        if starts:
+            taken = median(starts)
+            yield Verdict(
+                f"start to first answer, {storage}",
+                f"< {START_S_MAX:g} s",
+                f"{taken:.2f} s",
+                taken < START_S_MAX,
+            )
+        if idles:
+            idle = median(idles)
+            yield Verdict(
+                f"memory when idle, {storage}", f"< {IDLE_MB_MAX:g} MB", f"{idle:.0f} MB", idle < IDLE_MB_MAX
+            )
+    if results.empty_engine_ms is not None:
+        taken = results.empty_engine_ms
+        met = taken < EMPTY_ENGINE_MS_MAX
+        yield Verdict("an empty engine", f"< {EMPTY_ENGINE_MS_MAX:g} ms", f"{taken:.2f} ms", met)

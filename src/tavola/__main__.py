@@ -1,0 +1,6 @@
+"""`python -m tavola`: the command line."""
+
+from tavola.cli import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,72 @@
+"""`tavola env`: the variables that point an SDK at a server."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated, Literal
+
+import typer
+
+from tavola.cli.output import say, say_json
+from tavola.cli.settings import HOST, PORT, option
+
+Shell = Literal["sh", "fish", "powershell"]
+
+# SDKs insist on credentials and a region; whoever has some keeps them. Python reads the second region.
+DEFAULTS = {
+    "AWS_ACCESS_KEY_ID": "tavola",
+    "AWS_SECRET_ACCESS_KEY": "tavola",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+def env(
+    host: Annotated[str, option(HOST)] = "127.0.0.1",
+    port: Annotated[int, option(PORT)] = 8000,
+    shell: Annotated[Shell, typer.Option(help="The shell that shall read it.")] = "sh",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+) -> None:
+    """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
+    from tavola.server import Endpoint
+
+    url = Endpoint(host, port).url
+    always = {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url}
+    if as_json:
+        say_json("tavola.env/1", {"set": always, "set_if_unset": DEFAULTS})
+        return
+    for line in lines(shell, always):
+        say(line)
+
+
+def lines(shell: Shell, always: dict[str, str]) -> list[str]:
+    """Return the commands of a shell that set these variables, and the defaults where they are unset."""
+    match shell:
+        case "sh":
+            other = {"AWS_REGION": "AWS_DEFAULT_REGION", "AWS_DEFAULT_REGION": "AWS_REGION"}
+            nested = {
+                name: f"${{{other[name]}:-{value}}}" if name in other else value
+                for name, value in DEFAULTS.items()
+            }
+            return [
+                *(f"export {name}={shlex.quote(value)}" for name, value in always.items()),
+                *(f'export {name}="${{{name}:-{value}}}"' for name, value in nested.items()),
+            ]
+        case "fish":
+            return [
+                *(f"set -gx {name} {_fish(value)}" for name, value in always.items()),
+                *(f"set -q {name}; or set -gx {name} '{value}'" for name, value in DEFAULTS.items()),
+            ]
+        case "powershell":
+            return [
+                *(f"$Env:{name} = {_powershell(value)}" for name, value in always.items()),
+                *(f"if (-not $Env:{name}) {{ $Env:{name} = '{value}' }}" for name, value in DEFAULTS.items()),
+            ]
+
+
+def _fish(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _powershell(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,71 @@
+"""Main: the command tree, the environment and the last word on what went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated, NoReturn
+
+import typer
+
+from tavola import __version__
+from tavola.cli.commands.env import env
+from tavola.cli.commands.serve import serve
+from tavola.cli.exits import Exit
+from tavola.cli.output import complain, note, say, say_json
+
+_EXITS = "  ".join(f"{code.value} {code.sentence}." for code in Exit)
+
+app = typer.Typer(
+    name="tavola",
+    help="DynamoDB in your own process, and over HTTP as AWS speaks it.",
+    epilog=f"Exit codes: {_EXITS}",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(serve)
+app.command()(env)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the version as JSON.")] = False,
+) -> None:
+    """DynamoDB in your own process, and over HTTP as AWS speaks it."""
+    if version:
+        say_version(as_json)
+        raise typer.Exit(Exit.OK)
+    if context.invoked_subcommand is None:
+        note(context.get_help())
+        raise typer.Exit(Exit.USAGE)
+
+
+def say_version(as_json: bool) -> None:
+    """Print the version, for a person or for a program."""
+    if as_json:
+        say_json("tavola.version/1", {"version": __version__, "python": sys.version.split()[0]})
+    else:
+        say(f"tavola {__version__}")
+
+
+def run() -> NoReturn:
+    """Run the command line of this process, and exit with its code; no error shows a traceback.
+
+    `TAVOLA_DEBUG=1` shows it nevertheless, for whoever looks for the mistake.
+    """
+    try:
+        app()
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person is told in a sentence
+        if os.environ.get("TAVOLA_DEBUG"):
+            note(traceback.format_exc())
+        complain(
+            "Tavola failed in a way it should not.",
+            f"{type(error).__name__}: {error}",
+            "Report it with the steps that led here; TAVOLA_DEBUG=1 shows where it happened.",
+        )
+        sys.exit(Exit.INTERNAL)
+    sys.exit(Exit.OK)

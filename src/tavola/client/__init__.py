@@ -1,0 +1,6 @@
+"""Client: entities in, entities out, through one port.
+
+Holds the `Backend` port and what grows on it. Knows no engine and no botocore: it sees an operation's name
+and a request go out and a response come back, and cannot tell a file from a region. Why a port this
+narrow: whatever meets it can be recorded, replayed and swapped.
+"""

@@ -1,0 +1,69 @@
+"""Backfill: a new index is filled a slice at a time, between the requests of others.
+
+Writes maintain the index from the moment it exists; the backfill walks the rows that were there before, by
+their ids, and keeps how far it has come with the slice it has done, so it goes on after a restart. A row
+that the index cannot take is passed over, as AWS does.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tavola.engine.catalog import Catalog, Index, Table
+from tavola.engine.indexes import projected_size
+from tavola.engine.storage import Entry
+from tavola.keys import KeyRefused
+from tavola.values import Item, decode_item
+
+_SLICE_ROWS = 256
+
+
+def next_unfilled(catalog: Catalog) -> tuple[Table, Index] | None:
+    """Return a table and an index of it that is not complete yet."""
+    for table in catalog.tables():
+        for index in table.indexes:
+            if index.definition.filled_to is not None:
+                return table, index
+    return None
+
+
+def fill_slice(catalog: Catalog, table: Table, index: Index) -> None:
+    """Fill the next rows of an index; when there are none left, it is complete."""
+    filled_to = index.definition.filled_to
+    assert filled_to is not None, "only an index that is not complete is filled"
+    found = table.rack.walk(filled_to, _SLICE_ROWS)
+    counts = table.counts
+    slot = index.definition.slot
+    for row in found:
+        entries = _with_entry(table, index, decode_item(row[2]), row[3:])
+        if entries != row[3:]:
+            table.rack.fill(row[0], entries)
+            size = entries[_place(table, index) + 1] if index.projected is not None else row[1]
+            assert isinstance(size, int), "an entry that was made has a size"
+            counts.index_items[slot] = counts.index_items.get(slot, 0) + 1
+            counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + size
+    reached = found[-1][0] if len(found) == _SLICE_ROWS else None
+    changed = msgspec.structs.replace(index.definition, filled_to=reached)
+    definition = table.definition
+    indexes = tuple(changed if each.slot == slot else each for each in definition.indexes)
+    catalog.change(table, msgspec.structs.replace(definition, indexes=indexes))
+
+
+def _with_entry(table: Table, index: Index, item: Item, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    place = _place(table, index)
+    if entries[place] is not None:
+        return entries  # written since the index was made
+    try:
+        key = index.schema.entry_of(item)
+    except KeyRefused:
+        return entries
+    if key is None:
+        return entries
+    own: tuple[Entry, ...] = (key,)
+    if index.projected is not None:
+        own = (key, projected_size(index.projected, item))
+    return entries[:place] + own + entries[place + len(own) :]
+
+
+def _place(table: Table, index: Index) -> int:
+    return table.columns.index(index.column)

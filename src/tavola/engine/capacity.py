@@ -1,0 +1,117 @@
+"""Consumed capacity: what a call costs, by table and by index, in DynamoDB's units.
+
+Reads count bytes before filter and projection in steps of 4 KB, halved when eventually consistent; writes
+count the larger of the images in steps of 1 KB. An index that a write does not change costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tavola.engine.catalog import Index, Table
+from tavola.engine.indexes import keys_of, project_entry, sizes_of
+from tavola.engine.storage import Entry
+from tavola.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from tavola.values import Item, equal
+
+
+def read_units(bytes_: int, *, consistent: bool) -> float:
+    """Return the units of reading so many bytes at once; nothing there costs as much as the least."""
+    units = max(1, -(-bytes_ // READ_UNIT_BYTES))
+    return float(units) if consistent else units / 2
+
+
+def write_units(old_bytes: int, new_bytes: int) -> float:
+    """Return the units of writing over one size with another; 0 is no item."""
+    return float(max(1, -(-max(old_bytes, new_bytes) // WRITE_UNIT_BYTES)))
+
+
+def index_write_units(
+    table: Table,
+    old: tuple[Item, int, tuple[Entry, ...]] | None,
+    new: tuple[Item, int, tuple[Entry, ...]] | None,
+) -> dict[str, float]:
+    """Return the units that a write costs on each index it changes, from the item's two images."""
+    none: list[Any] = [None] * len(table.indexes)
+    old_keys, new_keys = (keys_of(table, image[2]) if image else none for image in (old, new))
+    old_sizes, new_sizes = (sizes_of(table, image[1], image[2]) if image else none for image in (old, new))
+    units: dict[str, float] = {}
+    for place, index in enumerate(table.indexes):
+        before, after = old_sizes[place], new_sizes[place]
+        removed = 0.0 if before is None else write_units(before, 0)
+        added = 0.0 if after is None else write_units(0, after)
+        if before is None or after is None:
+            cost = removed + added
+        elif old_keys[place] != new_keys[place]:
+            cost = removed + added
+        else:
+            assert old is not None
+            assert new is not None
+            cost = 0.0 if _same_entry(index, old[0], new[0]) else max(removed, added)
+        if cost:
+            units[index.name] = cost
+    return units
+
+
+def _same_entry(index: Index, old: Item, new: Item) -> bool:
+    return equal({"M": project_entry(index, old)}, {"M": project_entry(index, new)})
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one call consumed on one table."""
+
+    table: Table
+    told_as: str  # the name or ARN by which the caller knows the table
+    reads: float = 0.0
+    writes: float = 0.0
+    index_reads: dict[str, float] = field(default_factory=dict)
+    index_writes: dict[str, float] = field(default_factory=dict)
+
+    def add_index_writes(self, units: dict[str, float]) -> None:
+        """Add the units of one write's indexes."""
+        for name, cost in units.items():
+            self.index_writes[name] = self.index_writes.get(name, 0.0) + cost
+
+    def render(self, mode: str, *, split: bool = False) -> dict[str, Any]:
+        """Return the answer's ConsumedCapacity; `split` tells reads and writes apart too."""
+        indexes = sum(self.index_reads.values()) + sum(self.index_writes.values())
+        answer: dict[str, Any] = {
+            "TableName": self.told_as,
+            "CapacityUnits": self.reads + self.writes + indexes,
+        }
+        if split:
+            reads = self.reads + sum(self.index_reads.values())
+            writes = self.writes + sum(self.index_writes.values())
+            answer |= _split(reads, writes)
+        if mode == "INDEXES":
+            answer["Table"] = {"CapacityUnits": self.reads + self.writes}
+            if split:
+                answer["Table"] |= _split(self.reads, self.writes)
+            for is_global, member in ((False, "LocalSecondaryIndexes"), (True, "GlobalSecondaryIndexes")):
+                arms = self._arms(is_global, split)
+                if arms:
+                    answer[member] = arms
+        return answer
+
+    def _arms(self, is_global: bool, split: bool) -> dict[str, Any]:
+        arms: dict[str, Any] = {}
+        for index in self.table.indexes:
+            touched = index.name in self.index_reads or index.name in self.index_writes
+            if index.is_global == is_global and touched:
+                reads = self.index_reads.get(index.name, 0.0)
+                writes = self.index_writes.get(index.name, 0.0)
+                arms[index.name] = {"CapacityUnits": reads + writes}
+                if split:
+                    arms[index.name] |= _split(reads, writes)
+        return arms
+
+
+def _split(reads: float, writes: float) -> dict[str, float]:
+    units = {}
+    if reads:
+        units["ReadCapacityUnits"] = reads
+    if writes:
+        units["WriteCapacityUnits"] = writes
+    return units

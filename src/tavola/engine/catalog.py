@@ -1,0 +1,299 @@
+"""Catalog: table and index definitions, their states and their counters.
+
+A definition is what is kept in the store, frozen; a `Table` is a definition made ready: schemas, columns
+and the rack its rows lie on. A changed definition makes a new `Table`, so nobody holds half a change.
+Tables are numbered once and for all: one made again under an old name inherits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from tavola.clock import Clock
+from tavola.engine.storage import Rack, Store
+from tavola.keys import KeyAttribute, KeySchema
+from tavola.protocol import Scope
+
+_KIND = "table"
+_COUNTS = "counts"
+_SEQUENCE = ("sequence", "table")
+
+Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+IndexKind = Literal["local", "global"]
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """Provisioned units, and when they last went up or down."""
+
+    reads: int
+    writes: int
+    increased_at_s: float | None = None
+    decreased_at_s: float | None = None
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """A stream's settings; the label is the time of its enabling and part of its ARN."""
+
+    view: str
+    label: str
+    enabled: bool = True
+
+
+class TimeToLive(msgspec.Struct, frozen=True):
+    """The attribute that says when an item expires, and when the setting was last changed."""
+
+    attribute: str
+    enabled: bool
+    changed_at_s: float
+
+
+class IndexDefinition(msgspec.Struct, frozen=True):
+    """A secondary index as it is kept."""
+
+    name: str
+    kind: IndexKind
+    slot: int  # names its columns; never used again in this table
+    hash: tuple[str, ...]
+    range: tuple[str, ...]
+    projection: Projection
+    named: tuple[str, ...] = ()  # the attributes that INCLUDE names
+    throughput: Throughput | None = None
+    on_demand: dict[str, int] | None = None
+    warm: dict[str, int] | None = None
+    ready_at_s: float = 0.0
+    filled_to: int | None = None  # the row up to which it is backfilled; None: complete
+
+
+class TableDefinition(msgspec.Struct, frozen=True):
+    """A table as it is kept."""
+
+    number: int
+    account: str
+    region: str
+    name: str
+    uuid: str
+    created_at_s: float
+    ready_at_s: float
+    types: dict[str, str]
+    hash: str
+    range: str | None
+    indexes: tuple[IndexDefinition, ...] = ()
+    slots: int = 0  # how many were ever given out
+    billing: str = "PROVISIONED"
+    on_demand_since_s: float | None = None
+    throughput: Throughput = Throughput(0, 0)
+    on_demand: dict[str, int] | None = None
+    warm: dict[str, int] | None = None
+    table_class: str | None = None
+    class_changed_at_s: float | None = None
+    protected: bool = False
+    stream: Stream | None = None
+    ttl: TimeToLive | None = None
+    tags: dict[str, str] = {}
+    encryption: dict[str, str] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Return whose table it is."""
+        return Scope(self.account, self.region)
+
+
+class Index:
+    """A secondary index made ready: its schema, its columns, what it projects."""
+
+    __slots__ = ("column", "definition", "name", "projected", "schema", "size_column")
+
+    def __init__(self, definition: IndexDefinition, table: TableDefinition) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.schema = _schema(definition.hash, definition.range, table.types)
+        self.column = f"x{definition.slot}"
+        self.projected: frozenset[str] | None = None  # None: everything
+        self.size_column = "size"
+        if definition.projection != "ALL":
+            keys = (table.hash, *((table.range,) if table.range else ()), *self.schema.names)
+            self.projected = frozenset((*keys, *definition.named))
+            self.size_column = f"s{definition.slot}"
+
+    @property
+    def is_global(self) -> bool:
+        """Tell whether the index has a partition key of its own."""
+        return self.definition.kind == "global"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the rack's columns of this index: its key, and its size where that is not the item's."""
+        return (self.column,) if self.projected is None else (self.column, self.size_column)
+
+
+class Counts:
+    """How many rows a table and each of its indexes has, and how many bytes they count for."""
+
+    __slots__ = ("bytes", "index_bytes", "index_items", "items")
+
+    def __init__(self, items: int = 0, bytes_: int = 0) -> None:
+        self.items = items
+        self.bytes = bytes_
+        self.index_items: dict[int, int] = {}
+        self.index_bytes: dict[int, int] = {}
+
+    def encode(self) -> bytes:
+        """Return the counts as they are kept."""
+        return msgspec.json.encode((self.items, self.bytes, self.index_items, self.index_bytes))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Counts:
+        """Return counts from what was kept."""
+        items, size, index_items, index_bytes = msgspec.json.decode(
+            data, type=tuple[int, int, dict[int, int], dict[int, int]]
+        )
+        counts = cls(items, size)
+        counts.index_items, counts.index_bytes = index_items, index_bytes
+        return counts
+
+
+class Table:
+    """A definition made ready to work with."""
+
+    __slots__ = (
+        "by_name",
+        "columns",
+        "counts",
+        "definition",
+        "has_local",
+        "indexes",
+        "key_names",
+        "name",
+        "rack",
+        "schema",
+        "scope",
+    )
+
+    def __init__(self, definition: TableDefinition, store: Store, counts: Counts) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.scope = definition.scope
+        self.schema = _schema(
+            (definition.hash,), (definition.range,) if definition.range else (), definition.types
+        )
+        self.key_names = frozenset(self.schema.names)
+        self.indexes = tuple(Index(index, definition) for index in definition.indexes)
+        self.by_name: Mapping[str, Index] = {index.name: index for index in self.indexes}
+        self.has_local = any(not index.is_global for index in self.indexes)
+        self.columns = tuple(column for index in self.indexes for column in index.columns)
+        self.rack: Rack = store.rack(definition.number, self.columns)
+        self.counts = counts
+
+
+class Catalog:
+    """Every table of every account and region in one store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._tables: dict[tuple[str, str, str], Table] = {}
+        self._touched: set[Table] = set()
+        self.load()
+
+    def load(self) -> None:
+        """Read everything anew from the store, forgetting what was not committed."""
+        self._touched.clear()
+        counts = dict(self._store.records(_COUNTS))
+        self._tables = {}
+        for number, data in self._store.records(_KIND):
+            definition = msgspec.json.decode(data, type=TableDefinition)
+            kept = counts.get(number)
+            table = Table(definition, self._store, Counts.decode(kept) if kept else Counts())
+            self._tables[definition.account, definition.region, definition.name] = table
+
+    def find(self, scope: Scope, name: str) -> Table | None:
+        """Return the table of this name, whatever its state."""
+        return self._tables.get((scope.account, scope.region, name))
+
+    def names(self, scope: Scope) -> list[str]:
+        """Return the names of a scope's tables in the order of their bytes."""
+        return sorted(
+            name
+            for account, region, name in self._tables
+            if (account, region) == (scope.account, scope.region)
+        )
+
+    def tables(self) -> Iterator[Table]:
+        """Return every table there is."""
+        return iter(self._tables.values())
+
+    def next_number(self) -> int:
+        """Return a number that no table has had."""
+        kind, name = _SEQUENCE
+        number = int(self._store.get_record(kind, name) or b"0") + 1
+        self._store.put_record(kind, name, str(number).encode())
+        return number
+
+    def create(self, definition: TableDefinition) -> Table:
+        """Make the place of a new table and enter it."""
+        self._store.create_rack(definition.number)
+        for index in definition.indexes:
+            self.add_columns(definition, index)
+        table = Table(definition, self._store, Counts())
+        self._keep(table)
+        return table
+
+    def change(self, table: Table, definition: TableDefinition) -> Table:
+        """Put a table's new definition in the old one's place."""
+        changed = Table(definition, self._store, table.counts)
+        self._touched.discard(table)
+        self._keep(changed)
+        return changed
+
+    def drop(self, table: Table) -> None:
+        """Remove a table and all that is in it."""
+        definition = table.definition
+        self._store.drop_rack(definition.number)
+        self._store.delete_record(_KIND, _number(definition))
+        self._store.delete_record(_COUNTS, _number(definition))
+        self._touched.discard(table)
+        del self._tables[definition.account, definition.region, definition.name]
+
+    def add_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
+        """Make the columns of a new index in the table's rack."""
+        for column in Index(index, table).columns:
+            self._store.add_column(table.number, column, ordered=column.startswith("x"))
+
+    def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
+        """Remove the columns of an index from the table's rack."""
+        for column in Index(index, table).columns:
+            self._store.drop_column(table.number, column, ordered=column.startswith("x"))
+
+    def touch(self, table: Table) -> None:
+        """Note that a table's counts have changed and are to be kept with this transaction."""
+        self._touched.add(table)
+
+    def keep_counts(self) -> None:
+        """Write the counts that have changed; the last act of a transaction."""
+        for table in self._touched:
+            self._store.put_record(_COUNTS, _number(table.definition), table.counts.encode())
+        self._touched.clear()
+
+    def is_active(self, table: Table) -> bool:
+        """Tell whether a table has come out of CREATING."""
+        return table.definition.ready_at_s <= self._clock.now()
+
+    def _keep(self, table: Table) -> None:
+        definition = table.definition
+        self._store.put_record(_KIND, _number(definition), msgspec.json.encode(definition))
+        self._tables[definition.account, definition.region, definition.name] = table
+        self._touched.add(table)
+
+
+def _number(definition: TableDefinition) -> str:
+    return f"{definition.number:010d}"
+
+
+def _schema(hash_: tuple[str, ...], range_: tuple[str, ...], types: Mapping[str, str]) -> KeySchema:
+    return KeySchema(
+        tuple(KeyAttribute(name, types[name]) for name in hash_),
+        tuple(KeyAttribute(name, types[name]) for name in range_),
+    )

@@ -1,0 +1,229 @@
+"""Engine: open, call, close. The one door of DynamoDB in this process.
+
+A request comes in as the JSON body that AWS would get and goes out as the one that AWS would send, so
+every caller, in this process or over HTTP, gets the same answers from the same code. One writer at a time;
+a lock makes it safe from several threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from threading import RLock
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
+from tavola.engine.backfill import fill_slice, next_unfilled
+from tavola.engine.catalog import Catalog
+from tavola.engine.isolation import Tokens
+from tavola.engine.operations import HANDLERS, Call, Services
+from tavola.engine.storage import SqliteStore, StoreError, StoreFailed
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.protocol import (
+    Fault,
+    InternalServerFault,
+    Scope,
+    SerializationFault,
+    UnknownOperationFault,
+    Wording,
+    mend,
+    parse,
+)
+from tavola.values import ValueMalformed
+
+DEFAULT_SCOPE = Scope(account="000000000000", region="us-east-1")
+
+
+class Engine:
+    """DynamoDB on local storage: in memory, or in one file that this process owns."""
+
+    def __init__(self, store: SqliteStore, clock: Clock, entropy: Entropy, wording: Wording, delay_s: float):
+        self._store = store
+        self._lock = RLock()
+        self._holding = False
+        self._doomed: StoreError | None = None  # why the open group cannot be committed
+        self._failure: str | None = None
+        self._closed = False
+        self._wording: Wording = wording
+        self._catalog = Catalog(store, clock)
+        self._unfilled = next_unfilled(self._catalog) is not None
+        self._services = Services(
+            catalog=self._catalog,
+            tokens=Tokens(store, clock),
+            clock=clock,
+            entropy=entropy,
+            wording=wording,
+            table_delay_s=delay_s,
+            begin=self._begin,
+        )
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        entropy: Entropy = SYSTEM_ENTROPY,
+        sync: str = "full",
+        wording: Wording = "current",
+        cache_mb: int = 64,
+        table_delay_ms: int = 0,
+    ) -> Engine:
+        """Return an engine on the file at `path`, made if it is not there, or in memory without one.
+
+        `sync` "full" loses no acknowledged write whatever happens; "off" leaves syncing to the system.
+        `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
+        """
+        store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb)
+        return cls(store, clock, entropy, wording, table_delay_ms / 1000)
+
+    def execute(self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE) -> bytes:
+        """Return the answer to a request body; raise the fault that AWS would answer."""
+        handler = HANDLERS.get(operation)
+        if handler is None:
+            raise UnknownOperationFault()
+        request = parse(operation, body, self._wording)
+        call = Call(operation, body, scope, self._services)
+        with self._lock:
+            if self._doomed is not None:
+                raise InternalServerFault(str(self._doomed))
+            try:
+                try:
+                    answer = handler(call, request)
+                except ValueMalformed:
+                    answer = self._mended(call, handler)
+            except Fault:
+                # Whatever is refused is refused before the first row is touched.
+                raise
+            except StoreError as error:
+                self._abandon(error)
+                raise InternalServerFault(str(error)) from error
+            except BaseException as error:
+                self._abandon(StoreError(f"the request could not be carried out ({error!r})"))
+                raise
+            if not self._holding:
+                self._settle(operation)
+            return answer
+
+    def call(
+        self, operation: str, request: Mapping[str, Any], scope: Scope = DEFAULT_SCOPE
+    ) -> dict[str, Any]:
+        """Return the answer to a request, both as DynamoDB JSON in Python's types."""
+        answer: dict[str, Any] = msgspec.json.decode(
+            self.execute(operation, msgspec.json.encode(request), scope)
+        )
+        return answer
+
+    def hold(self) -> None:
+        """Gather the writes from now on in one transaction, until `commit`."""
+        with self._lock:
+            self._holding = True
+
+    @property
+    def dirty(self) -> bool:
+        """Tell whether there are writes that are not durable yet."""
+        return self._doomed is not None or self._store.open_transaction
+
+    def commit(self) -> None:
+        """Make the writes since `hold` durable; if that fails, none of them is applied."""
+        with self._lock:
+            self._holding = False
+            if self._doomed is not None:
+                doomed, self._doomed = self._doomed, None
+                raise doomed
+            if self._store.open_transaction:
+                self._commit()
+
+    def tend(self, budget_ms: float = 5.0) -> bool:
+        """Do a slice of background work and tell whether there is more."""
+        until = monotonic() + budget_ms / 1000
+        with self._lock:
+            if self._doomed is not None or self._failure is not None:
+                return False
+            unfilled = next_unfilled(self._catalog)
+            while unfilled is not None and monotonic() < until:
+                try:
+                    self._begin()
+                    fill_slice(self._catalog, *unfilled)
+                    if not self._holding:
+                        self._commit()
+                except StoreError as error:
+                    self._abandon(error)
+                    return False
+                unfilled = next_unfilled(self._catalog)
+            self._unfilled = unfilled is not None
+            return self._unfilled
+
+    @property
+    def failure(self) -> str | None:
+        """Return why writes are refused since the disk failed, None while all is well."""
+        return self._failure
+
+    def close(self) -> None:
+        """Let go of the store; a second time does nothing."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if self._store.open_transaction:
+                    self._store.rollback()
+                self._store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _mended(self, call: Call, handler: Any) -> bytes:
+        """Answer a request whose values need the conversions that AWS makes; refuse where it makes none."""
+        try:
+            answer: bytes = handler(call, mend(call.operation, call.body, self._wording))
+        except ValueMalformed as malformed:
+            raise SerializationFault(str(malformed)) from malformed
+        return answer
+
+    def _settle(self, operation: str) -> None:
+        """Commit what a call wrote; with no server to tend the engine, fill a new index at once."""
+        if self._store.open_transaction:
+            try:
+                self._commit()
+            except StoreError as error:
+                raise InternalServerFault(str(error)) from error
+        if self._unfilled:
+            self.tend()
+        if operation == "UpdateTable":
+            while self.tend():
+                pass
+
+    def _begin(self) -> None:
+        if self._failure is not None:
+            raise InternalServerFault(self._failure)
+        if not self._store.open_transaction:
+            self._store.begin()
+
+    def _commit(self) -> None:
+        try:
+            self._catalog.keep_counts()
+            self._store.commit()
+        except StoreError as error:
+            self._abandon(error, told=True)
+            raise
+
+    def _abandon(self, error: StoreError, *, told: bool = False) -> None:
+        """Undo the open transaction, and with it every write of the group it holds.
+
+        A write or sync that failed leaves the disk in a state that nobody knows, so after one the engine
+        only reads. A full disk is another matter: what was undone is undone, and the next write may succeed.
+        """
+        if isinstance(error, StoreFailed):
+            self._failure = str(error)
+        grouped = self._store.open_transaction or self._holding
+        self._store.rollback()
+        self._catalog.load()
+        if self._holding and grouped and not told:
+            self._doomed = error

@@ -1,0 +1,42 @@
+"""Answer: response bodies put together from bytes.
+
+An item is spliced in as the bytes it is stored in; only what is around it is encoded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+encode = msgspec.json.Encoder().encode
+
+EMPTY = b"{}"
+
+
+def with_member(body: bytes, name: str, content: bytes) -> bytes:
+    """Return a JSON object with one more member, given as bytes."""
+    start = b'{"' if body == EMPTY else body[:-1] + b',"'
+    return b"".join((start, name.encode(), b'":', content, b"}"))
+
+
+def with_members(body: bytes, members: dict[str, Any]) -> bytes:
+    """Return a JSON object with more members."""
+    if not members:
+        return body
+    if body == EMPTY:
+        return encode(members)
+    return b"".join((body[:-1], b",", encode(members)[1:]))
+
+
+def rows(name: str, items: list[bytes], members: dict[str, Any]) -> bytes:
+    """Return an object with a list of items and further members; copies a large body only once."""
+    head = b'{"' + name.encode() + b'":['
+    tail = b"]," + encode(members)[1:] if members else b"]}"
+    if not items:
+        return head + tail
+    if len(items) == 1:
+        return b"".join((head, items[0], tail))
+    items[0] = head + items[0]
+    items[-1] = items[-1] + tail
+    return b",".join(items)

@@ -1,0 +1,166 @@
+"""BatchGetItem and BatchWriteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.capacity import Tally, read_units
+from tavola.engine.catalog import Table
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.items import collection_metrics, tally_write
+from tavola.engine.operations.terms import all_used, bind, projection_of
+from tavola.engine.writes import (
+    ITEM_TOO_LARGE,
+    Change,
+    apply_change,
+    key_of_request,
+    look_up,
+    stage_delete,
+    stage_put,
+)
+from tavola.expressions import Projection, project
+from tavola.keys import KeyRefused
+from tavola.limits import BATCH_GET_RESPONSE_BYTES_MAX, ITEM_BYTES_MAX
+from tavola.protocol import (
+    BatchGetItemRequest,
+    BatchWriteItemRequest,
+    KeysAndAttributes,
+    ValidationFault,
+    WriteRequest,
+)
+from tavola.values import Item, decode_item, encode_item
+
+_DUPLICATES = "Provided list of item keys contains duplicates"
+_MISMATCH = "The provided key element does not match the schema"
+
+
+def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
+    """Answer the items under up to 100 keys of several tables, up to 16 MB; the rest is left to ask for."""
+    projections: dict[str, Projection | None] = {}
+    for name, wanted in request.request_items.items():
+        for key in wanted.keys:
+            call.admit(key)
+        bindings = bind(call, wanted.expression_attribute_names, None)
+        projections[name] = projection_of(call, wanted, bindings)
+        all_used(call, bindings, (projections[name],))
+    tables = {name: call.table(name) for name in request.request_items}
+    keys = {
+        name: _distinct([key_of_request(tables[name], key) for key in wanted.keys])
+        for name, wanted in request.request_items.items()
+    }
+    room = BATCH_GET_RESPONSE_BYTES_MAX
+    answers: list[bytes] = []
+    unprocessed: dict[str, Any] = {}
+    tallies: list[Tally] = []
+    for name, wanted in request.request_items.items():
+        tally = Tally(tables[name], name)
+        items, left, room = _read(tables[name], wanted, keys[name], projections[name], tally, room)
+        answers.append(encode(name) + b":[" + b",".join(items) + b"]")
+        if left:
+            unprocessed[name] = msgspec.to_builtins(wanted) | {"Keys": left}
+        tallies.append(tally)
+    tail: dict[str, Any] = {"UnprocessedKeys": unprocessed}
+    _tell(tail, request.return_consumed_capacity, tallies)
+    return b"".join((b'{"Responses":{', b",".join(answers), b"},", encode(tail)[1:]))
+
+
+def _read(
+    table: Table,
+    wanted: KeysAndAttributes,
+    keys: list[bytes],
+    projection: Projection | None,
+    tally: Tally,
+    room: int,
+) -> tuple[list[bytes], list[Item], int]:
+    items: list[bytes] = []
+    for place, key in enumerate(keys):
+        if room <= 0:
+            return items, wanted.keys[place:], room
+        line = table.rack.get(key)
+        size = 0 if line is None else line[1]
+        tally.reads += read_units(size, consistent=bool(wanted.consistent_read))
+        if line is not None:
+            room -= size
+            data = line[0]
+            items.append(data if projection is None else encode_item(project(projection, decode_item(data))))
+    return items, [], room
+
+
+def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
+    """Put and delete up to 25 items of several tables; every one is checked before the first is written."""
+    sizes: dict[int, int] = {}
+    for writes in request.request_items.values():
+        for write in writes:
+            if write.put_request is not None:
+                sizes[id(write)] = size = call.admit(write.put_request.item)
+                if size > ITEM_BYTES_MAX:
+                    raise ValidationFault(ITEM_TOO_LARGE)
+            elif write.delete_request is not None:
+                call.admit(write.delete_request.key)
+    tables = {name: call.table(name) for name in request.request_items}
+    planned: list[tuple[str, Table, list[bytes], list[WriteRequest]]] = []
+    for name, writes in request.request_items.items():
+        table = tables[name]
+        planned.append((name, table, _distinct([_key(table, write) for write in writes]), writes))
+    changes: list[tuple[str, Change, Item]] = []
+    for name, table, keys, writes in planned:
+        for key, write in zip(keys, writes, strict=True):
+            standing = look_up(table, key)
+            if write.put_request is not None:
+                item = write.put_request.item
+                changes.append((name, stage_put(standing, item, sizes[id(write)]), item))
+            elif write.delete_request is not None:
+                changes.append((name, stage_delete(standing), write.delete_request.key))
+    call.services.begin()
+    for _, change, _ in changes:
+        apply_change(call.services.catalog, change)
+    return encode({"UnprocessedItems": {}} | told_changes(request, changes))
+
+
+def told_changes(request: Any, changes: list[tuple[str, Change, Item]], factor: float = 1.0) -> dict[str, Any]:
+    """Return what many writes consumed and the sizes of their collections, by table, if asked for."""
+    members: dict[str, Any] = {}
+    mode = request.return_consumed_capacity
+    if mode is not None and mode != "NONE":
+        tallies: dict[str, Tally] = {}
+        for name, change, _ in changes:
+            tally_write(tallies.setdefault(name, Tally(change.table, name)), change, factor)
+        _tell(members, mode, list(tallies.values()), split=factor != 1.0)
+    if request.return_item_collection_metrics == "SIZE":
+        metrics: dict[str, list[Any]] = {}
+        for name, change, key in changes:
+            if change.table.has_local:
+                told = collection_metrics(change, key)
+                if told not in metrics.setdefault(name, []):
+                    metrics[name].append(told)
+        if metrics:
+            members["ItemCollectionMetrics"] = metrics
+    return members
+
+
+def _tell(members: dict[str, Any], mode: str | None, tallies: list[Tally], *, split: bool = False) -> None:
+    if mode is not None and mode != "NONE":
+        members["ConsumedCapacity"] = [tally.render(mode, split=split) for tally in tallies]
+
+
+def _key(table: Table, write: WriteRequest) -> bytes:
+    """Return the key of a write; a put without its key is told as a wrong key, unlike PutItem's."""
+    if write.delete_request is not None:
+        return key_of_request(table, write.delete_request.key)
+    assert write.put_request is not None, "parse lets no empty write through"
+    item = write.put_request.item
+    try:
+        return table.schema.key_of(item)
+    except KeyRefused as refused:
+        if refused.reason in ("missing", "type"):
+            raise ValidationFault(_MISMATCH) from refused
+        return key_of_request(table, table.schema.extract(item))
+
+
+def _distinct(keys: list[bytes]) -> list[bytes]:
+    if len(set(keys)) != len(keys):
+        raise ValidationFault(_DUPLICATES)
+    return keys

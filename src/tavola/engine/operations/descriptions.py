@@ -1,0 +1,134 @@
+"""Descriptions: a table as DescribeTable shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tavola.engine.catalog import Index, IndexDefinition, Table, TableDefinition, Throughput
+from tavola.limits import ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S
+from tavola.protocol import index_arn, stream_arn, table_arn
+
+
+def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[str, Any]:
+    """Return a table's description; `status` stands in for the one it has, as answers to changes do."""
+    definition = table.definition
+    on_demand = definition.billing == "PAY_PER_REQUEST"
+    described: dict[str, Any] = {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": type_} for name, type_ in definition.types.items()
+        ],
+        "TableName": definition.name,
+        "KeySchema": _key_schema((definition.hash,), (definition.range,) if definition.range else ()),
+        "TableStatus": status or _status(definition, now_s),
+        "CreationDateTime": definition.created_at_s,
+        "ProvisionedThroughput": _throughput(definition.throughput),
+        "TableSizeBytes": table.counts.bytes,
+        "ItemCount": table.counts.items,
+        "TableArn": table_arn(definition.scope, definition.name),
+        "TableId": definition.uuid,
+    }
+    if on_demand or definition.on_demand_since_s is not None:
+        described["BillingModeSummary"] = {"BillingMode": definition.billing}
+        if definition.on_demand_since_s is not None:
+            described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = definition.on_demand_since_s
+    local = [_index(table, index, now_s) for index in table.indexes if not index.is_global]
+    globally = [_index(table, index, now_s) for index in table.indexes if index.is_global]
+    if local:
+        described["LocalSecondaryIndexes"] = local
+    if globally:
+        described["GlobalSecondaryIndexes"] = globally
+    if definition.stream is not None:
+        described |= {
+            "LatestStreamLabel": definition.stream.label,
+            "LatestStreamArn": stream_arn(definition.scope, definition.name, definition.stream.label),
+        }
+        if definition.stream.enabled:
+            described["StreamSpecification"] = {
+                "StreamEnabled": True,
+                "StreamViewType": definition.stream.view,
+            }
+    if definition.encryption is not None:
+        described["SSEDescription"] = definition.encryption
+    if definition.table_class is not None:
+        described["TableClassSummary"] = {"TableClass": definition.table_class}
+        if definition.class_changed_at_s is not None:
+            described["TableClassSummary"]["LastUpdateDateTime"] = definition.class_changed_at_s
+    described["DeletionProtectionEnabled"] = definition.protected
+    if definition.on_demand is not None:
+        described["OnDemandThroughput"] = definition.on_demand
+    described["WarmThroughput"] = _warm(definition.warm, definition.throughput, on_demand)
+    return described
+
+
+def is_changing(definition: TableDefinition, now_s: float) -> bool:
+    """Tell whether an index of the table is still being built."""
+    return any(not is_index_active(index, now_s) for index in definition.indexes)
+
+
+def is_index_active(index: IndexDefinition, now_s: float) -> bool:
+    """Tell whether an index is complete and has come out of CREATING."""
+    return index.filled_to is None and index.ready_at_s <= now_s
+
+
+def _status(definition: TableDefinition, now_s: float) -> str:
+    if definition.ready_at_s > now_s:
+        return "CREATING"
+    return "UPDATING" if is_changing(definition, now_s) else "ACTIVE"
+
+
+def _index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
+    kept = index.definition
+    projection: dict[str, Any] = {"ProjectionType": kept.projection}
+    if kept.named:
+        projection["NonKeyAttributes"] = list(kept.named)
+    described: dict[str, Any] = {
+        "IndexName": kept.name,
+        "KeySchema": _key_schema(kept.hash, kept.range),
+        "Projection": projection,
+        "IndexSizeBytes": table.counts.index_bytes.get(kept.slot, 0),
+        "ItemCount": table.counts.index_items.get(kept.slot, 0),
+        "IndexArn": index_arn(table.scope, table.name, kept.name),
+    }
+    if index.is_global:
+        creating = table.definition.ready_at_s > now_s or not is_index_active(kept, now_s)
+        described["IndexStatus"] = "CREATING" if creating else "ACTIVE"
+        if kept.filled_to is not None:
+            described["Backfilling"] = True
+        throughput = kept.throughput or Throughput(0, 0)
+        described["ProvisionedThroughput"] = _throughput(throughput)
+        if kept.on_demand is not None:
+            described["OnDemandThroughput"] = kept.on_demand
+        described["WarmThroughput"] = _warm(
+            kept.warm, throughput, table.definition.billing == "PAY_PER_REQUEST"
+        )
+    return described
+
+
+def _key_schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": "HASH"} for name in hash_] + [
+        {"AttributeName": name, "KeyType": "RANGE"} for name in range_
+    ]
+
+
+def _throughput(throughput: Throughput) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "NumberOfDecreasesToday": 0,
+        "ReadCapacityUnits": throughput.reads,
+        "WriteCapacityUnits": throughput.writes,
+    }
+    if throughput.increased_at_s is not None:
+        described["LastIncreaseDateTime"] = throughput.increased_at_s
+    if throughput.decreased_at_s is not None:
+        described["LastDecreaseDateTime"] = throughput.decreased_at_s
+    return described
+
+
+def _warm(warm: dict[str, int] | None, throughput: Throughput, on_demand: bool) -> dict[str, Any]:
+    reads = ON_DEMAND_WARM_READS_PER_S if on_demand else throughput.reads
+    writes = ON_DEMAND_WARM_WRITES_PER_S if on_demand else throughput.writes
+    given = warm or {}
+    return {
+        "ReadUnitsPerSecond": max(reads, given.get("ReadUnitsPerSecond", 0)),
+        "WriteUnitsPerSecond": max(writes, given.get("WriteUnitsPerSecond", 0)),
+        "Status": "ACTIVE",
+    }

@@ -1,0 +1,232 @@
+"""GetItem, PutItem, UpdateItem, DeleteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.capacity import Tally, index_write_units, read_units, write_units
+from tavola.engine.catalog import Table
+from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.terms import all_used, bind, condition_of, projection_of, update_of
+from tavola.engine.writes import (
+    ITEM_TOO_LARGE,
+    Change,
+    Standing,
+    apply_change,
+    collection_bytes,
+    key_of_item,
+    key_of_request,
+    look_up,
+    stage_delete,
+    stage_put,
+    stage_update,
+)
+from tavola.expressions import (
+    Applied,
+    Bindings,
+    Condition,
+    Update,
+    UpdateRefused,
+    apply,
+    evaluate,
+    project,
+    touched_part,
+)
+from tavola.limits import ITEM_BYTES_MAX
+from tavola.protocol import (
+    ConditionalCheckFailedFault,
+    DeleteItemRequest,
+    GetItemRequest,
+    PutItemRequest,
+    UpdateItemRequest,
+    ValidationFault,
+)
+from tavola.values import Item, decode_item, encode_item, item_size
+
+_GB = 1024**3
+
+
+def get_item(call: Call, request: GetItemRequest) -> bytes:
+    """Answer the item under a key, as the bytes it is stored in unless a projection narrows it."""
+    call.admit(request.key)
+    bindings = bind(call, request.expression_attribute_names, None)
+    projection = projection_of(call, request, bindings)
+    all_used(call, bindings, (projection,))
+    table = call.table(request.table_name)
+    line = table.rack.get(key_of_request(table, request.key))
+    body = EMPTY
+    if line is not None:
+        data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
+        body = b'{"Item":' + data + b"}"
+    mode = request.return_consumed_capacity
+    if mode is None or mode == "NONE":
+        return body
+    tally = Tally(table, request.table_name)
+    tally.reads = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
+    return with_members(body, {"ConsumedCapacity": tally.render(mode)})
+
+
+def put_item(call: Call, request: PutItemRequest) -> bytes:
+    """Put an item in the place of whatever has its key."""
+    size = call.admit(request.item)
+    if size > ITEM_BYTES_MAX:
+        raise ValidationFault(ITEM_TOO_LARGE)
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    condition = condition_of(call, request, bindings)
+    all_used(call, bindings, (condition,))
+    table = call.table(request.table_name)
+    check_scalar_keys(table, condition)
+    standing = look_up(table, key_of_item(table, request.item))
+    change = stage_put(standing, request.item, size)
+    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
+    _write(call, change)
+    body = EMPTY
+    if request.return_values == "ALL_OLD" and standing.data is not None:
+        body = with_member(EMPTY, "Attributes", standing.data)
+    return told(body, request, change, request.item)
+
+
+def delete_item(call: Call, request: DeleteItemRequest) -> bytes:
+    """Remove the item under a key, if there is one."""
+    call.admit(request.key)
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    condition = condition_of(call, request, bindings)
+    all_used(call, bindings, (condition,))
+    table = call.table(request.table_name)
+    check_scalar_keys(table, condition)
+    standing = look_up(table, key_of_request(table, request.key))
+    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
+    change = stage_delete(standing)
+    _write(call, change)
+    body = EMPTY
+    if request.return_values == "ALL_OLD" and standing.data is not None:
+        body = with_member(EMPTY, "Attributes", standing.data)
+    return told(body, request, change, request.key)
+
+
+def update_item(call: Call, request: UpdateItemRequest) -> bytes:
+    """Change the item under a key, or make it."""
+    call.admit(request.key)
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    condition = condition_of(call, request, bindings)
+    update = update_of(call, request, bindings)
+    all_used(call, bindings, (update, condition))
+    table = call.table(request.table_name)
+    check_scalar_keys(table, condition)
+    check_keys_untouched(table, update)
+    standing = look_up(table, key_of_request(table, request.key))
+    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
+    change, applied = stage_updated(standing, request.key, update, bindings)
+    _write(call, change)
+    body = _returned(request.return_values, standing, change, applied)
+    return told(body, request, change, request.key)
+
+
+def check_condition(
+    standing: Standing, condition: Condition | None, bindings: Bindings, returned: str | None
+) -> None:
+    """Refuse a write whose condition what stands does not meet."""
+    if condition is None or evaluate(condition, standing.item, bindings.values):
+        return
+    shown = standing.data if returned == "ALL_OLD" else None
+    raise ConditionalCheckFailedFault(None if shown is None else msgspec.Raw(shown))
+
+
+def check_keys_untouched(table: Table, update: Update | None) -> None:
+    """Refuse an update of an attribute that is part of the key, or a look inside one of any key."""
+    if update is None:
+        return
+    for name in table.schema.names:
+        if name in update.written:
+            raise ValidationFault(
+                f"One or more parameter values were invalid: Cannot update attribute {name}. "
+                "This attribute is part of the key"
+            )
+    check_scalar_keys(table, update)
+
+
+def check_scalar_keys(table: Table, plan: Update | Condition | None) -> None:
+    """Refuse a path that goes into a key attribute of the table or of an index."""
+    if plan is None or not plan.nested:
+        return
+    told = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+    for name in table.schema.names:
+        if name in plan.nested:
+            raise ValidationFault(f"{told}Key: {name}")
+    for index in table.indexes:
+        for name in index.schema.names:
+            if name in plan.nested:
+                raise ValidationFault(f"{told}IndexKey: {name}")
+
+
+def stage_updated(
+    standing: Standing, key: Item, update: Update | None, bindings: Bindings
+) -> tuple[Change, Applied | None]:
+    """Return the change that an update makes of what stands, or of the bare key where nothing stands."""
+    exists = standing.found is not None
+    before = standing.item or key
+    if update is None:
+        return stage_update(standing, before, item_size(before)), None
+    try:
+        applied = apply(update, before, bindings.values, exists=exists)
+    except UpdateRefused as refused:
+        raise ValidationFault(str(refused)) from refused
+    if update.takes_only and not exists:
+        # Taking away from nothing leaves nothing: no item is made of the key.
+        return stage_delete(standing), applied
+    return stage_update(standing, applied.item, item_size(applied.item)), applied
+
+
+def told(body: bytes, request: Any, change: Change, key: Item) -> bytes:
+    """Return a write's answer with what it consumed and the size of its collection, if asked for."""
+    mode = request.return_consumed_capacity
+    if mode is not None and mode != "NONE":
+        tally = Tally(change.table, request.table_name)
+        tally_write(tally, change)
+        body = with_members(body, {"ConsumedCapacity": tally.render(mode)})
+    if request.return_item_collection_metrics == "SIZE" and change.table.has_local:
+        body = with_members(body, {"ItemCollectionMetrics": collection_metrics(change, key)})
+    return body
+
+
+def tally_write(tally: Tally, change: Change, factor: float = 1.0) -> None:
+    """Count a write; a transaction costs the table twice, the indexes once."""
+    standing = change.standing
+    tally.writes += factor * write_units(standing.size, change.size)
+    if change.table.indexes:
+        old = None if standing.item is None else (standing.item, standing.size, standing.entries)
+        new = None if change.item is None else (change.item, change.size, change.entries)
+        tally.add_index_writes(index_write_units(change.table, old, new))
+
+
+def collection_metrics(change: Change, key: Item) -> dict[str, Any]:
+    """Return the key of the written item's collection, and its size within a gigabyte."""
+    name = change.table.definition.hash
+    gigabytes = collection_bytes(change.table, change.standing.key) // _GB
+    return {
+        "ItemCollectionKey": {name: key[name]},
+        "SizeEstimateRangeGB": [float(gigabytes), float(gigabytes + 1)],
+    }
+
+
+def _write(call: Call, change: Change) -> None:
+    call.services.begin()
+    apply_change(call.services.catalog, change)
+
+
+def _returned(
+    asked: str | None, standing: Standing, change: Change, applied: Applied | None
+) -> bytes:
+    attributes: bytes | None = None
+    if asked == "ALL_NEW":
+        attributes = change.data
+    elif asked == "ALL_OLD":
+        attributes = standing.data
+    elif asked in ("UPDATED_OLD", "UPDATED_NEW") and applied is not None:
+        image = standing.item if asked == "UPDATED_OLD" else change.item
+        part = None if image is None else touched_part(image, applied)
+        attributes = encode(part) if part else None
+    return EMPTY if attributes is None else with_member(EMPTY, "Attributes", attributes)

@@ -1,0 +1,193 @@
+"""Query and Scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tavola.engine.capacity import Tally, read_units
+from tavola.engine.catalog import Index, Table
+from tavola.engine.indexes import project_entry
+from tavola.engine.operations.answer import encode, rows
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.starts import query_start, scan_start
+from tavola.engine.operations.terms import all_used, bind, filter_of, key_condition_of, projection_of
+from tavola.engine.reads import Page, Span, last_key, read_page, select
+from tavola.expressions import (
+    Bindings,
+    Condition,
+    ExpressionError,
+    Projection,
+    evaluate,
+    key_bounds,
+    project,
+)
+from tavola.keys import Bounds, segment_bounds
+from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
+from tavola.values import Item, decode_item
+
+_EVERYTHING = Bounds(b"", None)
+_INVALID = "One or more parameter values were invalid: "
+
+
+def query(call: Call, request: QueryRequest) -> bytes:
+    """Answer a page of one partition of a table or index."""
+    start = request.exclusive_start_key
+    if start is not None:
+        call.admit(start)
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    projection = projection_of(call, request, bindings)
+    kept = filter_of(call, request, request.query_filter, bindings)
+    condition = key_condition_of(call, request, bindings)
+    all_used(call, bindings, (projection, kept, condition))
+    table = call.table(request.table_name)
+    index = _index(table, request)
+    schema = table.schema if index is None else index.schema
+    try:
+        found = key_bounds(condition, schema, bindings.values)
+    except ExpressionError as error:
+        raise ValidationFault(str(error)) from error
+    _check_filter(kept, schema.names, expression=request.filter_expression is not None)
+    _check_select(request, index, projection)
+    after = None if start is None else query_start(table, index, start, found)
+    span = Span(table, index, found.bounds, reverse=request.scan_index_forward is False, after=after)
+    return _answer(call, request, span, bindings, kept, projection)
+
+
+def scan(call: Call, request: ScanRequest) -> bytes:
+    """Answer a page of a whole table or index, or of one segment of it, in the order of the hash."""
+    start = request.exclusive_start_key
+    if start is not None:
+        call.admit(start, lambda refused: f"The provided starting key is invalid: {refused.classic}")
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    projection = projection_of(call, request, bindings)
+    kept = filter_of(call, request, request.scan_filter, bindings)
+    all_used(call, bindings, (projection, kept))
+    table = call.table(request.table_name)
+    index = _index(table, request)
+    _check_select(request, index, projection)
+    bounds = _EVERYTHING
+    if request.total_segments is not None and request.segment is not None:
+        bounds = segment_bounds(request.segment, request.total_segments)
+    after = None if start is None else scan_start(table, index, start, request)
+    return _answer(call, request, Span(table, index, bounds, after=after), bindings, kept, projection)
+
+
+def _index(table: Table, request: QueryRequest | ScanRequest) -> Index | None:
+    name = request.index_name
+    if name is None:
+        return None
+    index = table.by_name.get(name)
+    if index is None:
+        raise ValidationFault(f"The table does not have the specified index: {name}")
+    if index.is_global and request.consistent_read:
+        raise ValidationFault("Consistent reads are not supported on global secondary indexes")
+    if index.definition.filled_to is not None:
+        raise ValidationFault(f"Cannot read from backfilling global secondary index: {name}")
+    return index
+
+
+def _check_filter(kept: Condition | None, keys: tuple[str, ...], *, expression: bool) -> None:
+    """Refuse a filter on a key attribute of what is queried: that is what the key condition is for."""
+    if kept is None:
+        return
+    for name in keys:
+        if name in kept.attributes:
+            told = "Filter Expression" if expression else "QueryFilter"
+            raise ValidationFault(
+                f"{told} can only contain non-primary key attributes: Primary key attribute: {name}"
+            )
+
+
+def _check_select(
+    request: QueryRequest | ScanRequest, index: Index | None, projection: Projection | None
+) -> None:
+    """Refuse to read from a global index what it does not hold."""
+    if index is None or not index.is_global or index.projected is None:
+        return
+    if request.select == "ALL_ATTRIBUTES":
+        raise ValidationFault(
+            f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+            "because its projection type is not ALL"
+        )
+    if projection is not None:
+        missing = sorted(projection.attributes - index.projected)
+        if missing:
+            raise ValidationFault(
+                f"{_INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]"
+            )
+
+
+def _answer(
+    call: Call,
+    request: QueryRequest | ScanRequest,
+    span: Span,
+    bindings: Bindings,
+    kept: Condition | None,
+    projection: Projection | None,
+) -> bytes:
+    page = read_page(span, request.limit)
+    fetches = _fetches(span.index, request.select, projection, kept)
+    chosen = select(page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches))
+    members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
+    if page.more and page.lines:
+        members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
+    mode = request.return_consumed_capacity
+    if mode is not None and mode != "NONE":
+        members["ConsumedCapacity"] = _consumed(request, span, page, fetches).render(mode)
+    if request.select == "COUNT":
+        return encode(members)
+    return rows("Items", chosen, members)
+
+
+def _fetches(
+    index: Index | None, selected: str | None, projection: Projection | None, kept: Condition | None
+) -> bool:
+    """Tell whether a local index must fetch the items themselves, because it does not hold enough."""
+    if index is None or index.is_global or index.projected is None:
+        return False
+    if selected == "ALL_ATTRIBUTES":
+        return True
+    wanted = frozenset() if projection is None else projection.attributes
+    if kept is not None:
+        wanted |= kept.attributes
+    return not wanted <= index.projected
+
+
+def _keep(
+    kept: Condition | None, bindings: Bindings, index: Index | None, fetches: bool
+) -> Callable[[Item], bool] | None:
+    if kept is None:
+        return None
+    values = bindings.values
+    if index is None or index.projected is None or fetches:
+        return lambda item: evaluate(kept, item, values)
+    return lambda item: evaluate(kept, project_entry(index, item), values)
+
+
+def _shape(
+    index: Index | None, projection: Projection | None, fetches: bool
+) -> Callable[[Item], Item] | None:
+    if projection is not None:
+        return lambda item: project(projection, item)
+    if index is None or index.projected is None or fetches:
+        return None
+    return lambda item: project_entry(index, item)
+
+
+def _consumed(
+    request: QueryRequest | ScanRequest, span: Span, page: Page, fetches: bool
+) -> Tally:
+    tally = Tally(span.table, request.table_name)
+    consistent = bool(request.consistent_read)
+    units = read_units(page.bytes, consistent=consistent)
+    if span.index is None:
+        tally.reads = units
+        return tally
+    tally.index_reads[span.index.name] = units
+    if fetches:
+        for data, _ in page.lines:
+            line = span.table.rack.get(span.table.schema.key_of(decode_item(data)))
+            assert line is not None, "a row of an index is a row of its table"
+            tally.reads += read_units(line[1], consistent=consistent)
+    return tally

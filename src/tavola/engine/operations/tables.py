@@ -1,0 +1,251 @@
+"""CreateTable, DescribeTable, DeleteTable, ListTables, and what describes the account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import (
+    IndexDefinition,
+    Stream,
+    Table,
+    TableDefinition,
+    Throughput,
+)
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.descriptions import describe
+from tavola.limits import (
+    ACCOUNT_CAPACITY_UNITS_MAX,
+    LIST_TABLES_MAX,
+    TABLE_CAPACITY_UNITS_MAX,
+    TABLES_PER_REGION_MAX,
+)
+from tavola.protocol import (
+    CreateTableRequest,
+    DeleteTableRequest,
+    DescribeContinuousBackupsRequest,
+    DescribeEndpointsRequest,
+    DescribeLimitsRequest,
+    DescribeTableRequest,
+    GlobalSecondaryIndex,
+    KeySchemaElement,
+    LimitExceededFault,
+    ListTablesRequest,
+    LocalSecondaryIndex,
+    ProvisionedThroughput,
+    ResourceInUseFault,
+    ResourceNotFoundFault,
+    Scope,
+    SSESpecification,
+    StreamSpecification,
+    TableNotFoundFault,
+    ValidationFault,
+    table_name_of,
+)
+
+
+def create_table(call: Call, request: CreateTableRequest) -> bytes:
+    """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
+    if request.vector_indexes:
+        raise ValidationFault("Vector indexes are not supported by this engine yet")
+    catalog = call.services.catalog
+    if catalog.find(call.scope, request.table_name) is not None:
+        raise ResourceInUseFault(f"Table already exists: {request.table_name}")
+    if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
+        raise LimitExceededFault(
+            f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION_MAX} tables per subscriber"
+        )
+    now_s = call.services.clock.now()
+    hash_, range_ = key_names(request.key_schema)
+    indexes = [
+        index_definition(index, slot)
+        for slot, index in enumerate(
+            (*(request.local_secondary_indexes or ()), *(request.global_secondary_indexes or ())), 1
+        )
+    ]
+    on_demand = request.billing_mode == "PAY_PER_REQUEST"
+    call.services.begin()
+    definition = TableDefinition(
+        number=catalog.next_number(),
+        account=call.scope.account,
+        region=call.scope.region,
+        name=request.table_name,
+        uuid=call.services.entropy.uuid(),
+        created_at_s=now_s,
+        ready_at_s=now_s + call.services.table_delay_s,
+        types={each.attribute_name: each.attribute_type for each in request.attribute_definitions},
+        hash=hash_[0],
+        range=range_[0] if range_ else None,
+        indexes=tuple(indexes),
+        slots=len(indexes),
+        billing=request.billing_mode or "PROVISIONED",
+        on_demand_since_s=now_s if on_demand else None,
+        throughput=units_of(request.provisioned_throughput),
+        on_demand=plain(request.on_demand_throughput),
+        warm=plain(request.warm_throughput),
+        table_class=request.table_class,
+        protected=bool(request.deletion_protection_enabled),
+        stream=stream_of(request.stream_specification, now_s),
+        tags={tag.key: tag.value for tag in request.tags or ()},
+        encryption=encryption_of(request.sse_specification, call.scope),
+    )
+    table = catalog.create(definition)
+    return encode({"TableDescription": describe(table, now_s, status="CREATING")})
+
+
+def describe_table(call: Call, request: DescribeTableRequest) -> bytes:
+    """Answer a table's description."""
+    return encode({"Table": describe(named(call, request.table_name), call.services.clock.now())})
+
+
+def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
+    """Remove a table and all that is in it."""
+    table = named(call, request.table_name)
+    check_settled(call, table)
+    if table.definition.protected:
+        raise ValidationFault(
+            "Resource cannot be deleted as it is currently protected against deletion. "
+            "Disable deletion protection first."
+        )
+    call.services.begin()
+    call.services.catalog.drop(table)
+    return encode(
+        {"TableDescription": describe(table, call.services.clock.now(), status="DELETING")}
+    )
+
+
+def list_tables(call: Call, request: ListTablesRequest) -> bytes:
+    """Answer the names of the caller's tables, by their bytes."""
+    names = call.services.catalog.names(call.scope)
+    start = request.exclusive_start_table_name
+    if start is not None:
+        names = [name for name in names if name > start]
+    limit = request.limit or LIST_TABLES_MAX
+    answer: dict[str, Any] = {"TableNames": names[:limit]}
+    if len(names) > limit:
+        answer["LastEvaluatedTableName"] = names[limit - 1]
+    return encode(answer)
+
+
+def describe_limits(call: Call, request: DescribeLimitsRequest) -> bytes:
+    """Answer the capacity that an account and a table may have."""
+    return encode(
+        {
+            "AccountMaxReadCapacityUnits": ACCOUNT_CAPACITY_UNITS_MAX,
+            "AccountMaxWriteCapacityUnits": ACCOUNT_CAPACITY_UNITS_MAX,
+            "TableMaxReadCapacityUnits": TABLE_CAPACITY_UNITS_MAX,
+            "TableMaxWriteCapacityUnits": TABLE_CAPACITY_UNITS_MAX,
+        }
+    )
+
+
+def describe_endpoints(call: Call, request: DescribeEndpointsRequest) -> bytes:
+    """Answer the address of the region's endpoint."""
+    address = f"dynamodb.{call.scope.region}.amazonaws.com"
+    return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
+
+
+def describe_continuous_backups(call: Call, request: DescribeContinuousBackupsRequest) -> bytes:
+    """Answer that point-in-time recovery is off."""
+    name = table_name_of(request.table_name)
+    if call.services.catalog.find(call.scope, name) is None:
+        raise TableNotFoundFault.of_table(name)
+    return encode(
+        {
+            "ContinuousBackupsDescription": {
+                "ContinuousBackupsStatus": "ENABLED",
+                "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+            }
+        }
+    )
+
+
+def named(call: Call, name_or_arn: str) -> Table:
+    """Return the table that a request of the control plane names, whatever its state."""
+    scope = call.own(name_or_arn)
+    name = table_name_of(name_or_arn)
+    table = call.services.catalog.find(scope, name)
+    if table is None:
+        raise ResourceNotFoundFault.of_table(name)
+    return table
+
+
+def check_settled(call: Call, table: Table) -> None:
+    """Refuse to change a table that is still being created."""
+    if not call.services.catalog.is_active(table):
+        raise ResourceInUseFault(
+            f"Attempt to change a resource which is still in use: Table is being created: {table.name}"
+        )
+
+
+def index_definition(
+    index: LocalSecondaryIndex | GlobalSecondaryIndex, slot: int, **state: Any
+) -> IndexDefinition:
+    """Return a requested index as it is kept."""
+    hash_, range_ = key_names(index.key_schema)
+    kind = "global" if isinstance(index, GlobalSecondaryIndex) else "local"
+    assert index.projection.projection_type is not None, "parse lets no index without a projection through"
+    settings: dict[str, Any] = {}
+    if isinstance(index, GlobalSecondaryIndex):
+        settings = {
+            "throughput": units_of(index.provisioned_throughput),
+            "on_demand": plain(index.on_demand_throughput),
+            "warm": plain(index.warm_throughput),
+        }
+    return IndexDefinition(
+        name=index.index_name,
+        kind=kind,  # type: ignore[arg-type]  # one of the two
+        slot=slot,
+        hash=hash_,
+        range=range_,
+        projection=index.projection.projection_type,
+        named=tuple(index.projection.non_key_attributes or ()),
+        **settings,
+        **state,
+    )
+
+
+def key_names(schema: Sequence[KeySchemaElement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the hash and the range attributes of a requested key, in its order."""
+    return (
+        tuple(each.attribute_name for each in schema if each.key_type == "HASH"),
+        tuple(each.attribute_name for each in schema if each.key_type == "RANGE"),
+    )
+
+
+def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
+    """Return requested units as they are kept; none are zero."""
+    if throughput is None:
+        return Throughput(0, 0)
+    return Throughput(throughput.read_capacity_units, throughput.write_capacity_units)
+
+
+def plain(settings: msgspec.Struct | None) -> dict[str, int] | None:
+    """Return a small request structure as the description shows it."""
+    return None if settings is None else msgspec.to_builtins(settings)
+
+
+def stream_of(specification: StreamSpecification | None, now_s: float) -> Stream | None:
+    """Return a requested stream as it is kept, labelled with the time of its enabling."""
+    if specification is None or not specification.stream_enabled:
+        return None
+    assert specification.stream_view_type is not None, "parse lets no stream without a view through"
+    label = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    return Stream(view=specification.stream_view_type, label=label)
+
+
+def encryption_of(specification: SSESpecification | None, scope: Scope) -> dict[str, str] | None:
+    """Return the description of a requested encryption; None for the key that AWS owns."""
+    if specification is None or not specification.enabled:
+        return None
+    key = specification.kms_master_key_id or "alias/aws/dynamodb"
+    if not key.startswith("arn:"):
+        kind = "" if key.startswith("alias/") else "key/"
+        key = f"arn:aws:kms:{scope.region}:{scope.account}:{kind}{key}"
+    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key}
+
+

@@ -1,0 +1,63 @@
+"""TagResource, UntagResource, ListTagsOfResource."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tavola.engine.catalog import Table
+from tavola.engine.operations.answer import EMPTY, encode
+from tavola.engine.operations.call import Call
+from tavola.limits import TAGS_MAX
+from tavola.protocol import (
+    AccessDeniedFault,
+    ListTagsOfResourceRequest,
+    ResourceNotFoundFault,
+    TagResourceRequest,
+    UntagResourceRequest,
+    ValidationFault,
+    parse_resource_arn,
+)
+
+
+def tag_resource(call: Call, request: TagResourceRequest) -> bytes:
+    """Add tags to a table, in place of those with the same keys."""
+    table = _tagged(call, request.resource_arn)
+    tags = table.definition.tags | {tag.key: tag.value for tag in request.tags}
+    if len(tags) > TAGS_MAX:
+        raise ValidationFault("Number of Tags exceed the current limit for the provided ResourceArn")
+    return _keep(call, table, tags)
+
+
+def untag_resource(call: Call, request: UntagResourceRequest) -> bytes:
+    """Remove tags from a table; keys it does not have are no error."""
+    table = _tagged(call, request.resource_arn)
+    gone = set(request.tag_keys)
+    return _keep(call, table, {key: tag for key, tag in table.definition.tags.items() if key not in gone})
+
+
+def list_tags_of_resource(call: Call, request: ListTagsOfResourceRequest) -> bytes:
+    """Answer a table's tags, by key."""
+    tags = _tagged(call, request.resource_arn).definition.tags
+    return encode({"Tags": [{"Key": key, "Value": tags[key]} for key in sorted(tags)]})
+
+
+def _tagged(call: Call, arn: str | None) -> Table:
+    parts = None if arn is None else parse_resource_arn(arn)
+    assert parts is not None, "parse lets no other ARN through"
+    if parts.scope.account != call.scope.account:
+        raise AccessDeniedFault(
+            f"User: arn:aws:iam::{call.scope.account}:root is not authorized to perform: "
+            f"dynamodb:{call.operation} on resource: {arn}"
+        )
+    table = call.services.catalog.find(parts.scope, parts.table)
+    if table is None or parts.scope != call.scope:
+        # The spelling is AWS's.
+        told = "" if call.operation == "UntagResource" else f": ResourcArn: {arn} not found"
+        raise ResourceNotFoundFault(f"Requested resource not found{told}")
+    return table
+
+
+def _keep(call: Call, table: Table, tags: dict[str, str]) -> bytes:
+    call.services.begin()
+    call.services.catalog.change(table, msgspec.structs.replace(table.definition, tags=tags))
+    return EMPTY

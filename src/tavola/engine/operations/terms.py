@@ -1,0 +1,130 @@
+"""Terms: what a request says in expressions, or in the older parameters, made into plans.
+
+Both spellings become the same plans here, so nothing further in knows that there were two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from tavola.engine.operations.call import Call
+from tavola.expressions import (
+    Bindings,
+    Condition,
+    ExpressionError,
+    KeyCondition,
+    Projection,
+    Update,
+    check_placeholder_keys,
+    check_placeholders,
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+    legacy_attributes,
+    legacy_expected,
+    legacy_filter,
+    legacy_key_conditions,
+    legacy_updates,
+)
+
+NO_VALUES: Mapping[str, Any] = {}
+_UNBOUND = Bindings({}, {})
+
+
+def bind(call: Call, names: dict[str, str] | None, values: dict[str, dict[str, Any]] | None) -> Bindings:
+    """Return a request's placeholders, their values admitted."""
+    if names is None and values is None:
+        return _UNBOUND
+    try:
+        check_placeholder_keys(names, values)
+    except ExpressionError as error:
+        raise call.worded(error) from error
+    if values:
+        call.admit_values(values)
+    return Bindings(names or {}, values or {})
+
+
+def condition_of(call: Call, request: Any, bindings: Bindings) -> Condition | None:
+    """Return the condition of a write, from ConditionExpression or Expected."""
+    try:
+        if request.condition_expression is not None:
+            return compile_condition(request.condition_expression, bindings)
+        expected = getattr(request, "expected", None)
+        if expected is not None:
+            return legacy_expected(_raw(call, expected), request.conditional_operator)
+    except ExpressionError as error:
+        raise call.worded(error) from error
+    return None
+
+
+def update_of(call: Call, request: Any, bindings: Bindings) -> Update | None:
+    """Return the update of an UpdateItem, from UpdateExpression or AttributeUpdates."""
+    try:
+        if request.update_expression is not None:
+            return compile_update(request.update_expression, bindings)
+        updates = getattr(request, "attribute_updates", None)
+        if updates is not None:
+            return legacy_updates(_raw(call, updates))
+    except ExpressionError as error:
+        raise call.worded(error) from error
+    return None
+
+
+def projection_of(call: Call, request: Any, bindings: Bindings) -> Projection | None:
+    """Return the projection of a read, from ProjectionExpression or AttributesToGet."""
+    try:
+        if request.projection_expression is not None:
+            return compile_projection(request.projection_expression, bindings)
+        attributes = getattr(request, "attributes_to_get", None)
+        if attributes is not None:
+            return legacy_attributes(attributes)
+    except ExpressionError as error:
+        raise call.worded(error) from error
+    return None
+
+
+def filter_of(call: Call, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
+    """Return the filter of a query or scan, from FilterExpression or the older filter."""
+    try:
+        if request.filter_expression is not None:
+            return compile_condition(request.filter_expression, bindings, field="FilterExpression")
+        if legacy is not None:
+            return legacy_filter(_raw(call, legacy), request.conditional_operator)
+    except ExpressionError as error:
+        raise call.worded(error) from error
+    return None
+
+
+def key_condition_of(call: Call, request: Any, bindings: Bindings) -> KeyCondition:
+    """Return the key condition of a query, from KeyConditionExpression or KeyConditions."""
+    try:
+        if request.key_condition_expression is not None:
+            return compile_key_condition(request.key_condition_expression, bindings)
+        return legacy_key_conditions(_raw(call, request.key_conditions or {}))
+    except ExpressionError as error:
+        raise call.worded(error) from error
+
+
+def all_used(call: Call, bindings: Bindings, plans: Iterable[Any]) -> None:
+    """Refuse placeholders that no expression uses."""
+    if bindings is _UNBOUND:
+        return
+    try:
+        check_placeholders(bindings, [plan for plan in plans if plan is not None])
+    except ExpressionError as error:
+        raise call.worded(error) from error
+
+
+def _raw(call: Call, conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an older parameter in AWS's own spelling, with the values in it admitted."""
+    raw: dict[str, Any] = msgspec.to_builtins(conditions)
+    for condition in raw.values():
+        if condition.get("Value") is not None:
+            call.admit({"Value": condition["Value"]})
+        for value in condition.get("AttributeValueList") or ():
+            call.admit({"Value": value})
+    return raw

@@ -1,0 +1,44 @@
+"""UpdateTimeToLive and DescribeTimeToLive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import TimeToLive
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.tables import check_settled, named
+from tavola.protocol import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest, ValidationFault
+
+
+def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
+    """Switch expiry on for an attribute, or off."""
+    table = named(call, request.table_name)
+    check_settled(call, table)
+    asked = request.time_to_live_specification
+    standing = table.definition.ttl
+    if standing is not None and standing.enabled:
+        if asked.enabled and asked.attribute_name == standing.attribute:
+            raise ValidationFault("TimeToLive is already enabled")
+        if asked.attribute_name != standing.attribute:
+            raise ValidationFault(
+                "TimeToLive is active on a different AttributeName: current AttributeName is "
+                f"{standing.attribute}"
+            )
+    elif not asked.enabled:
+        raise ValidationFault("TimeToLive is already disabled")
+    call.services.begin()
+    setting = TimeToLive(asked.attribute_name, asked.enabled, call.services.clock.now())
+    call.services.catalog.change(table, msgspec.structs.replace(table.definition, ttl=setting))
+    return encode({"TimeToLiveSpecification": msgspec.to_builtins(asked)})
+
+
+def describe_time_to_live(call: Call, request: DescribeTimeToLiveRequest) -> bytes:
+    """Answer whether items of a table expire, and by which attribute."""
+    setting = named(call, request.table_name).definition.ttl
+    described: dict[str, Any] = {"TimeToLiveStatus": "DISABLED"}
+    if setting is not None and setting.enabled:
+        described = {"TimeToLiveStatus": "ENABLED", "AttributeName": setting.attribute}
+    return encode({"TimeToLiveDescription": described})

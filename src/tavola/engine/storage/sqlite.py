@@ -1,0 +1,413 @@
+"""Store in SQLite, in memory or in one file, through apsw; the only SQL in the project.
+
+One table of rows for a rack: the ordered key beside the item, and a column for each index key with a
+partial index over it. An index entry refers to its row and never copies the item, so a write touches an
+index only when its key changes. Every page of a file carries a checksum (SQLite's checksum VFS), so a
+damaged page is an error and never an answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from itertools import compress, islice
+from operator import ne
+from typing import Any, ParamSpec, TypeVar, cast
+
+import apsw
+import apsw.sqlite_extra
+
+from tavola.engine.storage.store import (
+    Entry,
+    Found,
+    Line,
+    Lines,
+    StoreDamaged,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+    StoreInUse,
+)
+from tavola.keys import Bounds
+
+_APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
+_FORMAT = 1
+_CHECKSUM_VFS = "cksmvfs"
+_CHECKSUM_BYTES = 8
+_PAGE_BYTES = 4096
+_CHECKPOINT_PAGES = 4096
+_CHUNK_ROWS = 64
+_TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
+_SYNC = {"full": "FULL", "off": "OFF"}
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _translated(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make apsw's errors the store's own."""
+
+    @wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(*args, **kwargs)
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    return call
+
+
+def _store_error(error: apsw.Error) -> StoreError:
+    extended = getattr(error, "extendedresult", 0)
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError) or extended == apsw.SQLITE_IOERR_DATA:
+        return StoreDamaged(
+            f"the store is damaged ({error}); it is not read any further: restore it from a backup"
+        )
+    if isinstance(error, apsw.FullError):
+        return StoreFull("there is no room left for the store; free some space and try again")
+    return StoreFailed(f"the store failed ({error}); no write is accepted until it is opened again")
+
+
+def _within(lines: list[Line], total: int, budget: int) -> Lines:
+    """Return the lines up to the one that brings the total to the budget, and the total then."""
+    reached = total + sum([line[1] for line in lines])
+    if reached < budget:
+        return lines, reached
+    for place, (_, size) in enumerate(lines):
+        total += size
+        if total >= budget:
+            return lines[: place + 1], total
+    raise AssertionError("the sum of the sizes reached the budget")
+
+
+class SqliteRack:
+    """The rows of one table, as statements prepared once."""
+
+    def __init__(
+        self, connection: apsw.Connection, cursor: apsw.Cursor, number: int, columns: Sequence[str]
+    ) -> None:
+        self._connection = connection
+        self._execute = cursor.execute
+        self._columns = tuple(columns)
+        self._table = table = f"rack{number}"
+        listed = "".join(f", {column}" for column in columns)
+        marks = ", ?" * len(columns)
+        self._get = f"SELECT item, size FROM {table} WHERE key = ?"
+        self._find = f"SELECT id, size, item{listed} FROM {table} WHERE key = ?"
+        self._insert = f"INSERT INTO {table} (key, size, item{listed}) VALUES (?, ?, ?{marks})"
+        self._update = f"UPDATE {table} SET size = ?, item = ? WHERE id = ?"
+        self._delete = f"DELETE FROM {table} WHERE id = ?"
+        self._walk = f"SELECT id, size, item{listed} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
+        self._fill = f"UPDATE {table} SET {', '.join(f'{c} = ?' for c in columns)} WHERE id = ?"
+        self._updates: dict[tuple[bool, ...], str] = {}
+        select = f"SELECT item, size FROM {table} WHERE"
+        self._page = f"{select} key >= ? AND key < ? ORDER BY key LIMIT ?"
+        self._page_back = f"{select} key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
+        self._index_pages: dict[tuple[str, str, bool, bool], str] = {}
+
+    def get(self, key: bytes) -> Line | None:
+        """Return item and size of the row with this key."""
+        try:
+            return self._execute(self._get, (key,)).get  # type: ignore[no-any-return]  # two columns
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def find(self, key: bytes) -> Found | None:
+        """Return all there is of the row with this key."""
+        try:
+            return self._execute(self._find, (key,)).get  # type: ignore[no-any-return]  # as selected
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> None:
+        """Add a row whose key is not there yet."""
+        try:
+            self._execute(self._insert, (key, size, item, *entries))
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def replace(
+        self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
+    ) -> None:
+        """Change a row; columns that stay as they were are left out, and so cost nothing."""
+        try:
+            if old == entries:
+                self._execute(self._update, (size, item, row))
+                return
+            changed = tuple(map(ne, old, entries))
+            statement = self._updates.get(changed) or self._make_update(changed)
+            self._execute(statement, (size, item, *compress(entries, changed), row))
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def _make_update(self, changed: tuple[bool, ...]) -> str:
+        sets = "".join(
+            f", {column} = ?" for column, differs in zip(self._columns, changed, strict=True) if differs
+        )
+        statement = f"UPDATE {self._table} SET size = ?, item = ?{sets} WHERE id = ?"
+        if len(self._updates) < 256:
+            self._updates[changed] = statement
+        return statement
+
+    @_translated
+    def fill(self, row: int, entries: Sequence[Entry]) -> None:
+        """Set a row's entries and leave the rest of it."""
+        self._execute(self._fill, (*entries, row))
+
+    @_translated
+    def delete(self, row: int) -> None:
+        """Remove a row."""
+        self._execute(self._delete, (row,))
+
+    def page(
+        self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool
+    ) -> Lines:
+        """Return rows between the bounds by key, past the key `after`."""
+        lower, upper = bounds.lower, _TOP if bounds.upper is None else bounds.upper
+        if reverse:
+            bound = upper if after is None else min(upper, after)
+            return self._read(self._page_back, (lower, bound, limit), limit, budget)
+        if after is not None:
+            lower = max(lower, after + b"\x00")
+        return self._read(self._page, (lower, upper, limit), limit, budget)
+
+    def index_page(
+        self,
+        column: str,
+        size_column: str,
+        bounds: Bounds,
+        limit: int,
+        budget: int,
+        *,
+        after: tuple[bytes, bytes] | None,
+        reverse: bool,
+    ) -> Lines:
+        """Return item and size column of rows by an index column and then the key, past a pair."""
+        upper = _TOP if bounds.upper is None else bounds.upper
+        plan = (column, size_column, after is None, reverse)
+        statement = self._index_pages.get(plan) or self._make_index_page(*plan)
+        return self._read(statement, (bounds.lower, upper, *(after or ()), limit), limit, budget)
+
+    def _read(self, statement: str, given: tuple[bytes | int, ...], limit: int, budget: int) -> Lines:
+        """Return rows and the sum of their sizes, up to the row with which it reaches the budget.
+
+        Rows come in chunks, so that what is held stays near the budget however many there are.
+        """
+        try:
+            if 0 <= limit <= _CHUNK_ROWS:
+                chunk: Any = self._execute(statement, given).fetchall()
+                return _within(chunk, 0, budget)
+            cursor = self._connection.execute(statement, given)
+            lines: list[Line] = []
+            total = 0
+            while total < budget:
+                chunk = list(islice(cursor, _CHUNK_ROWS))
+                kept, total = _within(chunk, total, budget)
+                lines += kept
+                if len(chunk) < _CHUNK_ROWS:
+                    break
+            cursor.close(True)
+            return lines, total
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+    def _make_index_page(self, column: str, size_column: str, fresh: bool, reverse: bool) -> str:
+        past = "" if fresh else f"AND ({column}, key) {'<' if reverse else '>'} (?, ?) "
+        order = f"ORDER BY {column} DESC, key DESC" if reverse else f"ORDER BY {column}, key"
+        statement = (
+            f"SELECT item, {size_column} FROM {self._table}"
+            f" WHERE {column} >= ? AND {column} < ? {past}{order} LIMIT ?"
+        )
+        self._index_pages[column, size_column, fresh, reverse] = statement
+        return statement
+
+    @_translated
+    def total(self, column: str, size_column: str, bounds: Bounds) -> int:
+        """Return the sum of a size column over the rows between bounds of a column."""
+        upper = _TOP if bounds.upper is None else bounds.upper
+        statement = f"SELECT total({size_column}) FROM {self._table} WHERE {column} >= ? AND {column} < ?"
+        return int(self._execute(statement, (bounds.lower, upper)).get)
+
+    @_translated
+    def walk(self, after_row: int, limit: int) -> list[Found]:
+        """Return up to `limit` rows in order of their ids, past one id."""
+        return cast("list[Found]", self._execute(self._walk, (after_row, limit)).fetchall())
+
+
+class SqliteStore:
+    """Racks and records in one SQLite database with one connection."""
+
+    def __init__(self, connection: apsw.Connection, *, in_memory: bool) -> None:
+        self.in_memory = in_memory
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._wal_pages = 0
+        if not in_memory:
+            connection.wal_autocheckpoint(0)
+            connection.set_wal_hook(self._committed)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str] | None, *, sync: str, cache_mb: int) -> SqliteStore:
+        """Open or make the store at `path`, or one in memory; refuse a file that somebody has open."""
+        if sync not in _SYNC:
+            raise StoreError(f"sync must be one of {', '.join(_SYNC)}, not {sync!r}")
+        try:
+            if path is None:
+                connection = apsw.Connection(":memory:")
+            else:
+                connection = _open_file(os.fspath(path), _SYNC[sync])
+        except apsw.BusyError as error:
+            raise StoreInUse(
+                f"{path} is open in another process; stop that one, or connect to its endpoint instead"
+            ) from error
+        except apsw.NotADBError as error:
+            raise StoreDamaged(
+                f"{path} is no Tavola store, or its first page is damaged; give another path, or restore it"
+            ) from error
+        except apsw.CantOpenError as error:
+            raise StoreError(f"{path} cannot be opened; check that its folder exists and is yours") from error
+        except apsw.Error as error:
+            raise _store_error(error) from error
+        connection.pragma("cache_size", -1024 * cache_mb)
+        connection.pragma("temp_store", 2)
+        store = cls(connection, in_memory=path is None)
+        store._prepare()
+        return store
+
+    @_translated
+    def _prepare(self) -> None:
+        if self._connection.pragma("user_version") == 0:
+            self._cursor.execute("BEGIN IMMEDIATE")
+            self._cursor.execute(
+                "CREATE TABLE IF NOT EXISTS record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
+                " due REAL, PRIMARY KEY (kind, name)) WITHOUT ROWID"
+            )
+            self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
+            self._connection.pragma("application_id", _APPLICATION_ID)
+            self._connection.pragma("user_version", _FORMAT)
+            self._cursor.execute("COMMIT")
+        elif self._connection.pragma("application_id") != _APPLICATION_ID:
+            raise StoreError("the file is an SQLite database, but not a Tavola store; give another path")
+        elif self._connection.pragma("user_version") > _FORMAT:
+            raise StoreError("the store was written by a newer Tavola; open it with that version or later")
+
+    def _committed(self, _: apsw.Connection, __: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def rack(self, number: int, columns: Sequence[str]) -> SqliteRack:
+        """Return the rack of this number, with these columns in this order."""
+        return SqliteRack(self._connection, self._cursor, number, columns)
+
+    @_translated
+    def create_rack(self, number: int) -> None:
+        """Make the place of a new table."""
+        self._cursor.execute(
+            f"CREATE TABLE rack{number} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
+            " size INTEGER NOT NULL, item BLOB NOT NULL)"
+        )
+
+    @_translated
+    def drop_rack(self, number: int) -> None:
+        """Remove a table's place and all that is in it."""
+        self._cursor.execute(f"DROP TABLE rack{number}")
+
+    @_translated
+    def add_column(self, number: int, column: str, *, ordered: bool) -> None:
+        """Add a column to a rack; over an ordered one lies a partial index that holds the key too.
+
+        The key in the index makes the order total, so a page can go on after any pair, there or gone.
+        """
+        self._cursor.execute(f"ALTER TABLE rack{number} ADD COLUMN {column} {'BLOB' if ordered else 'INTEGER'}")
+        if ordered:
+            self._cursor.execute(
+                f"CREATE INDEX rack{number}_{column} ON rack{number} ({column}, key)"
+                f" WHERE {column} IS NOT NULL"
+            )
+
+    @_translated
+    def drop_column(self, number: int, column: str, *, ordered: bool) -> None:
+        """Remove a column from a rack."""
+        if ordered:
+            self._cursor.execute(f"DROP INDEX rack{number}_{column}")
+        self._cursor.execute(f"ALTER TABLE rack{number} DROP COLUMN {column}")
+
+    @_translated
+    def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:
+        """Keep a record, in place of one of this kind and name."""
+        self._cursor.execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (kind, name, data, due_s))
+
+    @_translated
+    def get_record(self, kind: str, name: str) -> bytes | None:
+        """Return a record's data."""
+        found = self._cursor.execute("SELECT data FROM record WHERE kind = ? AND name = ?", (kind, name)).get
+        return cast("bytes | None", found)
+
+    @_translated
+    def delete_record(self, kind: str, name: str) -> None:
+        """Remove a record if it is there."""
+        self._cursor.execute("DELETE FROM record WHERE kind = ? AND name = ?", (kind, name))
+
+    @_translated
+    def records(self, kind: str) -> Iterator[tuple[str, bytes]]:
+        """Return the name and data of all records of a kind, by name."""
+        found = self._cursor.execute("SELECT name, data FROM record WHERE kind = ? ORDER BY name", (kind,))
+        return iter(cast("list[tuple[str, bytes]]", found.fetchall()))
+
+    @_translated
+    def delete_due(self, kind: str, now_s: float) -> int:
+        """Remove the records of a kind that are due, and return how many they were."""
+        self._cursor.execute("DELETE FROM record WHERE kind = ? AND due <= ?", (kind, now_s))
+        return self._connection.changes()
+
+    @property
+    def open_transaction(self) -> bool:
+        """Tell whether something was begun and neither committed nor rolled back."""
+        return self._connection.in_transaction
+
+    @_translated
+    def begin(self) -> None:
+        """Start a transaction."""
+        self._cursor.execute("BEGIN IMMEDIATE")
+
+    @_translated
+    def commit(self) -> None:
+        """Make the transaction durable, then fold a long log into the file."""
+        self._cursor.execute("COMMIT")
+        if self._wal_pages >= _CHECKPOINT_PAGES:
+            self._wal_pages = 0
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+    def rollback(self) -> None:
+        """Undo the transaction; a failure here leaves nothing that a next opening would see."""
+        if self._connection.in_transaction:
+            try:
+                self._cursor.execute("ROLLBACK")
+            except apsw.Error as error:
+                if self._connection.in_transaction:
+                    raise _store_error(error) from error
+
+    def close(self) -> None:
+        """Let go of the file, with the log folded into it where that works."""
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise _store_error(error) from error
+
+
+def _open_file(path: str, synchronous: str) -> apsw.Connection:
+    if _CHECKSUM_VFS not in apsw.vfs_names():
+        # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
+        default = apsw.vfs_names()[0]
+        apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
+        apsw.set_default_vfs(default)
+    connection = apsw.Connection(path, vfs=_CHECKSUM_VFS)
+    connection.reserve_bytes("main", _CHECKSUM_BYTES)
+    connection.pragma("page_size", _PAGE_BYTES)
+    connection.pragma("locking_mode", "EXCLUSIVE")
+    connection.pragma("journal_mode", "WAL")
+    connection.pragma("synchronous", synchronous)
+    # Take the exclusive lock now, not at the first write: two engines must not both believe they own it.
+    connection.execute("BEGIN IMMEDIATE; COMMIT")
+    return connection

@@ -1,0 +1,203 @@
+"""One item's read-check-write; every write passes here.
+
+A write is *staged* first: the row that stands is read, the new image made and measured against key, index
+and size rules, and whatever can be refused is refused. Applying a staged change refuses nothing any more, so a
+transaction stages all of its writes, then applies all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.engine.catalog import Catalog, Table
+from tavola.engine.indexes import entries_of, recount
+from tavola.engine.storage import Entry, Found
+from tavola.keys import Bounds, KeyRefused, successor
+from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
+from tavola.protocol import ItemCollectionSizeLimitExceededFault, ValidationFault
+from tavola.values import Item, decode_item, encode_item
+
+ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
+UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+_MISMATCH = "The provided key element does not match the schema"
+_KINDS = {"S": "string", "B": "binary"}
+
+
+@dataclass(slots=True)
+class Standing:
+    """The row that a write meets: decoded at the first look inside, and never if nobody looks."""
+
+    table: Table
+    key: bytes
+    found: Found | None
+    _item: Item | None = None
+
+    @property
+    def item(self) -> Item | None:
+        """Return the item that stands, None if there is none."""
+        if self._item is None and self.found is not None:
+            self._item = decode_item(self.found[2])
+        return self._item
+
+    @property
+    def data(self) -> bytes | None:
+        """Return the item that stands as the bytes it is stored in."""
+        return None if self.found is None else self.found[2]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes that the item counts for, 0 if there is none."""
+        return 0 if self.found is None else self.found[1]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the row's index columns, all None if there is no row."""
+        return (None,) * len(self.table.columns) if self.found is None else self.found[3:]
+
+
+@dataclass(slots=True)
+class Change:
+    """A write that nothing stands in the way of: what stood, and what shall stand (None: nothing)."""
+
+    standing: Standing
+    item: Item | None
+    data: bytes
+    size: int
+    entries: tuple[Entry, ...]
+
+    @property
+    def table(self) -> Table:
+        """Return the table it changes."""
+        return self.standing.table
+
+
+def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
+    """Return the key of an item to be put; refuse it in the words of PutItem."""
+    try:
+        return table.schema.key_of(item)
+    except KeyRefused as refused:
+        match refused.reason:
+            case "missing":
+                text = f"One or more parameter values were invalid: Missing the key {refused.name} in the item"
+            case "type":
+                text = (
+                    f"One or more parameter values were invalid: Type mismatch for key {refused.name} "
+                    f"expected: {refused.expected} actual: {refused.actual}"
+                )
+            case _:
+                text = _unfit(refused)
+        raise ValidationFault(text) from refused
+
+
+def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
+    """Return the key that a request names; refuse what is not exactly the schema's attributes."""
+    if len(key) != len(table.schema.names):
+        raise ValidationFault(_MISMATCH)
+    try:
+        return table.schema.key_of(key)
+    except KeyRefused as refused:
+        raise ValidationFault(
+            _MISMATCH if refused.reason in ("missing", "type") else _unfit(refused)
+        ) from refused
+
+
+def _unfit(refused: KeyRefused) -> str:
+    match refused.reason:
+        case "empty":
+            return (
+                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
+                f"contain an empty {_KINDS[refused.expected]} value. Key: {refused.name}"
+            )
+        case "hash-size":
+            # The missing space is AWS's.
+            return (
+                "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size "
+                "limit of2048 bytes"
+            )
+        case _:
+            return (
+                "One or more parameter values were invalid: Aggregated size of all range keys has exceeded "
+                "the size limit of 1024 bytes"
+            )
+
+
+def look_up(table: Table, key: bytes) -> Standing:
+    """Return what stands under a key."""
+    return Standing(table, key, table.rack.find(key))
+
+
+def stage_put(standing: Standing, item: Item, size: int) -> Change:
+    """Return the change that puts an admitted item in the place of what stands."""
+    if size > ITEM_BYTES_MAX:
+        raise ValidationFault(ITEM_TOO_LARGE)
+    entries = entries_of(standing.table, item)
+    if standing.table.has_local:
+        _check_collection(standing, size)
+    return Change(standing, item, encode_item(item), size, entries)
+
+
+def stage_update(standing: Standing, item: Item, size: int) -> Change:
+    """Return the change that puts an updated item in the place of what stands."""
+    if size > ITEM_BYTES_MAX:
+        raise ValidationFault(UPDATE_TOO_LARGE)
+    entries = entries_of(standing.table, item, updating=True)
+    if standing.table.has_local:
+        _check_collection(standing, size)
+    return Change(standing, item, encode_item(item), size, entries)
+
+
+def stage_delete(standing: Standing) -> Change:
+    """Return the change that removes what stands."""
+    return Change(standing, None, b"", 0, (None,) * len(standing.table.columns))
+
+
+def apply_change(catalog: Catalog, change: Change) -> None:
+    """Write a staged change: the row, its index columns, the table's counts."""
+    standing = change.standing
+    table = standing.table
+    found = standing.found
+    if change.item is None:
+        if found is not None:
+            table.rack.delete(found[0])
+            recount(table, found[1], found[3:], 0, None)
+            catalog.touch(table)
+    elif found is None:
+        table.rack.insert(standing.key, change.size, change.data, change.entries)
+        recount(table, 0, None, change.size, change.entries)
+        catalog.touch(table)
+    elif found[2] != change.data:
+        table.rack.replace(found[0], change.size, change.data, found[3:], change.entries)
+        if found[1] != change.size or found[3:] != change.entries:
+            recount(table, found[1], found[3:], change.size, change.entries)
+            catalog.touch(table)
+
+
+def partition_of(table: Table, key: bytes) -> Bounds:
+    """Return the bounds of the item collection that a key lies in."""
+    length = 6 + int.from_bytes(key[4:6], "big")
+    return Bounds(key[:length], successor(key[:length]))
+
+
+def collection_bytes(table: Table, key: bytes) -> int:
+    """Return the bytes of an item collection: its items and their entries in local indexes."""
+    bounds = partition_of(table, key)
+    total = table.rack.total("key", "size", bounds)
+    for index in table.indexes:
+        if not index.is_global:
+            total += table.rack.total(index.column, index.size_column, bounds)
+    return total
+
+
+def _check_collection(standing: Standing, size: int) -> None:
+    """Refuse a write that makes an item collection too large.
+
+    Collections are summed only where the whole table is large enough to hold one that is too large.
+    """
+    table = standing.table
+    entries = 1 + sum(not index.is_global for index in table.indexes)
+    if (table.counts.bytes + size) * entries <= ITEM_COLLECTION_BYTES_MAX or size <= standing.size:
+        return
+    if collection_bytes(table, standing.key) + size - standing.size > ITEM_COLLECTION_BYTES_MAX:
+        raise ItemCollectionSizeLimitExceededFault()

@@ -1,0 +1,72 @@
+"""Expressions: the expression language, complete without a table.
+
+Holds conditions, key conditions, updates and projections: parsed, checked in DynamoDB's order and words,
+then evaluated or applied; the legacy parameters as the same trees; and the way back, from a tree built in
+Python to text and placeholders. Knows values and keys; no request, no table, no item but the one it is given.
+Why plans: requests repeat their texts, so each is parsed and checked once and kept as functions.
+"""
+
+from tavola.expressions.bindings import Bindings, bind, check_placeholder_keys, check_placeholders
+from tavola.expressions.builder import F, Where, literal, projection, update
+from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.errors import ExpressionError, UpdateRefused
+from tavola.expressions.key_conditions import KeyClause, KeyCondition, KeyRange, key_bounds
+from tavola.expressions.legacy import (
+    legacy_attributes,
+    legacy_expected,
+    legacy_filter,
+    legacy_key_conditions,
+    legacy_updates,
+)
+from tavola.expressions.parser import parse_condition, parse_projection, parse_update
+from tavola.expressions.plans import (
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+)
+from tavola.expressions.projections import Projection, project
+from tavola.expressions.renderer import Renderer
+from tavola.expressions.reserved import RESERVED_WORDS, is_reserved
+from tavola.expressions.updates import Applied, Update, apply, touched_part
+
+__all__ = [
+    "RESERVED_WORDS",
+    "Applied",
+    "Bindings",
+    "Condition",
+    "ExpressionError",
+    "F",
+    "KeyClause",
+    "KeyCondition",
+    "KeyRange",
+    "Projection",
+    "Renderer",
+    "Update",
+    "UpdateRefused",
+    "Where",
+    "apply",
+    "bind",
+    "check_placeholder_keys",
+    "check_placeholders",
+    "compile_condition",
+    "compile_key_condition",
+    "compile_projection",
+    "compile_update",
+    "evaluate",
+    "is_reserved",
+    "key_bounds",
+    "legacy_attributes",
+    "legacy_expected",
+    "legacy_filter",
+    "legacy_key_conditions",
+    "legacy_updates",
+    "literal",
+    "parse_condition",
+    "parse_projection",
+    "parse_update",
+    "project",
+    "projection",
+    "touched_part",
+    "update",
+]

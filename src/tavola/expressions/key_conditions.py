@@ -1,0 +1,254 @@
+"""Key condition and KeySchema to Bounds.
+
+A key condition is parsed and checked as a condition is, then made into one clause for each attribute.
+What is refused before a table is known is refused in `clauses_of`; `key_bounds` holds the rules of the
+schema, for keys of one attribute and of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import (
+    And,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Leaf,
+    Literal,
+    Member,
+    Not,
+    Or,
+    Path,
+    ValueRef,
+)
+from tavola.expressions.paths import steps_of
+from tavola.expressions.walks import operands_of
+from tavola.keys import Bounds, KeyAttribute, KeyRefused, KeySchema, SortCondition, partition_bounds
+from tavola.values import Value
+
+Values = Mapping[str, Value]
+
+_FIELD = "KeyConditionExpression"
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NOT_SUPPORTED = "Query key condition not supported"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyClause:
+    """The condition on one key attribute: = < <= > >= BETWEEN or begins_with, and its values."""
+
+    name: str
+    operator: str
+    operands: tuple[ValueRef | Literal, ...]
+
+
+Clauses = tuple[KeyClause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """A key condition ready to meet a schema, and what it mentions."""
+
+    clauses: Clauses
+    attributes: frozenset[str]
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Where in an index a query reads."""
+
+    bounds: Bounds
+    hash_values: tuple[Value, ...]
+    at_most_one: bool  # every attribute of the schema is given by `=`
+
+
+def clauses_of(tree: ConditionNode) -> Clauses:
+    """Return the clauses of a checked condition; refuse what no key condition can be."""
+    clauses: dict[str, KeyClause] = {}
+    for leaf in _conjuncts(tree):
+        clause = _clause(leaf)
+        if clause.name in clauses:
+            _refuse("KeyConditionExpressions must only contain one condition per key")
+        clauses[clause.name] = clause
+    return tuple(clauses.values())
+
+
+def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> KeyRange:
+    """Return where a query reads under a schema; refuse a condition that does not fit it."""
+    hash_clauses, range_clauses = _fitted(condition.clauses, schema)
+    hash_values = tuple(
+        [
+            _fitting(clause.operands[0], part, values)
+            for clause, part in zip(hash_clauses, schema.hash, strict=True)
+        ]
+    )
+    range_values: list[Value] = []
+    last = None
+    for clause, part in zip(range_clauses, schema.range, strict=False):
+        fitting = [_fitting(operand, part, values) for operand in clause.operands]
+        if clause.operator == "=":
+            range_values += fitting
+        else:
+            last = SortCondition(clause.operator, tuple(fitting))
+    try:
+        bounds = partition_bounds(schema, hash_values, range_values, last)
+    except KeyRefused as refused:
+        raise ExpressionError(_key_sentence(refused)) from refused
+    return KeyRange(bounds, hash_values, len(range_values) == len(schema.range))
+
+
+def _fitting(operand: ValueRef | Literal, part: KeyAttribute, values: Values) -> Value:
+    value = values[operand.name] if isinstance(operand, ValueRef) else operand.value
+    if part.type not in value:
+        raise ExpressionError(
+            "One or more parameter values were invalid: Condition parameter type does not match schema type"
+        )
+    return value
+
+
+def _fitted(clauses: Clauses, schema: KeySchema) -> tuple[Clauses, Clauses]:
+    """Return the clauses on hash and on range attributes, each in schema order."""
+    first = clauses[0]
+    if (
+        len(clauses) == 1
+        and len(schema.hash) == 1
+        and first.name == schema.hash[0].name
+        and first.operator == "="
+    ):
+        return clauses, ()
+    by_name = {clause.name: clause for clause in clauses}
+    _check_count(len(clauses), schema)
+    _check_hash(by_name, schema)
+    range_clauses = _range_clauses(by_name, schema)
+    return tuple([by_name[part.name] for part in schema.hash]), range_clauses
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise ExpressionError(f"Invalid {_FIELD}: {sentence}")
+
+
+def _refuse_operator(operator: str) -> NoReturn:
+    _refuse(f"Invalid operator used in {_FIELD}: {operator}")
+
+
+def _conjuncts(tree: ConditionNode) -> list[Leaf]:
+    found: list[Leaf] = []
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        match node:
+            case And(parts):
+                pending.extend(reversed(parts))
+            case Or():
+                _refuse_operator("OR")
+            case Not():
+                _refuse_operator("NOT")
+            case _:
+                found.append(node)
+    return found
+
+
+def _clause(leaf: Leaf) -> KeyClause:
+    match leaf:
+        case Member():
+            _refuse_operator("IN")
+        case Comparison("<>"):
+            _refuse_operator("<>")
+        case Call(function) if function != "begins_with":
+            _refuse_operator(function)
+        case Between():
+            operator = "BETWEEN"
+        case Call(function):
+            operator = function
+        case Comparison(sign):
+            operator = sign
+    name: str | None = None
+    place = 0
+    operands: list[ValueRef | Literal] = []
+    for at, operand in enumerate(operands_of(leaf)):
+        if isinstance(operand, Call):
+            _refuse("KeyConditionExpressions cannot contain nested operations")
+        if not isinstance(operand, Path):
+            operands.append(operand)
+            continue
+        if name is not None:
+            _refuse(f"Invalid condition in {_FIELD}: Multiple attribute names used in one condition")
+        steps = steps_of(operand)
+        if len(steps) > 1:
+            _refuse("KeyConditionExpressions cannot have conditions on nested attributes")
+        name, place = str(steps[0]), at
+    if name is None:
+        _refuse(f"Invalid condition in {_FIELD}: No key attribute specified")
+    if place and operator not in _MIRRORED:
+        _refuse(
+            f"Invalid condition in {_FIELD}: {operator} operator must have the key attribute as its first "
+            "operand"
+        )
+    return KeyClause(name, _MIRRORED[operator] if place else operator, tuple(operands))
+
+
+def _check_count(count: int, schema: KeySchema) -> None:
+    if count > len(schema.attributes):
+        raise ExpressionError(
+            f"The number of query conditions ({count}) exceeds the number of key attributes defined in the "
+            f"schema ({len(schema.attributes)})"
+        )
+
+
+def _check_hash(clauses: Mapping[str, KeyClause], schema: KeySchema) -> None:
+    if len(schema.hash) > 1:
+        broken = [
+            part.name
+            for part in schema.hash
+            if part.name not in clauses or clauses[part.name].operator != "="
+        ]
+        if broken:
+            raise ExpressionError(
+                f"HASH key attributes {', '.join(broken)} must have equality conditions specified in the query"
+            )
+        return
+    name = schema.hash[0].name
+    if name not in clauses:
+        raise ExpressionError(f"Query condition missed key schema element: {name}")
+
+
+def _range_clauses(clauses: Mapping[str, KeyClause], schema: KeySchema) -> Clauses:
+    """Return the clauses on range attributes in schema order; all but the last are equalities."""
+    named = [part.name for part in schema.range if part.name in clauses]
+    if len(named) + len(schema.hash) < len(clauses):
+        if len(schema.range) == 1:
+            raise ExpressionError(f"Query condition missed key schema element: {schema.range[0].name}")
+        raise ExpressionError(_NOT_SUPPORTED)
+    if clauses[schema.hash[0].name].operator != "=":
+        raise ExpressionError(_NOT_SUPPORTED)
+    if not named:
+        return ()
+    before = schema.names[len(schema.hash) : schema.names.index(named[-1])]
+    broken = [name for name in before if name not in clauses or clauses[name].operator != "="]
+    if broken:
+        raise ExpressionError(
+            f"RANGE key attributes {', '.join(broken)} must have equality conditions specified in the query "
+            f"because a condition is present on key attribute {named[-1]}"
+        )
+    return tuple([clauses[name] for name in named])
+
+
+def _key_sentence(refused: KeyRefused) -> str:
+    if refused.reason == "hash-size":
+        # The missing space is DynamoDB's.
+        return (
+            "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit "
+            "of2048 bytes"
+        )
+    kind = "binary" if refused.expected == "B" else "string"
+    return (
+        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
+        f"an empty {kind} value. Key: {refused.name}"
+    )

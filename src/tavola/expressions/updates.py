@@ -1,0 +1,296 @@
+"""Applying an update to an item, giving a new item.
+
+Every right side sees the item as it was, whatever the order of the actions; so does every list index.
+What an update does not touch is shared between the old item and the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tavola.expressions.errors import UpdateRefused
+from tavola.expressions.nodes import (
+    Action,
+    Add,
+    Arithmetic,
+    Call,
+    Delete,
+    Literal,
+    Operand,
+    Path,
+    Remove,
+    Set,
+    UpdateNode,
+    ValueRef,
+)
+from tavola.expressions.paths import PathTree, Steps, reader_of, steps_of, tree_of
+from tavola.expressions.projections import Pick, pick_of
+from tavola.values import Item, NumberRefused, Value, add_numbers, subtract_numbers
+
+Values = Mapping[str, Value]
+Read = Callable[[Item, Values], Value]
+# What stands at a path, the whole item, the values: what is to stand there, None for nothing.
+Change = Callable[[Value | None, Item, Values], Value | None]
+
+INVALID_PATH = "The document path provided in the update expression is invalid for update"
+WRONG_TYPE = "An operand in the update expression has an incorrect data type"
+NO_ATTRIBUTE = "The provided expression refers to an attribute that does not exist in the item"
+
+_SETS = ("SS", "NS", "BS")
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An update ready to be applied, and what it mentions."""
+
+    tree: UpdateNode
+    change: Callable[[Item, Values, bool], Item]
+    touched: tuple[Steps, ...]
+    attributes: frozenset[str]  # the top-level attributes mentioned, read or written
+    written: frozenset[str]  # the top-level attributes that an action is on
+    nested: frozenset[str]  # those mentioned that it looks into with `.` or `[]`
+    takes_only: bool  # nothing but REMOVE and DELETE: on a missing item it makes none
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+
+
+class Applied(NamedTuple):
+    """The new item, and the paths that the update acted on."""
+
+    item: Item
+    touched: tuple[Steps, ...]
+
+
+def apply(update: Update, item: Item, values: Values, *, exists: bool = True) -> Applied:
+    """Return the item that an update makes of another; the other is left as it is.
+
+    `exists` False says that `item` is only the key of an item that is not stored: DynamoDB then passes
+    over a REMOVE whose parent is missing, which it refuses otherwise.
+    """
+    return Applied(update.change(item, values, exists), update.touched)
+
+
+def touched_part(item: Item, applied: Applied) -> Item | None:
+    """Return the touched paths of the old or the new item, for UPDATED_OLD and UPDATED_NEW; None if empty.
+
+    The paths are looked up as written in either image. So an element put past the end of a list is not
+    in the new part, and one that moved up into a removed place is: DynamoDB does the same.
+    """
+    return _picker(applied.touched)(item) or None
+
+
+@lru_cache(maxsize=1024)
+def _picker(touched: tuple[Steps, ...]) -> Pick:
+    return pick_of(touched)
+
+
+def change_of(tree: UpdateNode, *, legacy: bool = False) -> Callable[[Item, Values, bool], Item]:
+    """Return the function that makes the new item; `legacy` words and adds as AttributeUpdates do."""
+    ends = tuple((steps_of(action.path), _change(action, legacy)) for action in tree.actions)
+    if all(len(steps) == 1 for steps, _ in ends):
+        return _flat(tuple((str(steps[0]), change) for steps, change in ends))
+    branches = tree_of(ends)
+
+    def apply_tree(item: Item, values: Values, exists: bool) -> Item:
+        return _Walk(item, values, exists).members(item, branches)
+
+    return apply_tree
+
+
+def _flat(changes: tuple[tuple[str, Change], ...]) -> Callable[[Item, Values, bool], Item]:
+    def apply_flat(item: Item, values: Values, exists: bool) -> Item:
+        new = item.copy()
+        for name, change in changes:
+            value = change(item.get(name), item, values)
+            if value is None:
+                new.pop(name, None)
+            else:
+                new[name] = value
+        return new
+
+    return apply_flat
+
+
+class _Walk:
+    """One application of a tree of changes."""
+
+    __slots__ = ("exists", "item", "values")
+
+    def __init__(self, item: Item, values: Values, exists: bool) -> None:
+        self.item = item
+        self.values = values
+        self.exists = exists
+
+    def members(self, members: dict[str, Value], tree: PathTree) -> dict[str, Value]:
+        new = members.copy()
+        for name, branch in tree.items():
+            value = self.changed(members.get(name), branch)
+            if value is None:
+                new.pop(name, None)
+            else:
+                new[name] = value
+        return new
+
+    def elements(self, elements: list[Value], tree: PathTree) -> list[Value]:
+        new: list[Value | None] = list(elements)
+        for index, branch in tree.items():
+            if index < len(elements):
+                new[index] = self.changed(elements[index], branch)
+            else:
+                new.append(self.changed(None, branch))
+        return [element for element in new if element is not None]
+
+    def changed(self, value: Value | None, branch: Any) -> Value | None:
+        """Return what becomes of a value: changed if a path ends here, else changed inside."""
+        if not isinstance(branch, dict):
+            changed: Value | None = branch(value, self.item, self.values)
+            return changed
+        indexed = isinstance(next(iter(branch)), int)
+        content = None if value is None else value.get("L" if indexed else "M")
+        if content is None:
+            if not self.exists and _only_removes(branch):
+                return value
+            raise UpdateRefused(INVALID_PATH)
+        if indexed:
+            return {"L": self.elements(content, branch)}
+        return {"M": self.members(content, branch)}
+
+
+def _only_removes(branch: PathTree) -> bool:
+    pending = [branch]
+    while pending:
+        for end in pending.pop().values():
+            if isinstance(end, dict):
+                pending.append(end)
+            elif end is not _nothing:
+                return False
+    return True
+
+
+def _nothing(current: Value | None, item: Item, values: Values) -> None:
+    """What REMOVE leaves."""
+
+
+def _change(action: Action, legacy: bool) -> Change:
+    match action:
+        case Set(_, value):
+            read = _value(value)
+            return lambda current, item, values: read(item, values)
+        case Remove():
+            return _nothing
+        case Add(_, amount):
+            return _adding(_operand(amount), legacy)
+        case Delete(_, amount):
+            return _deleting(_operand(amount), legacy)
+
+
+def _mismatch(legacy: bool) -> UpdateRefused:
+    return UpdateRefused("Type mismatch for attribute to update" if legacy else WRONG_TYPE)
+
+
+def _adding(amount: Read, legacy: bool) -> Change:
+    def add(current: Value | None, item: Item, values: Values) -> Value | None:
+        value = amount(item, values)
+        if current is None:
+            return value
+        for tag, more in value.items():
+            there = current.get(tag)
+            if there is None:
+                break
+            if tag == "N":
+                return {"N": _counted(add_numbers, there, more)}
+            if tag == "L" and legacy:
+                return {"L": there + more}
+            if tag in _SETS:
+                return {tag: list(dict.fromkeys(there + more))}
+        raise _mismatch(legacy)
+
+    return add
+
+
+def _deleting(amount: Read, legacy: bool) -> Change:
+    def delete(current: Value | None, item: Item, values: Values) -> Value | None:
+        if current is None:
+            return None
+        for tag, less in amount(item, values).items():
+            there = current.get(tag)
+            if there is not None and tag in _SETS:
+                gone = set(less)
+                left = [member for member in there if member not in gone]
+                return {tag: left} if left else None
+        raise _mismatch(legacy)
+
+    return delete
+
+
+def _counted(operation: Callable[[str, str], str], left: str, right: str) -> str:
+    try:
+        return operation(left, right)
+    except NumberRefused as refused:
+        raise UpdateRefused(str(refused)) from refused
+
+
+def _value(value: Operand | Arithmetic) -> Read:
+    if not isinstance(value, Arithmetic):
+        return _operand(value)
+    left, right = _operand(value.left), _operand(value.right)
+    operation = add_numbers if value.operator == "+" else subtract_numbers
+
+    def calculate(item: Item, values: Values) -> Value:
+        a, b = left(item, values).get("N"), right(item, values).get("N")
+        if a is None or b is None:
+            raise UpdateRefused(WRONG_TYPE)
+        return {"N": _counted(operation, a, b)}
+
+    return calculate
+
+
+def _operand(operand: Operand) -> Read:
+    match operand:
+        case ValueRef(name):
+            return lambda item, values: values[name]
+        case Literal(value):
+            return lambda item, values: value
+        case Path():
+            return _stored(steps_of(operand))
+        case Call("if_not_exists", (Path() as path, fallback)):
+            return _if_not_exists(steps_of(path), _operand(fallback))
+        case Call("list_append", (first, second)):
+            return _list_append(_operand(first), _operand(second))
+        case Call(function):
+            raise AssertionError(f"{function} gives no value, and was checked to be asked for none")
+
+
+def _stored(steps: Steps) -> Read:
+    at = reader_of(steps)
+
+    def read(item: Item, values: Values) -> Value:
+        value = at(item)
+        if value is None:
+            raise UpdateRefused(NO_ATTRIBUTE)
+        return value
+
+    return read
+
+
+def _if_not_exists(steps: Steps, fallback: Read) -> Read:
+    at = reader_of(steps)
+
+    def read(item: Item, values: Values) -> Value:
+        value = at(item)
+        return fallback(item, values) if value is None else value
+
+    return read
+
+
+def _list_append(first: Read, second: Read) -> Read:
+    def read(item: Item, values: Values) -> Value:
+        head, tail = first(item, values).get("L"), second(item, values).get("L")
+        if head is None or tail is None:
+            raise UpdateRefused(WRONG_TYPE)
+        return {"L": head + tail}
+
+    return read

@@ -1,0 +1,111 @@
+"""Walks over a tree: its leaves, operands, calls and paths, in the order they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tavola.expressions.nodes import (
+    Add,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Delete,
+    Leaf,
+    Literal,
+    Member,
+    Not,
+    Operand,
+    Or,
+    Path,
+    ProjectionNode,
+    Remove,
+    Set,
+    Tree,
+    ValueRef,
+)
+
+
+def leaves_of(condition: ConditionNode) -> Iterator[Leaf]:
+    """Give the comparisons and calls of a condition, without AND, OR and NOT."""
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        match node:
+            case And(parts) | Or(parts):
+                pending.extend(reversed(parts))
+            case Not(part):
+                pending.append(part)
+            case _:
+                yield node
+
+
+def operands_of(leaf: Leaf) -> tuple[Operand, ...]:
+    """Return the operands of a comparison or call."""
+    match leaf:
+        case Comparison(_, left, right):
+            return (left, right)
+        case Between(operand, lower, upper):
+            return (operand, lower, upper)
+        case Member(operand, choices):
+            return (operand, *choices)
+        case Call(_, operands):
+            return operands
+
+
+def tree_operands(tree: Tree) -> Iterator[Operand]:
+    """Give the outermost operands of any tree; those inside a call are inside it still."""
+    match tree:
+        case ProjectionNode(paths):
+            yield from paths
+        case And() | Or() | Not() | Comparison() | Between() | Member() | Call():
+            for leaf in leaves_of(tree):
+                yield from operands_of(leaf)
+        case _:
+            for action in tree.actions:
+                yield action.path
+                match action:
+                    case Set(_, Arithmetic(_, left, right)):
+                        yield left
+                        yield right
+                    case Set(_, value):
+                        assert not isinstance(value, Arithmetic)
+                        yield value
+                    case Add(_, amount) | Delete(_, amount):
+                        yield amount
+                    case Remove():
+                        pass
+
+
+def terms_of(operands: Iterable[Operand]) -> Iterator[Path | ValueRef | Literal]:
+    """Give the paths and values of operands, those inside calls too."""
+    pending = list(operands)[::-1]
+    while pending:
+        operand = pending.pop()
+        if isinstance(operand, Call):
+            pending.extend(reversed(operand.operands))
+        else:
+            yield operand
+
+
+def calls_of(operands: Iterable[Operand]) -> list[Call]:
+    """Return the calls among and inside operands, inner before outer as they are evaluated."""
+    found: list[Call] = []
+    pending: list[tuple[Operand, bool]] = [(operand, False) for operand in operands][::-1]
+    while pending:
+        operand, opened = pending.pop()
+        if not isinstance(operand, Call):
+            continue
+        if opened:
+            found.append(operand)
+        else:
+            pending.append((operand, True))
+            pending.extend((inner, False) for inner in reversed(operand.operands))
+    return found
+
+
+def paths_of(tree: Tree) -> Iterator[Path]:
+    """Give every path that a tree mentions."""
+    return (term for term in terms_of(tree_operands(tree)) if isinstance(term, Path))

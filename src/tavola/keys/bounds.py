@@ -1,0 +1,88 @@
+"""Bounds: a range over the keys of one partition, and its prefix arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tavola.keys.order import closed, escaped, key_bytes, successor
+from tavola.keys.schema import HASH_SPACE, KeyAttribute, KeySchema, hash_parts, partition_prefix
+from tavola.values import Value, tag_of
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Keys from `lower` on, up to but not including `upper`; None is no upper end."""
+
+    lower: bytes
+    upper: bytes | None
+
+    def holds(self, key: bytes) -> bool:
+        """Tell whether a key lies inside."""
+        return self.lower <= key and (self.upper is None or key < self.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class SortCondition:
+    """A condition on one range attribute: < <= > >= BETWEEN begins_with, and its values."""
+
+    operator: str
+    values: tuple[Value, ...]
+
+
+def partition_bounds(
+    schema: KeySchema,
+    hash_values: Sequence[Value],
+    range_values: Sequence[Value] = (),
+    last: SortCondition | None = None,
+) -> Bounds:
+    """Return the keys of a partition whose first range attributes equal `range_values` and meet `last`."""
+    prefix = partition_prefix(hash_parts(schema, hash_values))
+    final = len(schema.range) - 1
+    for place, value in enumerate(range_values):
+        attribute = schema.range[place]
+        part = key_bytes(attribute.type, value[attribute.type])
+        prefix += part if place == final else closed(attribute.type, part)
+    if len(range_values) == len(schema.range):
+        return Bounds(prefix, prefix + b"\x00")
+    if last is None:
+        return Bounds(prefix, successor(prefix))
+    attribute = schema.range[len(range_values)]
+    return _narrowed(prefix, attribute, len(range_values) == final, last)
+
+
+def segment_bounds(segment: int, total: int) -> Bounds:
+    """Return the keys of one of `total` equal segments of the hash space."""
+    lower = -(-HASH_SPACE * segment // total)
+    upper = -(-HASH_SPACE * (segment + 1) // total)
+    return Bounds(lower.to_bytes(4, "big"), None if upper == HASH_SPACE else upper.to_bytes(4, "big"))
+
+
+def _narrowed(prefix: bytes, attribute: KeyAttribute, final: bool, condition: SortCondition) -> Bounds:
+    def at(value: Value) -> bytes:
+        part = key_bytes(attribute.type, value[attribute.type])
+        return prefix + (part if final else closed(attribute.type, part))
+
+    def past(value: Value) -> bytes:
+        after = at(value) + b"\x00" if final else successor(at(value))
+        assert after is not None, "a key has a length in it, so it is never all ones"
+        return after
+
+    first = condition.values[0]
+    match condition.operator:
+        case "<":
+            return Bounds(prefix, at(first))
+        case "<=":
+            return Bounds(prefix, past(first))
+        case ">":
+            return Bounds(past(first), successor(prefix))
+        case ">=":
+            return Bounds(at(first), successor(prefix))
+        case "BETWEEN":
+            return Bounds(at(first), past(condition.values[1]))
+        case "begins_with":
+            part = key_bytes(tag_of(first), first[attribute.type])
+            start = prefix + (part if final else escaped(part))
+            return Bounds(start, successor(start))
+        case operator:
+            raise AssertionError(f"no sort condition has the operator {operator}")

@@ -1,0 +1,97 @@
+"""ARNs: the names AWS gives to tables, indexes, streams and backups.
+
+Nearly every TableName member takes a name or a table's ARN; `table_name_of` makes them one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_NAME = r"[a-zA-Z0-9_.-]{3,255}"
+_TABLE_ARN = re.compile(rf"arn:(aws[a-z-]*):dynamodb:([a-z0-9-]+):([0-9]+):table/({_NAME})")
+_RESOURCE_ARN = re.compile(
+    rf"arn:(aws[a-z-]*):dynamodb:([a-z0-9-]+):([0-9]+):table/({_NAME})"
+    rf"(?:/(index|stream|backup|export|import)/(.+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose tables are meant: an account in a region."""
+
+    account: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceArn:
+    """An ARN of DynamoDB in its parts; `kind` is "table", or what hangs on the table."""
+
+    partition: str
+    scope: Scope
+    table: str
+    kind: str
+    label: str | None  # the index's name, the stream's label, the backup's id; None for a table
+
+
+def table_arn(scope: Scope, name: str) -> str:
+    """Return the ARN of a table."""
+    return f"arn:aws:dynamodb:{scope.region}:{scope.account}:table/{name}"
+
+
+def index_arn(scope: Scope, table: str, index: str) -> str:
+    """Return the ARN of a secondary index."""
+    return f"{table_arn(scope, table)}/index/{index}"
+
+
+def stream_arn(scope: Scope, table: str, label: str) -> str:
+    """Return the ARN of a stream; the label is the time of its enabling."""
+    return f"{table_arn(scope, table)}/stream/{label}"
+
+
+def backup_arn(scope: Scope, table: str, backup: str) -> str:
+    """Return the ARN of an on-demand backup."""
+    return f"{table_arn(scope, table)}/backup/{backup}"
+
+
+def export_arn(scope: Scope, table: str, export: str) -> str:
+    """Return the ARN of an export."""
+    return f"{table_arn(scope, table)}/export/{export}"
+
+
+def import_arn(scope: Scope, table: str, job: str) -> str:
+    """Return the ARN of an import."""
+    return f"{table_arn(scope, table)}/import/{job}"
+
+
+def is_table_arn(text: str) -> bool:
+    """Tell whether a text is the ARN of a table, and not of something on it."""
+    return _TABLE_ARN.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str) -> str:
+    found = _TABLE_ARN.fullmatch(text)
+    return text if found is None else found[4]
+
+
+def table_name_of(name_or_arn: str) -> str:
+    """Return the table's name, whether the caller gave it or its ARN."""
+    return _named(name_or_arn) if name_or_arn.startswith("arn:") else name_or_arn
+
+
+def scope_of(name_or_arn: str) -> Scope | None:
+    """Return the scope that a table's ARN names; None for a bare name."""
+    found = _TABLE_ARN.fullmatch(name_or_arn)
+    return None if found is None else Scope(account=found[3], region=found[2])
+
+
+def parse_resource_arn(text: str) -> ResourceArn | None:
+    """Return an ARN of DynamoDB in its parts; None where the text is none."""
+    found = _RESOURCE_ARN.fullmatch(text)
+    if found is None:
+        return None
+    partition, region, account, table, kind, label = found.groups()
+    return ResourceArn(partition, Scope(account, region), table, kind or "table", label)

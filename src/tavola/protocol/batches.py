@@ -1,0 +1,113 @@
+"""Batches: the shapes of the batch operations, and what they refuse without a table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import (
+    BATCH_GET_TABLES,
+    BATCH_KEYS,
+    BATCH_WRITE_TABLES,
+    BATCH_WRITES,
+    AttributeMap,
+    AttributeNames,
+    BatchTableName,
+    ExpressionNames,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    Shape,
+    Unfit,
+    is_batch_table,
+)
+from tavola.protocol.parameters import mixing, stray_names
+from tavola.protocol.wording import Wording
+
+_DATATYPES = "must contain exactly one of the supported datatypes"
+
+
+class KeysAndAttributes(Shape, frozen=True, kw_only=True):
+    """The keys that a batch reads of one table, and how."""
+
+    keys: Annotated[list[AttributeMap], BATCH_KEYS]
+    attributes_to_get: AttributeNames | None = None
+    consistent_read: bool | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+class BatchGetItemRequest(Shape, frozen=True, kw_only=True):
+    """What BatchGetItem is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    request_items: Annotated[dict[BatchTableName, KeysAndAttributes], BATCH_GET_TABLES]
+
+
+class PutRequest(Shape, frozen=True, kw_only=True):
+    """An item to put."""
+
+    item: AttributeMap
+
+
+class DeleteRequest(Shape, frozen=True, kw_only=True):
+    """A key to delete."""
+
+    key: AttributeMap
+
+
+class WriteRequest(Shape, frozen=True, kw_only=True):
+    """One write of a batch: a put or a delete."""
+
+    delete_request: DeleteRequest | None = None
+    put_request: PutRequest | None = None
+
+
+class BatchWriteItemRequest(Shape, frozen=True, kw_only=True):
+    """What BatchWriteItem is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    request_items: Annotated[
+        dict[BatchTableName, Annotated[list[WriteRequest], BATCH_WRITES]], BATCH_WRITE_TABLES
+    ]
+
+
+def check_batch_get(request: BatchGetItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    asked = 0
+    for table, wanted in request.request_items.items():
+        if not is_batch_table(table):
+            raise Unfit
+        asked += len(wanted.keys)
+    tables = request.request_items.values()
+    # Mixing is refused over the whole request, also when each table keeps to one kind.
+    legacy = next((w.attributes_to_get for w in tables if w.attributes_to_get is not None), None)
+    expression = next((w.projection_expression for w in tables if w.projection_expression is not None), None)
+    text = mixing([("AttributesToGet", legacy)], [("ProjectionExpression", expression)])
+    if text is not None:
+        raise ValidationFault(text)
+    for wanted in tables:
+        if wanted.expression_attribute_names is not None and wanted.projection_expression is None:
+            raise ValidationFault(stray_names())
+    if asked > BATCH_GET_KEYS_MAX:
+        raise ValidationFault("Too many items requested for the BatchGetItem call")
+
+
+def check_batch_write(request: BatchWriteItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    asked = 0
+    for table, writes in request.request_items.items():
+        if not is_batch_table(table):
+            raise Unfit
+        asked += len(writes)
+        for write in writes:
+            if write.put_request is None:
+                if write.delete_request is None:
+                    raise ValidationFault(f"Supplied AttributeValue is empty, {_DATATYPES}")
+            elif write.delete_request is not None:
+                raise ValidationFault(
+                    f"Supplied AttributeValue has more than one datatypes set, {_DATATYPES}"
+                )
+    if asked > BATCH_WRITE_REQUESTS_MAX:
+        raise ValidationFault("Too many items requested for the BatchWriteItem call")

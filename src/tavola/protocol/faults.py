@@ -1,0 +1,330 @@
+"""Faults: every answer of DynamoDB that is no success, as data: code, status, text, retryable.
+
+A fault is raised where the rule is known and answered unchanged by every backend. AWS has three
+namespaces for the codes and two spellings of the text's member; both are facts of the code, kept here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from tavola.errors import TavolaError
+
+_MODELLED = "com.amazonaws.dynamodb.v20120810"
+_VALIDATION = "com.amazon.coral.validate"
+_SERVICE = "com.amazon.coral.service"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Fault(TavolaError):
+    """An answer that DynamoDB defines; `message` is None where AWS sends no text at all."""
+
+    code: ClassVar[str] = "InternalServerError"
+    status: ClassVar[int] = 400
+    namespace: ClassVar[str] = _MODELLED
+    member: ClassVar[str] = "message"  # AWS's spelling of the text's member
+    retryable: ClassVar[bool] = False  # whether the same request may succeed later
+
+    def __init__(self, message: str | None = None, extra: dict[str, Any] | None = None) -> None:
+        self.message = message
+        self.extra: dict[str, Any] = {} if extra is None else extra
+        super().__init__(message if message is not None else self.code)
+
+    @property
+    def type(self) -> str:
+        """The `__type` of the body: the code with its namespace."""
+        return f"{self.namespace}#{self.code}"
+
+    def body(self) -> bytes:
+        """Return the error body as AWS writes it."""
+        members: dict[str, Any] = {"__type": self.type}
+        if self.message is not None:
+            members[self.member] = self.message
+        members.update(self.extra)
+        return _encode(members)
+
+
+class ValidationFault(Fault):
+    """A request that breaks a rule; the text says which."""
+
+    code = "ValidationException"
+    namespace = _VALIDATION
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class SerializationFault(Fault):
+    """A body that is no JSON (without a text), or JSON of another type than the member has."""
+
+    code = "SerializationException"
+    namespace = _SERVICE
+    member = "Message"
+
+
+class UnknownOperationFault(Fault):
+    """A target that names no operation, or one that is not served."""
+
+    code = "UnknownOperationException"
+    namespace = _SERVICE
+
+
+class ResourceNotFoundFault(Fault):
+    """A table, index or stream that does not exist."""
+
+    code = "ResourceNotFoundException"
+
+    def __init__(self, message: str = "Requested resource not found") -> None:
+        super().__init__(message)
+
+    @classmethod
+    def of_table(cls, name: str) -> ResourceNotFoundFault:
+        """Return the sentence of the control plane, which names the table."""
+        return cls(f"Requested resource not found: Table: {name} not found")
+
+
+class ResourceInUseFault(Fault):
+    """A table that exists already, or is changing."""
+
+    code = "ResourceInUseException"
+
+
+class LimitExceededFault(Fault):
+    """Too many control-plane operations, or too many of one thing."""
+
+    code = "LimitExceededException"
+    retryable = True
+
+
+class TableNotFoundFault(Fault):
+    """A table that does not exist, as the backup operations say it."""
+
+    code = "TableNotFoundException"
+
+    @classmethod
+    def of_table(cls, name: str) -> TableNotFoundFault:
+        """Return the sentence that names the table."""
+        return cls(f"Table not found: {name}")
+
+
+class ConditionalCheckFailedFault(Fault):
+    """A condition that was false; `item` is the item that made it so, where the caller asked for it."""
+
+    code = "ConditionalCheckFailedException"
+
+    def __init__(self, item: msgspec.Raw | None = None) -> None:
+        self.item = item
+        super().__init__("The conditional request failed", {} if item is None else {"Item": item})
+
+
+@dataclass(frozen=True, slots=True)
+class CancellationReason:
+    """Why one action of a transaction stood in its way; code "None": it did not."""
+
+    code: str
+    message: str | None = None
+    item: msgspec.Raw | None = None
+
+
+class TransactionCanceledFault(Fault):
+    """A transaction of which nothing was applied, with a reason for each action in the request's order."""
+
+    code = "TransactionCanceledException"
+    member = "Message"
+
+    def __init__(self, reasons: list[CancellationReason]) -> None:
+        self.reasons = tuple(reasons)
+        told = []
+        for reason in reasons:
+            members: dict[str, Any] = {"Code": reason.code}
+            if reason.message is not None:
+                members["Message"] = reason.message
+            if reason.item is not None:
+                members["Item"] = reason.item
+            told.append(members)
+        codes = ", ".join(reason.code for reason in reasons)
+        super().__init__(
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            {"CancellationReasons": told},
+        )
+
+
+class TransactionConflictFault(Fault):
+    """A single write that met a transaction on the same item."""
+
+    code = "TransactionConflictException"
+    retryable = True
+
+    def __init__(self, message: str = "Transaction is ongoing for the item") -> None:
+        super().__init__(message)
+
+
+class TransactionInProgressFault(Fault):
+    """A transaction whose token is still at work."""
+
+    code = "TransactionInProgressException"
+    member = "Message"
+    retryable = True
+
+    def __init__(
+        self, message: str = "The transaction with the given request token is already in progress."
+    ) -> None:
+        super().__init__(message)
+
+
+class IdempotentParameterMismatchFault(Fault):
+    """A token that came again with another payload."""
+
+    code = "IdempotentParameterMismatchException"
+    member = "Message"
+
+    def __init__(
+        self,
+        message: str = "The request uses the same client token as a previous, but non-identical request. "
+        "Do not reuse a client token with different requests, unless the requests are identical",
+    ) -> None:
+        super().__init__(message)
+
+
+class ItemCollectionSizeLimitExceededFault(Fault):
+    """A partition of a table with local indexes that is full."""
+
+    code = "ItemCollectionSizeLimitExceededException"
+
+    def __init__(self, message: str = "Collection size exceeded.") -> None:
+        super().__init__(message)
+
+
+class _Throttled(Fault):
+    retryable = True
+
+    def __init__(self, message: str, reasons: list[dict[str, str]] | None = None) -> None:
+        super().__init__(message, {} if reasons is None else {self.reasons_member: reasons})
+
+    reasons_member: ClassVar[str] = "ThrottlingReasons"
+
+
+class ProvisionedThroughputExceededFault(_Throttled):
+    """More than the provisioned capacity of a table or index."""
+
+    code = "ProvisionedThroughputExceededException"
+
+    def __init__(
+        self,
+        message: str = "The level of configured provisioned throughput for the table was exceeded. "
+        "Consider increasing your provisioning level with the UpdateTable API.",
+        reasons: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(message, reasons)
+
+
+class ThrottlingFault(_Throttled):
+    """More than an on-demand table can do, or too many control-plane requests."""
+
+    code = "ThrottlingException"
+    reasons_member = "throttlingReasons"  # the one member that AWS writes with a small letter
+
+    def __init__(
+        self,
+        message: str = "Rate of requests exceeds the allowed throughput.",
+        reasons: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(message, reasons)
+
+
+class RequestLimitExceededFault(_Throttled):
+    """More than the account may ask for."""
+
+    code = "RequestLimitExceeded"
+
+    def __init__(
+        self,
+        message: str = "Throughput exceeds the current throughput limit for your account.",
+        reasons: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(message, reasons)
+
+
+class InternalServerFault(Fault):
+    """A failure of the service's own."""
+
+    code = "InternalServerError"
+    status = 500
+    retryable = True
+
+    def __init__(
+        self, message: str = "The request processing has failed because of an unknown error."
+    ) -> None:
+        super().__init__(message)
+
+
+class ServiceUnavailableFault(Fault):
+    """A service that is closing, or has too much to do."""
+
+    code = "ServiceUnavailable"
+    status = 503
+    namespace = _SERVICE
+    retryable = True
+
+
+class AccessDeniedFault(Fault):
+    """A caller that no policy allows."""
+
+    code = "AccessDeniedException"
+    namespace = _SERVICE
+
+
+class MissingAuthenticationTokenFault(Fault):
+    """A request without a signature."""
+
+    code = "MissingAuthenticationTokenException"
+    namespace = _SERVICE
+
+    def __init__(self, message: str = "Request is missing Authentication Token") -> None:
+        super().__init__(message)
+
+
+class IncompleteSignatureFault(Fault):
+    """A signature that lacks a part."""
+
+    code = "IncompleteSignatureException"
+    namespace = _SERVICE
+
+
+class InvalidSignatureFault(Fault):
+    """A signature that does not match, or is out of its time or scope."""
+
+    code = "InvalidSignatureException"
+    namespace = _SERVICE
+
+    def __init__(
+        self,
+        message: str = "The request signature we calculated does not match the signature you provided. Check "
+        "your AWS Secret Access Key and signing method. Consult the service documentation for details.",
+    ) -> None:
+        super().__init__(message)
+
+
+class UnrecognizedClientFault(Fault):
+    """An access key that nobody knows."""
+
+    code = "UnrecognizedClientException"
+    namespace = _SERVICE
+    retryable = True
+
+    def __init__(self, message: str = "The security token included in the request is invalid.") -> None:
+        super().__init__(message)
+
+
+class ExpiredTokenFault(Fault):
+    """A session that has ended."""
+
+    code = "ExpiredTokenException"
+    namespace = _SERVICE
+
+    def __init__(self, message: str = "The security token included in the request is expired") -> None:
+        super().__init__(message)

@@ -1,0 +1,198 @@
+"""Fields: what a member of a request may hold, declared as types.
+
+A request's Struct names its members in the order in which AWS reports them when several are bad, and
+gives each one of these types. The decoder enforces what it can at no cost (lengths, ranges, enums,
+presence); names of tables and indexes are enforced by the `is_…` functions, because a cached lookup costs a
+fifteenth of the decoder's regular expression. `shapes` reads the same declarations for the words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from tavola.limits import (
+    BATCH_GET_KEYS_MAX,
+    BATCH_WRITE_REQUESTS_MAX,
+    INDEX_NAME_CHARACTERS_MAX,
+    INDEX_NAME_CHARACTERS_MIN,
+    KEY_ATTRIBUTE_NAME_BYTES_MAX,
+    KEY_SCHEMA_ELEMENTS_MAX,
+    LIST_TABLES_MAX,
+    PROJECTED_ATTRIBUTES_MAX,
+    SCAN_SEGMENTS_MAX,
+    TABLE_NAME_CHARACTERS_MAX,
+    TABLE_NAME_CHARACTERS_MIN,
+    TRANSACTION_ACTIONS_MAX,
+    TRANSACTION_TOKEN_CHARACTERS_MAX,
+)
+from tavola.protocol.arns import is_table_arn
+
+NAME_PATTERN = "[a-zA-Z0-9_.-]+"  # as AWS prints it
+_name = re.compile(NAME_PATTERN)
+
+
+class Shape(
+    msgspec.Struct,
+    rename="pascal",
+    kw_only=True,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=False,
+):
+    """A structure of the API: AWS's members in snake case, absent ones None.
+
+    `msgspec.to_builtins(shape)` gives it back in AWS's spelling, without the absent members.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What a table's or index's name must be; `arn`: the ARN of a table will do as well."""
+
+    characters_min: int
+    characters_max: int
+    arn: bool
+    alone: bool = False  # the control plane refuses this member before it looks at the others
+
+
+class Unfit(Exception):
+    """A decoded member breaks a constraint that the decoder does not know."""
+
+
+_DATA_TABLE = NameRule(1, TABLE_NAME_CHARACTERS_MAX, arn=True)
+_CONTROL_TABLE = NameRule(TABLE_NAME_CHARACTERS_MIN, TABLE_NAME_CHARACTERS_MAX, arn=True, alone=True)
+_NEW_TABLE = NameRule(TABLE_NAME_CHARACTERS_MIN, TABLE_NAME_CHARACTERS_MAX, arn=False, alone=True)
+_START_TABLE = NameRule(TABLE_NAME_CHARACTERS_MIN, TABLE_NAME_CHARACTERS_MAX, arn=False)
+_BATCH_TABLE = NameRule(TABLE_NAME_CHARACTERS_MIN, TABLE_NAME_CHARACTERS_MAX, arn=True)
+_INDEX = NameRule(INDEX_NAME_CHARACTERS_MIN, INDEX_NAME_CHARACTERS_MAX, arn=False)
+
+
+def fits(rule: NameRule, name: str) -> bool:
+    """Tell whether a name keeps its rule."""
+    if _name.fullmatch(name) is not None:
+        return rule.characters_min <= len(name) <= rule.characters_max
+    return rule.arn and is_table_arn(name)
+
+
+@lru_cache(maxsize=4096)
+def is_data_table(name: str) -> bool:
+    """Tell whether the data plane takes this TableName; cached, since programs use few tables."""
+    return fits(_DATA_TABLE, name)
+
+
+@lru_cache(maxsize=4096)
+def is_batch_table(name: str) -> bool:
+    """Tell whether a batch takes this key of its RequestItems."""
+    return fits(_BATCH_TABLE, name)
+
+
+@lru_cache(maxsize=4096)
+def is_index(name: str) -> bool:
+    """Tell whether this is the name that an index could have."""
+    return fits(_INDEX, name)
+
+
+@lru_cache(maxsize=4096)
+def is_control_table(name: str) -> bool:
+    """Tell whether the control plane takes this TableName."""
+    return fits(_CONTROL_TABLE, name)
+
+
+def is_new_table(name: str) -> bool:
+    """Tell whether a table may be created under this name."""
+    return fits(_NEW_TABLE, name)
+
+
+def is_start_table(name: str) -> bool:
+    """Tell whether ListTables may start after this name."""
+    return fits(_START_TABLE, name)
+
+
+def _named(rule: NameRule) -> msgspec.Meta:
+    return msgspec.Meta(extra={"name": rule})
+
+
+# Names. The decoder sees a plain text; the functions above know the rest.
+DataTableName: TypeAlias = Annotated[str, _named(_DATA_TABLE)]
+ControlTableName: TypeAlias = Annotated[str, _named(_CONTROL_TABLE)]
+NewTableName: TypeAlias = Annotated[str, _named(_NEW_TABLE)]
+StartTableName: TypeAlias = Annotated[str, _named(_START_TABLE)]
+BatchTableName: TypeAlias = Annotated[str, _named(_BATCH_TABLE)]
+IndexName: TypeAlias = Annotated[str, _named(_INDEX)]
+KeyAttributeName: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=KEY_ATTRIBUTE_NAME_BYTES_MAX)
+]
+ClientRequestToken: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=TRANSACTION_TOKEN_CHARACTERS_MAX)
+]
+
+# Attribute values: their inside is admitted by the values room, later and only once.
+AttributeValue: TypeAlias = Annotated[dict[str, Any], msgspec.Meta(title="AttributeValue")]
+AttributeMap: TypeAlias = dict[str, AttributeValue]
+AttributeNames: TypeAlias = Annotated[list[str], msgspec.Meta(min_length=1)]
+ExpressionNames: TypeAlias = dict[str, str]
+
+# Enums, each in the order in which AWS prints it.
+ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]
+ReturnItemCollectionMetrics: TypeAlias = Literal["SIZE", "NONE"]
+ReturnValue: TypeAlias = Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"]
+ReturnValuesOnConditionCheckFailure: TypeAlias = Literal["ALL_OLD", "NONE"]
+Select: TypeAlias = Literal["SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"]
+ConditionalOperator: TypeAlias = Literal["OR", "AND"]
+ComparisonOperator: TypeAlias = Literal[
+    "IN",
+    "NULL",
+    "BETWEEN",
+    "LT",
+    "NOT_CONTAINS",
+    "EQ",
+    "GT",
+    "NOT_NULL",
+    "NE",
+    "LE",
+    "BEGINS_WITH",
+    "GE",
+    "CONTAINS",
+]
+AttributeAction: TypeAlias = Literal["ADD", "PUT", "DELETE"]
+ScalarAttributeType: TypeAlias = Literal["B", "N", "S"]
+KeyType: TypeAlias = Literal["HASH", "RANGE"]
+ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
+TableClass: TypeAlias = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+StreamViewType: TypeAlias = Literal["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"]
+SSEType: TypeAlias = Literal["AES256", "KMS"]
+SettingsReplicationMode: TypeAlias = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
+MultiRegionConsistency: TypeAlias = Literal["EVENTUAL", "STRONG"]
+DisassociationMode: TypeAlias = Literal["WAIT_FOR_REPLICATION"]
+VectorDistanceFunction: TypeAlias = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
+SearchSchemaElementType: TypeAlias = Literal["HASH", "INLINE_FILTER"]
+
+# Numbers: AWS tells 32 bits from 64 in the words of a refusal.
+_INTEGER = {"java": "Integer"}
+PageLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, extra=_INTEGER)]
+ListTablesLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LIST_TABLES_MAX, extra=_INTEGER)]
+TotalSegments: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=SCAN_SEGMENTS_MAX, extra=_INTEGER)]
+Segment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=SCAN_SEGMENTS_MAX - 1, extra=_INTEGER)]
+PositiveLong: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Long: TypeAlias = int
+
+# Counts of lists and maps.
+TABLE_KEY_SCHEMA = msgspec.Meta(min_length=1, max_length=KEY_SCHEMA_ELEMENTS_MAX)
+INDEX_KEY_SCHEMA = msgspec.Meta(min_length=1)
+NON_KEY_ATTRIBUTES = msgspec.Meta(min_length=1, max_length=PROJECTED_ATTRIBUTES_MAX)
+BATCH_KEYS = msgspec.Meta(min_length=1, max_length=BATCH_GET_KEYS_MAX)
+BATCH_GET_TABLES = msgspec.Meta(
+    min_length=1, max_length=BATCH_GET_KEYS_MAX, extra={"required": "BatchGetItem"}
+)
+BATCH_WRITE_TABLES = msgspec.Meta(
+    min_length=1, max_length=BATCH_WRITE_REQUESTS_MAX, extra={"required": "BatchWriteItem"}
+)
+BATCH_WRITES = msgspec.Meta(min_length=1, max_length=BATCH_WRITE_REQUESTS_MAX)
+TRANSACTION = msgspec.Meta(min_length=1, max_length=TRANSACTION_ACTIONS_MAX)
+ONE_OR_MORE = msgspec.Meta(min_length=1)

@@ -1,0 +1,207 @@
+"""Items: the shapes of get, put, update and delete, and what they refuse without an item.
+
+The members of a request stand in the order in which AWS reports them.
+"""
+
+from __future__ import annotations
+
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import (
+    AttributeAction,
+    AttributeMap,
+    AttributeNames,
+    AttributeValue,
+    ComparisonOperator,
+    ConditionalOperator,
+    DataTableName,
+    ExpressionNames,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    ReturnValue,
+    ReturnValuesOnConditionCheckFailure,
+    Shape,
+    Unfit,
+    is_data_table,
+)
+from tavola.protocol.parameters import mixing, stray_names, stray_values
+from tavola.protocol.wording import Wording, enveloped, layer
+
+_CONDITIONAL_OPERATOR_ALONE = "ConditionalOperator cannot be used without Filter or Expected"
+
+
+class ExpectedAttributeValue(Shape, frozen=True, kw_only=True):
+    """A legacy condition on one attribute, of a write."""
+
+    attribute_value_list: list[AttributeValue] | None = None
+    comparison_operator: ComparisonOperator | None = None
+    exists: bool | None = None
+    value: AttributeValue | None = None
+
+
+class AttributeValueUpdate(Shape, frozen=True, kw_only=True):
+    """A legacy change of one attribute."""
+
+    action: AttributeAction | None = None
+    value: AttributeValue | None = None
+
+
+class PutItemRequest(Shape, frozen=True, kw_only=True):
+    """What PutItem is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    table_name: DataTableName
+    item: AttributeMap
+    conditional_operator: ConditionalOperator | None = None
+    expected: dict[str, ExpectedAttributeValue] | None = None
+    return_values: ReturnValue | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class UpdateItemRequest(Shape, frozen=True, kw_only=True):
+    """What UpdateItem is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    table_name: DataTableName
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    return_values: ReturnValue | None = None
+    key: AttributeMap
+    conditional_operator: ConditionalOperator | None = None
+    expected: dict[str, ExpectedAttributeValue] | None = None
+    attribute_updates: dict[str, AttributeValueUpdate] | None = None
+    condition_expression: str | None = None
+    update_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class DeleteItemRequest(Shape, frozen=True, kw_only=True):
+    """What DeleteItem is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    table_name: DataTableName
+    return_values: ReturnValue | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    key: AttributeMap
+    conditional_operator: ConditionalOperator | None = None
+    expected: dict[str, ExpectedAttributeValue] | None = None
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class GetItemRequest(Shape, frozen=True, kw_only=True):
+    """What GetItem is asked."""
+
+    attributes_to_get: AttributeNames | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    key: AttributeMap
+    table_name: DataTableName
+    consistent_read: bool | None = None
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+def check_get(request: GetItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    if not is_data_table(request.table_name):
+        raise Unfit
+    if request.projection_expression is not None:
+        if request.attributes_to_get is not None:
+            text = mixing(
+                [("AttributesToGet", request.attributes_to_get)],
+                [("ProjectionExpression", request.projection_expression)],
+            )
+            assert text is not None, "both are given"
+            raise ValidationFault(text)
+    elif request.expression_attribute_names is not None:
+        raise ValidationFault(stray_names())
+
+
+def check_put(request: PutItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    if not is_data_table(request.table_name):
+        raise Unfit
+    if (
+        request.condition_expression is not None
+        or request.expression_attribute_names is not None
+        or request.expression_attribute_values is not None
+        or request.conditional_operator is not None
+    ):
+        _refuse("PutItem", wording, _condition(request, "PutItem", wording))
+    if request.return_values is not None and request.return_values not in ("NONE", "ALL_OLD"):
+        _refuse("PutItem", wording, "ReturnValues can only be ALL_OLD or NONE")
+
+
+def check_delete(request: DeleteItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    if not is_data_table(request.table_name):
+        raise Unfit
+    if (
+        request.condition_expression is not None
+        or request.expression_attribute_names is not None
+        or request.expression_attribute_values is not None
+        or request.conditional_operator is not None
+    ):
+        _refuse("DeleteItem", wording, _condition(request, "DeleteItem", wording))
+    if request.return_values is not None and request.return_values not in ("NONE", "ALL_OLD"):
+        _refuse("DeleteItem", wording, "ReturnValues can only be ALL_OLD or NONE")
+
+
+def check_update(request: UpdateItemRequest, wording: Wording) -> None:
+    """Refuse what no table could make right."""
+    if not is_data_table(request.table_name):
+        raise Unfit
+    expressed = request.update_expression is not None or request.condition_expression is not None
+    if expressed and (
+        request.attribute_updates is not None
+        or request.expected is not None
+        or request.conditional_operator is not None
+    ):
+        text = mixing(
+            [
+                ("AttributeUpdates", request.attribute_updates),
+                ("Expected", request.expected),
+                ("ConditionalOperator", request.conditional_operator),
+            ],
+            [
+                ("UpdateExpression", request.update_expression),
+                ("ConditionExpression", request.condition_expression),
+            ],
+        )
+        _refuse("UpdateItem", wording, text)
+    if expressed:
+        return
+    if request.expression_attribute_names is not None:
+        _refuse("UpdateItem", wording, stray_names())
+    if request.expression_attribute_values is not None:
+        style = layer("UpdateItem", wording)
+        _refuse("UpdateItem", wording, stray_values(style, "UpdateExpression", "ConditionExpression"))
+    if request.conditional_operator is not None and request.expected is None:
+        _refuse("UpdateItem", wording, _CONDITIONAL_OPERATOR_ALONE)
+
+
+def _condition(request: PutItemRequest | DeleteItemRequest, operation: str, wording: Wording) -> str | None:
+    """Return what is wrong with the condition's parameters of a put or delete."""
+    if request.condition_expression is not None:
+        return mixing(
+            [("Expected", request.expected), ("ConditionalOperator", request.conditional_operator)],
+            [("ConditionExpression", request.condition_expression)],
+        )
+    if request.expression_attribute_names is not None:
+        return stray_names()
+    if request.expression_attribute_values is not None:
+        return stray_values(layer(operation, wording), "ConditionExpression")
+    if request.conditional_operator is not None and request.expected is None:
+        return _CONDITIONAL_OPERATOR_ALONE
+    return None
+
+
+def _refuse(operation: str, wording: Wording, text: str | None) -> None:
+    if text is not None:
+        raise ValidationFault(enveloped(operation, wording, text))

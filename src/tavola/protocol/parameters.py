@@ -1,0 +1,38 @@
+"""Parameters: the two ways to say a condition or projection, and the refusal to mix them.
+
+Expressions and the legacy parameters they replaced exclude each other, and placeholders need an
+expression to stand in. Both rules read the request alone and are the same for every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tavola.protocol.wording import Layer
+
+Given = Iterable[tuple[str, object]]  # a parameter's name in AWS's spelling, and what was given for it
+
+
+def mixing(legacy: Given, expressions: Given) -> str | None:
+    """Return AWS's sentence when both kinds of parameter are given."""
+    old = [name for name, given in legacy if given is not None]
+    new = [name for name, given in expressions if given is not None]
+    if not old or not new:
+        return None
+    return (
+        "Can not use both expression and non-expression parameters in the same request: "
+        f"Non-expression parameters: {{{', '.join(old)}}} Expression parameters: {{{', '.join(new)}}}"
+    )
+
+
+def stray_names() -> str:
+    """Return AWS's sentence for names without an expression."""
+    return "ExpressionAttributeNames can only be specified when using expressions"
+
+
+def stray_values(style: Layer, *expressions: str) -> str:
+    """Return AWS's sentence for values without an expression; the classic layer lists what is missing."""
+    text = "ExpressionAttributeValues can only be specified when using expressions"
+    if style == "modern":
+        return text
+    return f"{text}: {' and '.join(expressions)} {'are' if len(expressions) > 1 else 'is'} null"

@@ -1,0 +1,238 @@
+"""Refusals: every member of a request that breaks its constraint, in AWS's order and words.
+
+All are collected before one answer lists them, ten at most. The classic layer echoes the value and
+writes members in lower camel case; the modern layer does neither for lengths and ranges, and has
+sentences of its own for three enums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from tavola.limits import LISTED_REFUSALS_MAX, TABLE_NAME_CHARACTERS_MAX, TABLE_NAME_CHARACTERS_MIN
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import NAME_PATTERN, NameRule, fits
+from tavola.protocol.shapes import Mapping, Member, Node, Sequence, Structure, Text, Whole
+from tavola.protocol.wording import Layer, Wording, layer
+
+_TOO_SHORT = "Member must have length greater than or equal to {}"
+_TOO_LONG = "Member must have length less than or equal to {}"
+_TOO_SMALL = "Member must have value greater than or equal to {}"
+_TOO_LARGE = "Member must have value less than or equal to {}"
+_PATTERN = f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+_NULL = "Member must not be null"
+
+# What the modern layer says of an enum, where it has a sentence of its own (the typo is AWS's).
+_MODERN_ENUMS = {
+    "ReturnValues": (
+        frozenset({"PutItem", "UpdateItem", "DeleteItem"}),
+        "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]",
+    ),
+    "ReturnItemCollectionMetrics": (
+        frozenset({"PutItem", "UpdateItem"}),
+        "ReturnItemCollectionMetrics can only be SIZE or NONE",
+    ),
+    "ConditionalOperator": (
+        frozenset({"Query"}),
+        "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Where a member stands: names as AWS spells them, list places and map keys."""
+
+    members: tuple[tuple[str, bool], ...] = ()  # (text, whether it is a member's name)
+
+    def member(self, name: str) -> Path:
+        """Return the path of a structure's member."""
+        return Path((*self.members, (name, True)))
+
+    def entry(self, key: str) -> Path:
+        """Return the path of a list's element or a map's value."""
+        return Path((*self.members, (f"{key}.member", False)))
+
+    def render(self, style: Layer) -> str:
+        """Return the path as a layer writes it."""
+        return ".".join(
+            text[:1].lower() + text[1:] if is_name and style == "classic" else text
+            for text, is_name in self.members
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One member that breaks one rule."""
+
+    path: Path
+    node: Node
+    value: Any  # None: absent
+    kind: str  # null, length, name, range, enum, keys, values
+    rule: str
+
+
+def check_members(operation: str, wording: Wording, shape: Structure, data: dict[str, Any]) -> None:
+    """Raise what AWS answers to a mended body whose members break their constraints."""
+    style = layer(operation, wording)
+    _check_alone(operation, wording, shape, data)
+    refused = list(islice(_structure(shape, data, Path(), style), LISTED_REFUSALS_MAX))
+    if refused:
+        told = "; ".join(_say(refusal, operation, style) for refusal in refused)
+        count = f"{len(refused)} validation error{'s' if len(refused) > 1 else ''} detected: "
+        raise ValidationFault(count + told)
+    for member in shape.members.values():
+        if isinstance(member.node, Mapping) and member.node.required_for and not data[member.name]:
+            parameter = member.name[:1].lower() + member.name[1:]
+            raise ValidationFault(f"The {parameter} parameter is required for {member.node.required_for}")
+
+
+def _check_alone(operation: str, wording: Wording, shape: Structure, data: dict[str, Any]) -> None:
+    """Raise what the control plane says of a table's name before it looks at other members."""
+    for member in shape.members.values():
+        rule = member.node.name if isinstance(member.node, Text) else None
+        if rule is None or not rule.alone:
+            continue
+        name = data.get(member.name)
+        if name is None:
+            raise ValidationFault(
+                f"The parameter '{member.name}' is required but was not present in the request"
+            )
+        listed = wording == "modern" or (wording == "current" and operation == "CreateTable")
+        if listed or fits(rule, name) or rule.characters_min <= len(name) <= rule.characters_max:
+            continue
+        raise ValidationFault(
+            f"{member.name} must be at least {TABLE_NAME_CHARACTERS_MIN} characters long and at most "
+            f"{TABLE_NAME_CHARACTERS_MAX} characters long"
+        )
+
+
+def _structure(structure: Structure, data: dict[str, Any], path: Path, style: Layer) -> Iterator[Refusal]:
+    for member in structure.members.values():
+        yield from _member(member, data.get(member.name), path.member(member.name), style)
+
+
+def _member(member: Member, value: Any, path: Path, style: Layer) -> Iterator[Refusal]:
+    if value is not None:
+        yield from _value(member.node, value, path, style)
+    elif member.required:
+        yield Refusal(path, member.node, None, "null", _NULL)
+
+
+def _value(node: Node, value: Any, path: Path, style: Layer) -> Iterator[Refusal]:
+    match node:
+        case Text():
+            yield from _text(node, value, path)
+        case Whole():
+            if node.value_min is not None and value < node.value_min:
+                yield Refusal(path, node, value, "range", _TOO_SMALL.format(node.value_min))
+            if node.value_max is not None and value > node.value_max:
+                yield Refusal(path, node, value, "range", _TOO_LARGE.format(node.value_max))
+        case Structure():
+            yield from _structure(node, value, path, style)
+        case Sequence():
+            yield from _count(node, value, path)
+            for place, element in enumerate(value, start=1):
+                yield from _value(node.element, element, path.entry(str(place)), style)
+        case Mapping():
+            yield from _mapping(node, value, path, style)
+        case _:
+            return
+
+
+def _count(node: Sequence | Mapping, value: list[Any] | dict[str, Any], path: Path) -> Iterator[Refusal]:
+    if node.count_min is not None and len(value) < node.count_min:
+        yield Refusal(path, node, value, "length", _TOO_SHORT.format(node.count_min))
+    if node.count_max is not None and len(value) > node.count_max:
+        yield Refusal(path, node, value, "length", _TOO_LONG.format(node.count_max))
+
+
+def _mapping(node: Mapping, value: dict[str, Any], path: Path, style: Layer) -> Iterator[Refusal]:
+    if value or node.required_for is None or style == "modern":
+        yield from _count(node, value, path)
+    rule = node.key.name
+    if rule is not None and not all(fits(rule, key) for key in value):
+        limits = [_TOO_LONG.format(rule.characters_max), _TOO_SHORT.format(rule.characters_min), _PATTERN]
+        yield Refusal(path, node, value, "keys", f"Map keys must satisfy constraint: [{', '.join(limits)}]")
+    inner = node.value
+    if isinstance(inner, Sequence) and style == "classic":
+        # The classic layer refuses the map for its lists, the modern layer each list.
+        if any(next(_count(inner, entry, path), None) for entry in value.values()):
+            limits = [_TOO_LONG.format(inner.count_max), _TOO_SHORT.format(inner.count_min)]
+            yield Refusal(
+                path, node, value, "values", f"Map value must satisfy constraint: [{', '.join(limits)}]"
+            )
+        for key, entry in value.items():
+            for place, element in enumerate(entry, start=1):
+                yield from _value(inner.element, element, path.entry(key).entry(str(place)), style)
+        return
+    for key, entry in value.items():
+        yield from _value(inner, entry, path.entry(key), style)
+
+
+def _text(node: Text, value: str, path: Path) -> Iterator[Refusal]:
+    if node.words and value not in node.words:
+        yield Refusal(
+            path, node, value, "enum", f"Member must satisfy enum value set: [{', '.join(node.words)}]"
+        )
+    if node.name is not None:
+        yield from _name(node, node.name, value, path)
+    if node.characters_min is not None and len(value) < node.characters_min:
+        yield Refusal(path, node, value, "length", _TOO_SHORT.format(node.characters_min))
+    if node.characters_max is not None and len(value) > node.characters_max:
+        yield Refusal(path, node, value, "length", _TOO_LONG.format(node.characters_max))
+
+
+def _name(node: Text, rule: NameRule, value: str, path: Path) -> Iterator[Refusal]:
+    if fits(rule, value):
+        return
+    if value == "" and rule.characters_min == 1:
+        yield Refusal(path, node, value, "length", _TOO_SHORT.format(rule.characters_min))
+        return
+    if not fits(NameRule(1, len(value), arn=False), value):
+        yield Refusal(path, node, value, "name", _PATTERN)
+    if len(value) < rule.characters_min:
+        yield Refusal(path, node, value, "name", _TOO_SHORT.format(rule.characters_min))
+    if len(value) > rule.characters_max:
+        yield Refusal(path, node, value, "name", _TOO_LONG.format(rule.characters_max))
+
+
+def _say(refusal: Refusal, operation: str, style: Layer) -> str:
+    if style == "modern":
+        if refusal.kind == "enum" and refusal.path.members[-1][0] in _MODERN_ENUMS:
+            operations, text = _MODERN_ENUMS[refusal.path.members[-1][0]]
+            if operation in operations:
+                return text
+        if refusal.kind in ("length", "range"):
+            path = refusal.path.render("modern")
+            return f"Value at '{path}' failed to satisfy constraint: {refusal.rule}"
+    if refusal.kind == "null":
+        echo = "null"
+    elif refusal.kind == "keys" and style == "modern":
+        echo = f"'{msgspec.json.encode(refusal.value).decode()}'"
+    else:
+        echo = f"'{dump(refusal.node, refusal.value)}'"
+    return f"Value {echo} at '{refusal.path.render('classic')}' failed to satisfy constraint: {refusal.rule}"
+
+
+def dump(node: Node, value: Any) -> str:
+    """Return a value as Java prints it: `[KeySchemaElement(attributeName=a, keyType=HASH)]`."""
+    match node:
+        case Structure():
+            members = (
+                f"{Path().member(name).render('classic') if node.name != 'AttributeValue' else name}"
+                f"={dump(node.members[name].node, entry)}"
+                for name, entry in value.items()
+            )
+            return f"{node.name}({', '.join(members)})"
+        case Sequence():
+            return f"[{', '.join(dump(node.element, entry) for entry in value)}]"
+        case Mapping():
+            return f"{{{', '.join(f'{key}={dump(node.value, entry)}' for key, entry in value.items())}}}"
+        case _:
+            return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,89 @@
+"""Requests: a body becomes a typed, checked request, or the fault that AWS answers.
+
+A good body costs one typed decode and a few comparisons. A bad one is walked again, slowly, to find the
+first thing that AWS would say: JSON, then types, then members' constraints, then rules between members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault
+from tavola.protocol.fields import Shape, Unfit
+from tavola.protocol.operations import OPERATIONS, Check
+from tavola.protocol.refusals import check_members
+from tavola.protocol.serialization import mend as mend_body
+from tavola.protocol.shapes import Structure, describe
+from tavola.protocol.wording import Wording
+
+_Decode = Callable[[bytes], Shape]
+
+_PARSERS: dict[str, tuple[_Decode, Check]] = {}
+_SHAPES: dict[str, tuple[type[Shape], Structure]] = {}
+for _operation in OPERATIONS.values():
+    if _operation.request is not None and _operation.check is not None:
+        _PARSERS[_operation.name] = (msgspec.json.Decoder(_operation.request).decode, _operation.check)
+        _SHAPES[_operation.name] = (_operation.request, describe(_operation.request))
+
+
+def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
+    """Return the request of an operation, checked as far as the request alone allows.
+
+    Attribute values are still as they came: the values room admits them, and where it finds JSON of a
+    wrong type, `diagnose` says what AWS says.
+    """
+    parser = _PARSERS.get(operation)
+    if parser is None:
+        raise _unserved(operation)
+    decode, check = parser
+    try:
+        request = decode(body)
+        check(request, wording)
+        if not body.isascii():
+            body.decode()  # the decoder lets bad bytes pass in members that it does not know
+        return request
+    except (msgspec.ValidationError, Unfit):
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise SerializationFault from None
+    except Fault:
+        diagnose(operation, body)
+        raise
+    return mend(operation, body, wording)
+
+
+def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
+    """Return the request as `parse` does, with AWS's conversions made everywhere, in values too."""
+    shape, structure = _shape(operation)
+    data = mend_body(structure, body)
+    check_members(operation, wording, structure, data)
+    try:
+        request = msgspec.convert(data, shape)
+    except (msgspec.ValidationError, RecursionError):
+        raise SerializationFault from None
+    _PARSERS[operation][1](request, wording)
+    return request
+
+
+def diagnose(operation: str, body: bytes) -> None:
+    """Raise the SerializationFault that AWS answers to a body; return where it would deserialise it.
+
+    For whoever has another refusal at hand: AWS finds a wrong type anywhere in a body first.
+    """
+    mend_body(_shape(operation)[1], body)
+
+
+def _shape(operation: str) -> tuple[type[Shape], Structure]:
+    shape = _SHAPES.get(operation)
+    if shape is None:
+        raise _unserved(operation)
+    return shape
+
+
+def _unserved(operation: str) -> UnknownOperationFault:
+    if operation in OPERATIONS:
+        return UnknownOperationFault(f"Tavola does not serve {operation}")
+    return UnknownOperationFault()

@@ -1,0 +1,154 @@
+"""Shapes: the declarations of `fields` as a tree that can be walked.
+
+The decoder needs no tree. What it refuses does: to say what AWS says, the body is walked beside the
+shape it should have had. The tree is read from the Structs once, at import, so that a member is declared
+in one place.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tavola.protocol.fields import NameRule, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string, with its constraints."""
+
+    characters_min: int | None = None
+    characters_max: int | None = None
+    words: tuple[str, ...] = ()  # an enum's, in the order in which AWS prints them
+    name: NameRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An integer; `java` is the class that AWS names when something else arrives."""
+
+    java: str = "Long"
+    value_min: int | None = None
+    value_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A boolean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes, in base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list of one kind of element."""
+
+    element: Node
+    count_min: int | None = None
+    count_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A map from strings to one kind of value."""
+
+    value: Node
+    key: Text = Text()
+    count_min: int | None = None
+    count_max: int | None = None
+    required_for: str | None = None  # the classic layer says this operation requires the parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a structure."""
+
+    name: str  # as AWS spells it
+    node: Node
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Named members, in the order in which AWS reports them."""
+
+    name: str
+    members: dict[str, Member] = field(default_factory=dict)
+
+
+Node: TypeAlias = Text | Whole | Flag | Blob | Sequence | Mapping | Structure
+
+
+def _attribute_value() -> Structure:
+    value = Structure("AttributeValue")
+    content: dict[str, Node] = {
+        "S": Text(),
+        "N": Text(),
+        "B": Blob(),
+        "SS": Sequence(Text()),
+        "NS": Sequence(Text()),
+        "BS": Sequence(Blob()),
+        "M": Mapping(value),
+        "L": Sequence(value),
+        "NULL": Flag(),
+        "BOOL": Flag(),
+    }
+    value.members.update({tag: Member(tag, node, required=False) for tag, node in content.items()})
+    return value
+
+
+ATTRIBUTE_VALUE = _attribute_value()
+
+
+@cache
+def describe(shape: type[Shape]) -> Structure:
+    """Return the tree of a Struct's declarations."""
+    structure = Structure(shape.__name__)
+    hints = get_type_hints(shape, include_extras=True)
+    for info in msgspec.structs.fields(shape):
+        structure.members[info.encode_name] = Member(info.encode_name, _node(hints[info.name]), info.required)
+    return structure
+
+
+def _node(hint: Any) -> Node:
+    origin = get_origin(hint)
+    if origin is Union or origin is types.UnionType:
+        (present,) = (arm for arm in get_args(hint) if arm is not type(None))
+        return _node(present)
+    meta = None
+    if origin is Annotated:
+        hint, *notes = get_args(hint)
+        (meta,) = (note for note in notes if isinstance(note, msgspec.Meta))
+        if meta.title == "AttributeValue":
+            return ATTRIBUTE_VALUE
+        origin = get_origin(hint)
+    meta = meta or msgspec.Meta()
+    extra = meta.extra or {}
+    if hint is str:
+        return Text(meta.min_length, meta.max_length, name=extra.get("name"))
+    if origin is Literal:
+        return Text(words=get_args(hint))
+    if hint is bool:
+        return Flag()
+    if hint is int:
+        return Whole(extra.get("java", "Long"), _int(meta.ge), _int(meta.le))
+    if origin is list:
+        return Sequence(_node(get_args(hint)[0]), meta.min_length, meta.max_length)
+    if origin is dict:
+        key, value = (_node(part) for part in get_args(hint))
+        assert isinstance(key, Text), "JSON has no other keys"
+        return Mapping(value, key, meta.min_length, meta.max_length, extra.get("required"))
+    assert isinstance(hint, type), f"no shape for {hint}"
+    assert issubclass(hint, Shape), f"no shape for {hint}"
+    return describe(hint)
+
+
+def _int(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)

@@ -1,0 +1,153 @@
+"""Transactions: the shapes of the transact operations, and what they refuse without a table.
+
+The members of an action stand in the order in which AWS reports them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import (
+    TRANSACTION,
+    AttributeMap,
+    ClientRequestToken,
+    DataTableName,
+    ExpressionNames,
+    ReturnConsumedCapacity,
+    ReturnItemCollectionMetrics,
+    ReturnValuesOnConditionCheckFailure,
+    Shape,
+    Unfit,
+    is_data_table,
+)
+from tavola.protocol.parameters import stray_names, stray_values
+from tavola.protocol.wording import Wording, layer
+
+
+class ConditionCheck(Shape, frozen=True, kw_only=True):
+    """A condition on an item that the transaction leaves as it is."""
+
+    table_name: DataTableName
+    key: AttributeMap
+    condition_expression: str
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Put(Shape, frozen=True, kw_only=True):
+    """A put inside a transaction."""
+
+    table_name: DataTableName
+    item: AttributeMap
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Delete(Shape, frozen=True, kw_only=True):
+    """A delete inside a transaction."""
+
+    table_name: DataTableName
+    key: AttributeMap
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class Update(Shape, frozen=True, kw_only=True):
+    """An update inside a transaction."""
+
+    table_name: DataTableName
+    key: AttributeMap
+    update_expression: str
+    condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class TransactWriteItem(Shape, frozen=True, kw_only=True):
+    """One action of a write transaction: exactly one of the four."""
+
+    condition_check: ConditionCheck | None = None
+    put: Put | None = None
+    delete: Delete | None = None
+    update: Update | None = None
+
+    @property
+    def action(self) -> ConditionCheck | Put | Delete | Update:
+        """The one action that is given; only for a request that `parse` has checked."""
+        action = self.put or self.update or self.delete or self.condition_check
+        assert action is not None, "parse lets no empty action through"
+        return action
+
+
+class TransactWriteItemsRequest(Shape, frozen=True, kw_only=True):
+    """What TransactWriteItems is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
+    client_request_token: ClientRequestToken | None = None
+    transact_items: Annotated[list[TransactWriteItem], TRANSACTION]
+
+
+class Get(Shape, frozen=True, kw_only=True):
+    """A get inside a transaction."""
+
+    table_name: DataTableName
+    key: AttributeMap
+    projection_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+
+
+class TransactGetItem(Shape, frozen=True, kw_only=True):
+    """One read of a transaction."""
+
+    get: Get
+
+
+class TransactGetItemsRequest(Shape, frozen=True, kw_only=True):
+    """What TransactGetItems is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    transact_items: Annotated[list[TransactGetItem], TRANSACTION]
+
+
+def check_transact_write(request: TransactWriteItemsRequest, wording: Wording) -> None:
+    """Refuse what no table could make right, first in the request's order."""
+    for item in request.transact_items:
+        for action in (item.put, item.update, item.delete, item.condition_check):
+            if action is not None and not is_data_table(action.table_name):
+                raise Unfit
+    for item in request.transact_items:
+        given = [a for a in (item.put, item.update, item.delete, item.condition_check) if a is not None]
+        if not given:
+            raise ValidationFault(
+                "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+            )
+        if len(given) > 1:
+            raise ValidationFault("TransactItems can only contain one of Check, Put, Update or Delete")
+        _check_placeholders(given[0], wording)
+
+
+def check_transact_get(request: TransactGetItemsRequest, wording: Wording) -> None:
+    """Refuse what no table could make right, first in the request's order."""
+    for item in request.transact_items:
+        if not is_data_table(item.get.table_name):
+            raise Unfit
+    for item in request.transact_items:
+        if item.get.expression_attribute_names is not None and item.get.projection_expression is None:
+            raise ValidationFault(stray_names())
+
+
+def _check_placeholders(action: ConditionCheck | Put | Delete | Update, wording: Wording) -> None:
+    if action.condition_expression is not None or isinstance(action, Update):
+        return
+    if action.expression_attribute_names is not None:
+        raise ValidationFault(stray_names())
+    if action.expression_attribute_values is not None:
+        raise ValidationFault(stray_values(layer("TransactWriteItems", wording), "ConditionExpression"))

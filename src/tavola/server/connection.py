@@ -1,0 +1,405 @@
+"""Connection: one client's bytes in, its answers out in the order of its requests.
+
+Parsing and answering are apart: what has arrived whole waits in a backlog, and the backlog is worked off
+a turn at a time, so that one client's pipeline does not keep the others waiting. While the client does not
+take its answers, nothing more of it is read or done. Deadlines cost nothing per request: a connection only
+notes when something began, and `sweep` looks at all of them now and then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import cast
+
+import httptools
+
+from tavola.server.commits import Commits
+from tavola.server.dispatch import Dispatch
+from tavola.server.limits import ServerLimits
+from tavola.server.wire import CONTINUE, TEXT, Payload, Wire, payload_bytes
+
+# Where a connection is in its request. Plain numbers: they are compared several times for each one.
+_IDLE, _HEAD, _BODY, _DEAF = range(4)
+
+_Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last of all
+_Said = tuple[Payload, bool]  # an answer that needs no work, and whether it is the last
+
+_HOP_BY_HOP = frozenset({b"connection", b"upgrade", b"http2-settings"})
+
+
+@dataclass(slots=True)
+class Service:
+    """What all connections share."""
+
+    loop: asyncio.AbstractEventLoop
+    wire: Wire
+    dispatch: Dispatch
+    commits: Commits
+    limits: ServerLimits
+    connections: set[Connection] = field(default_factory=set)
+    stopping: bool = False
+
+    def make_room(self) -> bool:
+        """Tell whether one more may come; if all places are taken, the longest idle one makes way."""
+        if len(self.connections) < self.limits.connections_max:
+            return True
+        since_s = self.loop.time() - self.limits.idle_evictable_s
+        idle = [connection for connection in self.connections if connection.idle_before(since_s)]
+        if not idle:
+            return False
+        min(idle, key=lambda connection: connection.idle_since_s).leave()
+        return True
+
+
+class Connection(asyncio.Protocol):
+    """Speaks HTTP/1.1 and 1.0 with one client."""
+
+    __slots__ = (
+        "_backlog",
+        "_begun",
+        "_body",
+        "_choked_until_s",
+        "_deadline_s",
+        "_fields",
+        "_head_bytes",
+        "_head_bytes_max",
+        "_linger",
+        "_parser",
+        "_parts",
+        "_reading",
+        "_received",
+        "_refusal",
+        "_seen",
+        "_service",
+        "_stage",
+        "_transport",
+        "_upgrading",
+        "_url",
+        "idle_since_s",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._head_bytes_max = service.limits.head_bytes_max
+        self._parser = httptools.HttpRequestParser(self)
+        self._stage = _IDLE
+        self._begun = 0  # requests whose first byte has come
+        self._url = b""
+        self._received: dict[bytes, bytes] = {}  # headers as they come; the trailers too, which nobody reads
+        self._fields: dict[bytes, bytes] = {}  # the headers of the request whose body is coming
+        self._parts: list[bytes] = []  # the body, as this read brought it
+        self._body = bytearray()  # the body of earlier reads
+        self._head_bytes = 0  # of a head that is still coming
+        self._upgrading = False
+        self._refusal: Payload | None = None  # the answer to the request at which a callback gave up
+        self._backlog: deque[_Request | _Said] = deque()
+        self._reading = True
+        self._linger = False
+        self._deadline_s = 0.0  # of what is coming or leaving; 0: of nothing
+        self._choked_until_s = 0.0  # the client does not take its answers, and may so until then; 0: it does
+        self._seen = 0  # `_begun` at the last sweep
+        self.idle_since_s = service.loop.time()
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, or say that all places are taken."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        if self._service.make_room():
+            self._service.connections.add(self)
+            return
+        self._stage = _DEAF
+        self.send(self._refused(503, "Too many connections; try again later."), True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client; what it asked and did not yet get is dropped."""
+        self._stage = _DEAF
+        self._backlog.clear()
+        self._service.connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, answer what is whole, and note since when the rest is awaited."""
+        before = self._stage
+        if before == _DEAF:
+            return
+        begun = self._begun
+        try:
+            if before != _BODY and self._head_bytes + len(data) > self._head_bytes_max:
+                self._feed_warily(data, begun + (before == _IDLE))
+            else:
+                self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            self._decline_upgrade(memoryview(data)[stop.args[0] :])
+        except httptools.HttpParserError:
+            self._give_up()
+        if self._backlog:
+            self._work()
+        if self._stage == _HEAD:
+            # Only a head that this read did not begin behind another request has all of these bytes.
+            alone = self._begun == begun + (before == _IDLE)
+            self._head_bytes = self._head_bytes + len(data) if alone else 0
+            if not self._deadline_s:
+                self._deadline_s = self._service.loop.time() + self._service.limits.head_s
+        elif self._stage == _BODY:
+            self._gather()
+            if len(self._body) > self._body_bytes_max:
+                self._say_last(self._too_large())
+                self._work()
+            elif not self._deadline_s:
+                self._deadline_s = self._service.loop.time() + self._service.limits.body_s
+
+    def eof_received(self) -> bool:
+        """Answer what was asked before the client closed its side, then close ours."""
+        if self._stage == _DEAF:  # stay while the last answer is still to be given
+            return not self._deadline_s
+        if self._stage == _IDLE:
+            self._backlog.append((b"", True))
+        else:
+            self._backlog.append((self._refused(400, "The request ends before its end."), True))
+        self._stage = _DEAF
+        self._deadline_s = 0.0
+        self._work()
+        return True
+
+    def pause_writing(self) -> None:
+        """Do no more for a client that does not take its answers."""
+        self._choked_until_s = self._service.loop.time() + self._service.limits.answer_s
+        self._read(False)
+
+    def resume_writing(self) -> None:
+        """Go on where the client made us stop."""
+        self._choked_until_s = 0.0
+        self._work()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._stage = _HEAD
+        self._begun += 1
+
+    def on_url(self, url: bytes) -> None:
+        """Take the URL, or a part of it."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; of several with one name, the last."""
+        self._received[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        """Refuse a body that is too large before it comes, and bid an asking client send it."""
+        self._stage = _BODY
+        self._deadline_s = 0.0
+        self._head_bytes = 0
+        fields = self._fields = self._received
+        self._received = {}
+        length = fields.get(b"content-length")
+        if length is not None and len(length) > 7 and int(length.lstrip(b"0") or b"0") > self._body_bytes_max:
+            self._refuse_large()
+        if b"upgrade" in fields:
+            self._upgrading = self._parser.should_upgrade()
+        if b"expect" in fields and fields[b"expect"].lower() == b"100-continue":
+            self._backlog.append((CONTINUE, False))
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """Put the request in the backlog."""
+        if self._upgrading:
+            return
+        parts = self._parts
+        if len(parts) == 1 and not self._body:
+            body = parts[0]
+        else:
+            self._gather()
+            if len(self._body) > self._body_bytes_max:
+                self._refuse_large()
+            body = bytes(self._body)
+            self._body = bytearray()
+        self._parts = []
+        parser = self._parser
+        last = not parser.should_keep_alive() or self._service.stopping
+        self._backlog.append((parser.get_method(), self._url, self._fields, body, last))
+        self._stage = _IDLE
+        self._deadline_s = 0.0
+        self._url = b""
+        if self._received:
+            self._received = {}
+
+    # What the service calls.
+
+    def send(self, payload: Payload, close: bool) -> None:
+        """Send an answer, and end the connection if it is the last one."""
+        transport = self._transport
+        if transport.is_closing():
+            return
+        if isinstance(payload, bytes):
+            transport.write(payload)
+        else:
+            transport.writelines(payload)
+        if close:
+            self._finish()
+
+    def sweep(self, now_s: float) -> None:
+        """End what is past its deadline."""
+        if (self._choked_until_s and now_s >= self._choked_until_s) or (
+            self._stage == _DEAF and self._deadline_s and now_s >= self._deadline_s
+        ):
+            self._transport.abort()
+        elif self._deadline_s and now_s >= self._deadline_s:
+            self._say_last(self._refused(408, "The request took too long to arrive."))
+            self._work()
+        elif self._begun != self._seen or self._stage != _IDLE or self._backlog:
+            self._seen = self._begun
+            self.idle_since_s = now_s
+        elif now_s - self.idle_since_s >= self._service.limits.idle_s:
+            self.leave()
+
+    def idle_before(self, since_s: float) -> bool:
+        """Tell whether nothing has been asked since a moment, as far as the last sweep saw."""
+        quiet = self._stage == _IDLE and self._begun == self._seen and not self._backlog
+        return quiet and self.idle_since_s <= since_s
+
+    def leave(self) -> None:
+        """Close as soon as what has begun is answered; `Service.stopping` sees to a request under way."""
+        if self._stage == _IDLE:
+            self._stage = _DEAF
+            self._backlog.append((b"", True))
+            self._work()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    # The work itself.
+
+    @property
+    def _body_bytes_max(self) -> int:
+        return self._service.limits.body_bytes_max
+
+    def _work(self) -> None:
+        """Answer from the backlog until it is empty, the turn is over or the client takes no more."""
+        service = self._service
+        backlog = self._backlog
+        requests_left = service.limits.turn_requests_max
+        bytes_left = service.limits.turn_answer_bytes_max
+        while backlog and not self._choked_until_s:
+            if requests_left == 0 or bytes_left <= 0:
+                service.loop.call_soon(self._work)
+                break
+            asked = backlog.popleft()
+            if len(asked) == 5:
+                service.commits.begin()
+                payload: Payload = service.dispatch.answer(*asked)
+                last = asked[4]
+            else:
+                payload, last = asked
+            if last:
+                self._stage = _DEAF
+                backlog.clear()
+            service.commits.deliver(self, payload, last)
+            requests_left -= 1
+            bytes_left -= payload_bytes(payload)
+        self._read(not backlog and not self._choked_until_s)
+
+    def _read(self, wanted: bool) -> None:
+        if wanted == self._reading or self._transport.is_closing():
+            return
+        self._reading = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _gather(self) -> None:
+        """Put the parts of a body together after each read: many tiny chunks would take much memory."""
+        self._body += b"".join(self._parts)
+        self._parts = []
+
+    def _feed_warily(self, data: bytes, begun: int) -> None:
+        """Parse what might hold a head that is too large: first as much of it as a head may have."""
+        allowed = self._head_bytes_max - self._head_bytes
+        view = memoryview(data)
+        if allowed:
+            try:
+                self._parser.feed_data(view[:allowed])
+            except httptools.HttpParserUpgrade as stop:
+                self._decline_upgrade(view[stop.args[0] :])
+                return
+        if self._stage == _HEAD and self._begun == begun:
+            self._refusal = self._refused(400, f"The headers are larger than {self._head_bytes_max} bytes.")
+            self._give_up()
+            return
+        self._parser.feed_data(view[allowed:])
+
+    def _decline_upgrade(self, rest: memoryview) -> None:
+        """Go on in HTTP/1.1 with a client that offered another protocol, as it must allow.
+
+        The parser stops at such a request without its body. So another parser gets the same head, but for
+        the offer, and what followed it.
+        """
+        if not self._upgrading:  # it was CONNECT, which asks for a tunnel and is in the backlog already
+            self._backlog.pop()
+            self._give_up()
+            return
+        kept = [(name, value) for name, value in self._fields.items() if name not in _HOP_BY_HOP]
+        if b"close" in self._fields.get(b"connection", b"").lower():
+            kept.append((b"connection", b"close"))
+        request_line = b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url)
+        head = [request_line, *(b"%b: %b" % pair for pair in kept), b"", b""]
+        while self._backlog and self._backlog[-1][0] is CONTINUE:  # it is said again
+            self._backlog.pop()
+        self._parser = httptools.HttpRequestParser(self)
+        self._stage = _IDLE
+        self._upgrading = False
+        self._url = b""
+        self._received = {}
+        try:
+            self._parser.feed_data(b"\r\n".join(head))
+            self._parser.feed_data(rest)
+        except httptools.HttpParserError:  # a second offer behind the first is no client's habit
+            self._give_up()
+
+    def _refuse_large(self) -> None:
+        """Stop the parser at a body that is too large."""
+        self._refusal = self._too_large()
+        raise ValueError("the body is too large")
+
+    def _give_up(self) -> None:
+        """Refuse what cannot be parsed, or what a callback refused."""
+        self._say_last(self._refusal or self._refused(400, "The request is not well-formed HTTP."))
+
+    def _say_last(self, payload: Payload) -> None:
+        """Answer this after what was asked before, listen to nothing more, and close without haste."""
+        self._backlog.append((payload, True))
+        self._stage = _DEAF
+        self._linger = True
+        self._deadline_s = 0.0
+        self._parts = []
+        self._body = bytearray()
+
+    def _finish(self) -> None:
+        """Close when the last answer is out, or soon after if the client is still sending.
+
+        To close on a client that sends would reset the connection, and with it the answer on its way.
+        """
+        limits = self._service.limits
+        self._stage = _DEAF
+        self._deadline_s = self._service.loop.time() + (limits.linger_s if self._linger else limits.answer_s)
+        if self._linger:
+            self._transport.write_eof()
+            self._read(True)
+        else:
+            self._transport.close()
+
+    def _too_large(self) -> Payload:
+        return self._refused(413, f"The body is larger than {self._body_bytes_max} bytes.")
+
+    def _refused(self, status: int, sentence: str) -> Payload:
+        return self._service.wire.answer(status, TEXT, f"{sentence}\n".encode(), True)

@@ -1,0 +1,234 @@
+"""Server: an engine listening on a port, from its first socket to its last answer.
+
+The engine is called on the loop itself, so one request at a time; deadlines, the date and background work
+hang on timers of the same loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.server.commits import Commits
+from tavola.server.connection import Connection, Service
+from tavola.server.dispatch import Dispatch
+from tavola.server.errors import AddressInUse, AddressUnusable
+from tavola.server.limits import ServerLimits
+from tavola.server.port import Served
+from tavola.server.wire import Wire
+
+_new_loop: Callable[[], asyncio.AbstractEventLoop]
+try:  # a third faster; the loop of the standard library does the same where it is missing
+    import uvloop
+
+    _new_loop = uvloop.new_event_loop
+except ImportError:  # pragma: no cover - Windows and PyPy
+    _new_loop = asyncio.new_event_loop
+
+_log = logging.getLogger("tavola.server")
+
+TEND_SLICE_MS = 5.0
+TEND_AGAIN_S = 0.005  # while there is more to do: half of the time is the clients'
+TEND_LATER_S = 0.1
+_BACKLOG = 1024
+_DEFAULT_LIMITS = ServerLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The URL that a client is given; a server on every address is reached on this machine's own."""
+        host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+class Server:
+    """Serves one engine; start and stop it inside its loop."""
+
+    def __init__(
+        self,
+        engine: Served,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        limits: ServerLimits = _DEFAULT_LIMITS,
+        clock: Clock = SYSTEM_CLOCK,
+        entropy: Entropy = SYSTEM_ENTROPY,
+    ) -> None:
+        self._engine = engine
+        self._wire = Wire(clock, entropy)
+        self._limits = limits
+        self._sockets = open_sockets(host, port)
+        self.endpoint = Endpoint(host, self._sockets[0].getsockname()[1])
+        self._servers: list[asyncio.Server] = []
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    async def start(self) -> None:
+        """Begin to answer."""
+        loop = asyncio.get_running_loop()
+        commits = Commits(self._engine, self._wire, loop)
+        dispatch = Dispatch(self._engine, self._wire)
+        service = self._service = Service(loop, self._wire, dispatch, commits, self._limits)
+        for listening in self._sockets:
+            self._servers.append(
+                await loop.create_server(lambda: Connection(service), sock=listening, backlog=_BACKLOG)
+            )
+        self._sweep()
+        self._tend()
+
+    async def stop(self) -> None:
+        """Take no more clients, answer what is under way for a few seconds, and let the timers go."""
+        service = self._service
+        service.stopping = True
+        for server in self._servers:
+            server.close()
+        for connection in tuple(service.connections):
+            connection.leave()
+        patience_s = service.loop.time() + self._limits.stop_s
+        while service.connections and service.loop.time() < patience_s:
+            await asyncio.sleep(0.01)
+        for connection in tuple(service.connections):
+            connection.abort()
+        for timer in self._timers.values():
+            timer.cancel()
+        service.commits.finish()
+        await asyncio.sleep(0)  # the transports that were cut call back
+
+    def close(self) -> None:
+        """Let the port go, of a server that was never started."""
+        for listening in self._sockets:
+            listening.close()
+
+    def _sweep(self) -> None:
+        service = self._service
+        self._timers["sweep"] = service.loop.call_later(self._limits.sweep_s, self._sweep)
+        self._wire.refresh()
+        now_s = service.loop.time()
+        for connection in tuple(service.connections):
+            connection.sweep(now_s)
+
+    def _tend(self) -> None:
+        service = self._service
+        more = False
+        service.commits.begin()  # what it writes is committed with the clients' writes
+        try:
+            more = self._engine.tend(TEND_SLICE_MS)
+        except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
+            _log.exception("Background work failed; it is tried again.")
+        delay_s = TEND_AGAIN_S if more else TEND_LATER_S
+        self._timers["tend"] = service.loop.call_later(delay_s, self._tend)
+
+
+def serve(
+    engine: Served,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    limits: ServerLimits = _DEFAULT_LIMITS,
+    clock: Clock = SYSTEM_CLOCK,
+    entropy: Entropy = SYSTEM_ENTROPY,
+    ready: Callable[[Endpoint], None] = lambda _endpoint: None,
+) -> None:
+    """Answer until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+
+    `ready` is called once the port is open. A second signal does not wait for slow clients. The engine is
+    left open: who opened it closes it.
+    """
+    server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        runner.run(_serve(server, ready))
+
+
+async def _serve(server: Server, ready: Callable[[Endpoint], None]) -> None:
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    await server.start()
+    ready(server.endpoint)
+    await asked.wait()
+    asked.clear()
+    stopping = asyncio.ensure_future(server.stop())
+    hurried = asyncio.ensure_future(asked.wait())
+    await asyncio.wait({stopping, hurried}, return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+
+
+@contextlib.contextmanager
+def running(
+    engine: Served,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    limits: ServerLimits = _DEFAULT_LIMITS,
+    clock: Clock = SYSTEM_CLOCK,
+    entropy: Entropy = SYSTEM_ENTROPY,
+) -> Iterator[Endpoint]:
+    """Serve from a thread of its own while the block runs: for tests, and for a program beside its data."""
+    server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
+    started = threading.Event()
+    handles: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def live() -> None:
+        end = asyncio.Event()
+        handles.append((asyncio.get_running_loop(), end))
+        await server.start()
+        started.set()
+        await end.wait()
+        await server.stop()
+
+    def main() -> None:
+        with asyncio.Runner(loop_factory=_new_loop) as runner:
+            runner.run(live())
+
+    thread = threading.Thread(target=main, name="tavola-server", daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield server.endpoint
+    finally:
+        ((loop, end),) = handles
+        loop.call_soon_threadsafe(end.set)
+        thread.join()
+
+
+def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets on every address of a host, all on one port; port 0 takes a free one."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise AddressUnusable(host, port, getattr(error, "strerror", None) or str(error)) from error
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            listening = socket.socket(family, kind, protocol)
+            sockets.append(listening)
+            listening.setblocking(False)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:  # else `::` would take the IPv4 port too, and the next bind fail
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            chosen = sockets[0].getsockname()[1] if port == 0 and len(sockets) > 1 else port
+            listening.bind((address[0], chosen, *address[2:]))
+            listening.listen(_BACKLOG)
+    except OSError as error:
+        for opened in sockets:
+            opened.close()
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUse(host, port) from error
+        raise AddressUnusable(host, port, error.strerror or str(error)) from error
+    return sockets

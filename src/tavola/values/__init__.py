@@ -1,0 +1,47 @@
+"""Values: what an attribute can hold.
+
+Holds the ten attribute types as DynamoDB JSON, the number with its one canonical text, equality and
+order, exact sizes, and admission, the pass through which every value from outside comes. Knows no key, no
+expression and no table. Why DynamoDB JSON inside too: it is what arrives, what is stored and what is
+sent, so an item is converted nowhere.
+"""
+
+from tavola.values.admission import admit_item, admit_value
+from tavola.values.comparison import compare, equal
+from tavola.values.errors import NumberRefused, ValueMalformed, ValueRefused
+from tavola.values.number import (
+    add_numbers,
+    canonical_number,
+    decimal_of,
+    digits_of,
+    number_size,
+    subtract_numbers,
+)
+from tavola.values.size import binary_size, item_size, text_size, value_size
+from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag_of
+
+__all__ = [
+    "TAGS",
+    "Item",
+    "NumberRefused",
+    "Value",
+    "ValueMalformed",
+    "ValueRefused",
+    "add_numbers",
+    "admit_item",
+    "admit_value",
+    "binary_size",
+    "canonical_number",
+    "compare",
+    "decimal_of",
+    "decode_item",
+    "digits_of",
+    "encode_item",
+    "equal",
+    "item_size",
+    "number_size",
+    "subtract_numbers",
+    "tag_of",
+    "text_size",
+    "value_size",
+]

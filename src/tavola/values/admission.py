@@ -1,0 +1,199 @@
+"""Admission: one pass that validates a value from outside, makes it canonical and sizes it.
+
+One pass instead of three, because every written item goes through here. What is admitted is taken
+over: numbers are rewritten in place, so callers hand in what they have just decoded.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from typing import Any
+
+from tavola.limits import (
+    ATTRIBUTE_NAME_BYTES_MAX,
+    CONTAINER_OVERHEAD_BYTES,
+    ELEMENT_OVERHEAD_BYTES,
+    NESTING_LEVELS_MAX,
+)
+from tavola.values.errors import ValueMalformed, ValueRefused
+from tavola.values.number import admit_number
+from tavola.values.value import TAGS
+
+_INVALID = "One or more parameter values were invalid: "
+_EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+_SEVERAL = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
+    "datatypes"
+)
+_TOO_DEEP = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
+    "supported limit"
+)
+
+
+def admit_item(raw: dict[str, Any]) -> int:
+    """Admit a map of attributes in place and return the bytes it counts for."""
+    size = 0
+    for name, value in raw.items():
+        length = len(name)
+        if not name.isascii():
+            length = len(name.encode())
+        if not 0 < length <= ATTRIBUTE_NAME_BYTES_MAX:
+            _refuse_name(name)
+        size += length + admit_value(value, 0)
+    return size
+
+
+def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
+    """Admit one value in place, `depth` containers deep, and return the bytes it counts for."""
+    if type(raw) is not dict:
+        raise ValueMalformed("Unexpected value type in payload")
+    if len(raw) != 1:
+        _keep_the_one(raw)
+    for tag, content in raw.items():
+        if content is None:
+            raise ValueRefused(_EMPTY)
+        if tag == "S":
+            _expect(content, str)
+            return len(content) if content.isascii() else len(content.encode())
+        if tag == "N":
+            _expect(content, str)
+            raw["N"], size = admit_number(content)
+            return size
+        if tag == "M":
+            _expect(content, dict)
+            if depth >= NESTING_LEVELS_MAX:
+                raise ValueRefused(_TOO_DEEP)
+            return CONTAINER_OVERHEAD_BYTES + _admit_members(content, depth + 1)
+        if tag == "L":
+            _expect(content, list)
+            if depth >= NESTING_LEVELS_MAX:
+                raise ValueRefused(_TOO_DEEP)
+            size = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
+            for member in content:
+                size += admit_value(member, depth + 1)
+            return size
+        if tag == "BOOL":
+            _expect(content, bool)
+            return 1
+        if tag == "NULL":
+            _expect(content, bool)
+            if not content:
+                raise ValueRefused(f"{_INVALID}Null attribute value types must have the value of true")
+            return 1
+        if tag == "B":
+            return _admit_binary(content)
+        if tag in _SET_ADMISSIONS:
+            _expect(content, list)
+            return _SET_ADMISSIONS[tag](content)
+    raise ValueRefused(_EMPTY)
+
+
+def _admit_members(members: dict[str, Any], depth: int) -> int:
+    size = ELEMENT_OVERHEAD_BYTES * len(members)
+    for name, value in members.items():
+        length = len(name)
+        if not name.isascii():
+            length = len(name.encode())
+        if not 0 < length <= ATTRIBUTE_NAME_BYTES_MAX:
+            _refuse_name(name)
+        size += length + admit_value(value, depth)
+    return size
+
+
+def _expect(content: object, kind: type) -> None:
+    if type(content) is not kind:
+        raise ValueMalformed("Unexpected value type in payload")
+
+
+def _keep_the_one(raw: dict[str, Any]) -> None:
+    """Drop members that are absent (null) or unknown; refuse unless exactly one is left."""
+    for tag in [tag for tag, content in raw.items() if content is None or tag not in TAGS]:
+        del raw[tag]
+    if len(raw) != 1:
+        raise ValueRefused(_SEVERAL if raw else _EMPTY)
+
+
+def _refuse_name(name: str) -> None:
+    if not name:
+        raise ValueRefused(f"{_INVALID}Empty attribute name")
+    raise ValueRefused(
+        f"{_INVALID}Attribute name is too large, must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
+    )
+
+
+def _admit_binary(content: object) -> int:
+    if type(content) is not str:
+        raise ValueMalformed("only base-64-encoded strings are convertible to bytes")
+    if len(content) % 4:
+        raise ValueMalformed(
+            f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(content)}"
+        )
+    try:
+        return len(a2b_base64(content, strict_mode=True))
+    except (Base64Error, ValueError) as error:
+        if "non-zero" in str(error) or "xcess" in str(error):
+            # The spelling is AWS's.
+            raise ValueMalformed("Invalid last non-pad Base64 character dectected") from error
+        raise ValueMalformed("Invalid Base64 character") from error
+
+
+def _admit_strings(members: list[Any]) -> int:
+    if not members:
+        raise ValueRefused(f"{_INVALID}An string set  may not be empty")
+    size = 0
+    for member in members:
+        _expect(member, str)
+        size += len(member) if member.isascii() else len(member.encode())
+    if len(set(members)) != len(members):
+        ordered = _repeat_first(members, sorted(members, key=str.encode))
+        raise ValueRefused(
+            f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates.",
+            f"{_INVALID}Input collection [{', '.join(f'{chr(34)}{m}{chr(34)}' for m in ordered)}]"
+            " contains duplicates.",
+        )
+    return size
+
+
+def _admit_numbers(members: list[Any]) -> int:
+    if not members:
+        raise ValueRefused(f"{_INVALID}An number set  may not be empty")
+    size = 0
+    for place, member in enumerate(members):
+        _expect(member, str)
+        members[place], bytes_ = admit_number(member)
+        size += bytes_
+    if len(set(members)) != len(members):
+        raise ValueRefused(
+            "Input collection contains duplicates", f"{_INVALID}Input collection contains duplicates."
+        )
+    return size
+
+
+def _admit_binaries(members: list[Any]) -> int:
+    if not members:
+        raise ValueRefused(f"{_INVALID}Binary sets should not be empty")
+    size = sum(map(_admit_binary, members))
+    if len(set(members)) != len(members):
+        ordered = _repeat_first(members, sorted(members, key=b64decode))
+        quoted = ",".join(f'"{member}"' for member in ordered)
+        raise ValueRefused(
+            f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates.",
+            f"{_INVALID}Input collection [{quoted}]of type BS contains duplicates.",
+        )
+    return size
+
+
+def _repeat_first(members: list[str], ordered: list[str]) -> list[str]:
+    """Return the members as the newer layer lists them: sorted up to the first repeat, then as sent."""
+    seen: set[str] = set()
+    for place, member in enumerate(members):
+        if member in seen:
+            return [m for m in dict.fromkeys(ordered) if m in seen] + members[place:]
+        seen.add(member)
+    return members
+
+
+_SET_ADMISSIONS = {"SS": _admit_strings, "NS": _admit_numbers, "BS": _admit_binaries}

@@ -1,0 +1,26 @@
+"""What the values room refuses, in DynamoDB's words."""
+
+from __future__ import annotations
+
+from tavola.errors import TavolaError
+
+
+class ValueRefused(TavolaError):
+    """A value of the right shape that DynamoDB does not accept: a ValidationException.
+
+    DynamoDB words some refusals in two ways, by operation and region; both are carried, and the
+    operation that asked chooses.
+    """
+
+    def __init__(self, classic: str, modern: str | None = None) -> None:
+        self.classic = classic
+        self.modern = classic if modern is None else modern
+        super().__init__(self.modern)
+
+
+class NumberRefused(ValueRefused):
+    """Text that is no DynamoDB number, or a result that no DynamoDB number can hold."""
+
+
+class ValueMalformed(TavolaError):
+    """JSON that does not deserialise into an attribute value: a SerializationException."""

@@ -1,0 +1,129 @@
+"""Number: 38 digits, range, one canonical text.
+
+A number is kept as text. The canonical text is plain decimal, without exponent, without leading or
+trailing zeros, without plus sign, and zero is `0`; so two numbers are equal exactly when their texts are.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+from functools import lru_cache
+
+from tavola.limits import NUMBER_DIGITS_MAX, NUMBER_EXPONENT_MAX, NUMBER_EXPONENT_MIN
+from tavola.values.errors import NumberRefused
+
+_SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?", re.ASCII)
+_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+_UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+_TOO_PRECISE = f"Attempting to store more than {NUMBER_DIGITS_MAX} significant digits in a Number"
+_NOT_NUMERIC = "The parameter cannot be converted to a numeric value"
+
+# Wide enough that the sum of the largest and the smallest number is exact.
+_EXACT = Context(prec=NUMBER_EXPONENT_MAX - NUMBER_EXPONENT_MIN + NUMBER_DIGITS_MAX + 2)
+_CACHED_TEXT_MAX = 64
+
+
+def canonical_number(text: str) -> str:
+    """Return the one text of the number that `text` spells; refuse what DynamoDB refuses."""
+    return admit_number(text)[0]
+
+
+def admit_number(text: str) -> tuple[str, int]:
+    """Return the canonical text of a number and the bytes it counts for."""
+    if len(text) <= _CACHED_TEXT_MAX:
+        return _admit_cached(text)
+    return _admit(text)
+
+
+def number_size(text: str) -> int:
+    """Return the bytes that a number counts for."""
+    return admit_number(text)[1]
+
+
+def add_numbers(left: str, right: str) -> str:
+    """Return the exact sum; refuse one that no number can hold."""
+    return _result(_EXACT.add(decimal_of(left), decimal_of(right)))
+
+
+def subtract_numbers(left: str, right: str) -> str:
+    """Return the exact difference; refuse one that no number can hold."""
+    return _result(_EXACT.subtract(decimal_of(left), decimal_of(right)))
+
+
+@lru_cache(maxsize=8192)
+def decimal_of(text: str) -> Decimal:
+    """Return a canonical number as a Decimal, exactly."""
+    return Decimal(text)
+
+
+def digits_of(text: str) -> tuple[bool, str, int]:
+    """Return sign, significant digits and decimal exponent of a canonical number.
+
+    The value is 0.DIGITS times ten to the exponent; zero has no digits.
+    """
+    negative = text.startswith("-")
+    whole, _, fraction = text.lstrip("-").partition(".")
+    whole = whole.lstrip("0")
+    if whole:
+        return negative, (whole + fraction).rstrip("0"), len(whole)
+    digits = fraction.lstrip("0")
+    return negative, digits, len(digits) - len(fraction)
+
+
+def _result(value: Decimal) -> str:
+    try:
+        return canonical_number(str(value))
+    except NumberRefused as refused:
+        # A sum of too many digits is told as an overflow, odd as that is.
+        raise NumberRefused(_OVERFLOW) from refused
+
+
+def _admit(text: str) -> tuple[str, int]:
+    match = _SYNTAX.fullmatch(text)
+    whole, fraction = (match[2], match[3] or "") if match else ("", "")
+    if not match or not (whole or fraction):
+        raise NumberRefused(f"{_NOT_NUMERIC}: {text}" if text else _NOT_NUMERIC, f"{_NOT_NUMERIC}: {text}")
+    whole = whole.lstrip("0")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) if whole else len(digits) - len(fraction)
+    digits = digits.rstrip("0")
+    if not digits:
+        return "0", 1
+    point = _shift(point, match[4] == "-", match[5] or "0")
+    if len(digits) > NUMBER_DIGITS_MAX:
+        raise NumberRefused(_TOO_PRECISE)
+    negative = match[1] == "-"
+    return _render(negative, digits, point), _size(negative, digits, point)
+
+
+_admit_cached = lru_cache(maxsize=65536)(_admit)
+
+
+def _shift(point: int, exponent_negative: bool, exponent: str) -> int:
+    exponent = exponent.lstrip("0")
+    # Ten digits reach past every number; more would only make the arithmetic slow.
+    size = int(exponent[:10] or "0")
+    magnitude = point - size if exponent_negative else point + size
+    if magnitude - 1 > NUMBER_EXPONENT_MAX:
+        # The older layer keeps the exponent in 32 bits and wraps round.
+        wrapped = len(exponent) >= 10 and int(exponent[:10]) >= 2**31 - 1
+        raise NumberRefused(_UNDERFLOW if wrapped else _OVERFLOW, _OVERFLOW)
+    if magnitude - 1 < NUMBER_EXPONENT_MIN:
+        raise NumberRefused(_UNDERFLOW)
+    return magnitude
+
+
+def _render(negative: bool, digits: str, point: int) -> str:
+    sign = "-" if negative else ""
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    if point >= len(digits):
+        return f"{sign}{digits}{'0' * (point - len(digits))}"
+    return f"{sign}{digits[:point]}.{digits[point:]}"
+
+
+def _size(negative: bool, digits: str, point: int) -> int:
+    whole = min(max(point, 0), len(digits))
+    fraction = len(digits) - whole
+    return 1 + (whole + 1) // 2 + (fraction + 1) // 2 + negative

@@ -1,0 +1,71 @@
+"""The import contracts keep up with the house; `make imports` runs them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from tests.architecture.house import PACKAGE, ROOT
+
+
+def contracts() -> dict[str, dict[str, Any]]:
+    """Return the contracts of pyproject.toml by name."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {contract["name"]: contract for contract in settings["tool"]["importlinter"]["contracts"]}
+
+
+def exists(module: str) -> bool:
+    """Return whether a dotted module or room is there."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+def parenthesised(contract: dict[str, Any]) -> list[str]:
+    """Return the full names that a contract of layers writes as not yet made."""
+    return [
+        f"{container}.{name}"
+        for container in contract["containers"]
+        for layer in contract["layers"]
+        for name in re.findall(r"\((\w+)\)", layer)
+    ]
+
+
+def test_only_what_is_not_made_is_in_parentheses() -> None:
+    """A room or module loses its parentheses in the contract when it is made."""
+    layered = [contract for contract in contracts().values() if contract["type"] == "layers"]
+
+    assert not [name for contract in layered for name in parenthesised(contract) if exists(name)]
+
+
+def test_parentheses_are_read() -> None:
+    """The reading sees a name in parentheses and no other."""
+    assert parenthesised({"containers": ["tavola"], "layers": ["cli | (attic)", "(cellar)"]}) == [
+        "tavola.attic",
+        "tavola.cellar",
+    ]
+
+
+@pytest.mark.parametrize("name", ["tavola.connections"])
+def test_the_server_is_kept_from_the_wiring(name: str) -> None:
+    """Once there is a wiring for the library, the server's contract forbids it."""
+    forbidden = contracts()["The server speaks DynamoDB, not Tavola"]["forbidden_modules"]
+
+    assert (name in forbidden) == exists(name)
+
+
+def test_botocore_is_guarded_once_it_is_used() -> None:
+    """Import-linter knows only modules that exist, so the contract arrives with the first importer."""
+    expected = [name for name in ("tavola.backends.aws", "tavola.backends.mocking") if exists(name)]
+    guard = contracts().get("botocore stays in two backends", {"allowed_importers": []})
+
+    assert guard["allowed_importers"] == expected
+
+
+def test_a_missing_module_is_missing() -> None:
+    """The question whether a module exists can be answered with no."""
+    assert exists("tavola.values")
+    assert exists("tavola.clock")
+    assert not exists("tavola.cellar")

@@ -1,0 +1,78 @@
+"""The tests keep their own rules: each states its rule, none sleeps, none is skipped in silence."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.house import ROOT, Finding, Module, read_module
+
+TESTS = ROOT / "tests"
+
+
+def states_no_rule(module: Module) -> Iterator[Finding]:
+    """Give each test function without a docstring."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            if not ast.get_docstring(node):
+                yield module.find(node, f"{node.name} does not state its rule")
+
+
+def sleeps(module: Module) -> Iterator[Finding]:
+    """Give each sleep: what waits for a time waits too long or not long enough."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "sleep", "asyncio.sleep"}:
+            waits = (
+                not node.args or ast.unparse(node.args[0]) != "0"
+            )  # asyncio.sleep(0) is a turn of the loop
+            if waits:
+                yield module.find(node, "a sleep: wait for the thing itself")
+
+
+def skipped_in_silence(module: Module) -> Iterator[Finding]:
+    """Give each skip or expected failure that does not say why."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            said = [keyword.arg for keyword in node.keywords]
+            if (
+                name in {"pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail"}
+                and "reason" not in said
+            ):
+                yield module.find(node, f"{name} without a reason")
+        elif isinstance(node, ast.FunctionDef):
+            for mark in node.decorator_list:
+                if ast.unparse(mark) in {"pytest.mark.skip", "pytest.mark.xfail"}:
+                    yield module.find(mark, f"{ast.unparse(mark)} without a reason")
+
+
+DETECTORS = {"rule": states_no_rule, "sleep": sleeps, "skip": skipped_in_silence}
+
+PLANTED = [
+    ("rule", "def test_it() -> None:\n    assert True"),
+    ("sleep", "import time\ntime.sleep(1)"),
+    ("sleep", "from asyncio import sleep\nasync def f():\n    await sleep(0.1)"),
+    ("skip", "import pytest\n@pytest.mark.skip\ndef test_it(): ..."),
+    ("skip", "import pytest\n@pytest.mark.xfail()\ndef test_it(): ..."),
+]
+
+
+@pytest.mark.parametrize("rule", DETECTORS)
+def test_the_tests_keep_their_rules(rule: str) -> None:
+    """Every test file keeps to how we test."""
+    files = [read_module(path, TESTS) for path in sorted(TESTS.rglob("test_*.py"))]
+    findings = [str(finding) for module in files for finding in DETECTORS[rule](module)]
+
+    assert not findings, "\n".join(findings)
+
+
+@pytest.mark.parametrize(("rule", "fault"), PLANTED)
+def test_a_planted_fault_is_found(tmp_path: Path, rule: str, fault: str) -> None:
+    """Each detector sees what it looks for."""
+    path = tmp_path / "test_planted.py"
+    path.write_text(fault)
+
+    assert list(DETECTORS[rule](read_module(path, tmp_path)))

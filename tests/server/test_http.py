@@ -1,0 +1,270 @@
+"""HTTP as clients speak it, well and badly, over loopback."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tavola.server import Endpoint
+from tests.server.raw import Raw, ask, request, served
+from tests.unit.server.standin import StandIn
+
+KB = 1024
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    with served(body_bytes_max=256 * KB) as endpoint:
+        yield endpoint
+
+
+def test_a_connection_is_used_again(endpoint: Endpoint) -> None:
+    """Requests follow each other on one connection."""
+    with Raw(endpoint) as client:
+        for number in range(50):
+            body = json.dumps({"key": "again", "n": number}).encode()
+            client.send(request("PutItem", body))
+            assert client.answer().status == 200
+            client.send(request(body=b'{"key":"again"}'))
+            assert client.answer().body == body
+
+
+def test_pipelined_requests_are_answered_in_order(endpoint: Endpoint) -> None:
+    """Answers come in the order of the requests: reads, writes and refusals mixed."""
+    parts: list[bytes] = []
+    expected: list[tuple[int, bytes]] = []
+    for number in range(200):
+        body = json.dumps({"key": f"p{number % 3}", "n": number}).encode()
+        parts += [request("PutItem", body), request(body=body), request("Query"), b"GET /healthz HTTP/1.1\r\n\r\n"]
+        expected += [(200, b"{}"), (200, body), (400, b""), (200, b'{"status":"ok"}')]
+
+    with Raw(endpoint) as client:
+        client.send(b"".join(parts))
+        answers = [client.answer() for _ in expected]
+
+    assert [(each.status, each.body if each.status == 200 else b"") for each in answers] == expected
+
+
+def test_a_request_may_come_a_byte_at_a_time(endpoint: Endpoint) -> None:
+    """However the bytes are cut, the request is the same."""
+    with Raw(endpoint) as client:
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in request("PutItem", b'{"key":"slow"}') + request(body=b'{"key":"slow"}'):
+            client.send(bytes([byte]))
+
+        assert client.answer().body == b"{}"
+        assert client.answer().body == b'{"key":"slow"}'
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 4096])
+def test_a_body_may_come_in_chunks(endpoint: Endpoint, chunk: int) -> None:
+    """A chunked body is put together; extensions and trailers are passed over."""
+    body = json.dumps({"key": "chunked", "text": "x" * 3000}).encode()
+    pieces = [body[start : start + chunk] for start in range(0, len(body), chunk)]
+    sent = b"".join(b"%x;ext=1\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    head = request("PutItem", Content_Length="", Transfer_Encoding="chunked").removesuffix(b'{"key":"k"}')
+    with Raw(endpoint) as client:
+        client.send(head + sent + b"0\r\nX-Amz-Target: DynamoDB_20120810.Query\r\n\r\n")
+        assert client.answer().body == b"{}"
+        client.send(request(body=b'{"key":"chunked"}'))
+        assert client.answer().body == body
+
+
+def test_http_1_0_closes_after_its_answer(endpoint: Endpoint) -> None:
+    """An old client gets its answer and the end; one that asks to stay, stays."""
+    with Raw(endpoint) as client:
+        client.send(request(version="1.0"))
+        assert client.answer().headers["connection"] == "close"
+        assert client.closed()
+    with Raw(endpoint) as client:
+        for _ in range(2):
+            client.send(request(version="1.0", Connection="keep-alive"))
+            assert client.answer().headers["connection"] == "keep-alive"
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+def test_connection_close_is_obeyed(endpoint: Endpoint, operation: str) -> None:
+    """A client that says it is done gets its answer, and then the connection ends."""
+    with Raw(endpoint) as client:
+        client.send(request(operation, Connection="close"))
+        assert client.answer().headers["connection"] == "close"
+        assert client.closed()
+
+
+def test_what_follows_the_last_request_is_not_answered(endpoint: Endpoint) -> None:
+    """After `Connection: close` nothing more is done for the client."""
+    with Raw(endpoint) as client:
+        client.send(request(Connection="close") + request("PutItem", b'{"key":"never"}'))
+        assert client.answer().status == 200
+        assert client.closed()
+
+    assert ask(endpoint, request(body=b'{"key":"never"}')).body == b"{}"
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "PutItem"])
+def test_a_client_that_closed_its_side_is_answered(endpoint: Endpoint, operation: str) -> None:
+    """Half-closed, a connection still carries the answers to what was asked before."""
+    with Raw(endpoint) as client:
+        client.send(request(operation) * 40)
+        client.half_close()
+        assert [client.answer().status for _ in range(40)] == [200] * 40
+        assert client.closed()
+
+
+@pytest.mark.parametrize("cut", [5, 60, -1])
+def test_a_truncated_request_is_refused(endpoint: Endpoint, cut: int) -> None:
+    """A request that ends in the middle is a 400, whether in its head or in its body."""
+    with Raw(endpoint) as client:
+        client.send(request()[:cut])
+        client.half_close()
+        assert client.answer().status == 400
+        assert client.closed()
+
+
+def test_a_client_that_waits_is_bidden_to_go_on(endpoint: Endpoint) -> None:
+    """`Expect: 100-continue` is answered before the body, after what was asked earlier."""
+    body = b'{"key":"expected"}'
+    whole = request("PutItem", body, Expect="100-continue")
+    with Raw(endpoint) as client:
+        client.send(request("PutItem") + whole.removesuffix(body))
+        assert [client.answer().status for _ in range(2)] == [200, 100]
+        client.send(body)
+        assert client.answer().body == b"{}"
+
+
+def test_an_offer_of_another_protocol_is_passed_over(endpoint: Endpoint) -> None:
+    """A client that offers HTTP/2 is answered in HTTP/1.1, body and all, and so is what follows."""
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
+    body = b'{"key":"upgrade"}'
+    with Raw(endpoint) as client:
+        client.send(request("PutItem", body, Expect="100-continue", **offer) + request(body=body))
+        assert client.answer().status == 100
+        assert client.answer().body == b"{}"
+        assert client.answer().body == body
+        client.send(request(body=body, **offer))
+        assert client.answer().body == body
+
+
+MALFORMED = {
+    "no http": b"hello\r\n\r\n",
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "http/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "http/0.9": b"GET /\r\n\r\n",
+    "unknown version": b"GET / HTTP/9.9\r\n\r\n",
+    "unknown method": b"FETCH / HTTP/1.1\r\n\r\n",
+    "tunnel": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nxyz",
+    "bad url": b"GET /\xff\xfe HTTP/1.1\r\n\r\n",
+    "bare newlines": b"GET / HTTP/1.1\nHost: x\n\n",
+    "no colon": b"GET / HTTP/1.1\r\nHost\r\n\r\n",
+    "space before colon": b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+    "folded header": b"GET / HTTP/1.1\r\nHost: x\r\n y\r\n\r\n",
+    "nul in header": b"GET / HTTP/1.1\r\nHo\0st: x\r\n\r\n",
+    "negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    "length is no number": b"POST / HTTP/1.1\r\nContent-Length: ten\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
+    "length overflows": b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    "length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "unknown coding": b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\nabc",
+    "chunk is no number": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    "negative chunk": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
+    "chunk overflows": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+    "chunk without end": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+}
+
+
+@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
+def test_malformed_http_is_refused(endpoint: Endpoint, data: bytes) -> None:
+    """What is no HTTP is a 400 and the end of the connection; what came before it is answered first."""
+    with Raw(endpoint) as client:
+        client.send(request("PutItem") + data)
+        assert client.answer().status == 200
+        answer = client.answer()
+        assert answer.status == 400
+        assert answer.headers["connection"] == "close"
+        assert client.closed()
+
+
+def test_a_long_length_in_zeros_is_a_length(endpoint: Endpoint) -> None:
+    """Leading zeros, however many, change nothing."""
+    assert ask(endpoint, request(Content_Length="0" * 5000 + "11")).status == 200
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 50])
+def test_a_head_that_is_too_large_is_refused(endpoint: Endpoint, pieces: int) -> None:
+    """Request line and headers may have 16 KB; more is a 400, in one piece or in many."""
+    room = 16 * KB - len(request(X_Pad="p").removesuffix(b'{"key":"k"}')) + 1
+    fits, over = request(X_Pad="p" * room), request(X_Pad="p" * (room + 1))
+
+    assert ask(endpoint, fits).status == 200
+    with Raw(endpoint) as client:
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        step = -(-len(over) // pieces)
+        for start in range(0, len(over), step):
+            client.send(over[start : start + step])
+        answer = client.answer()
+        assert answer.status == 400
+        assert b"16384" in answer.body
+        assert client.closed()
+
+
+def test_an_endless_head_is_refused(endpoint: Endpoint) -> None:
+    """A head that never ends is refused when it is too large, not when its sender tires."""
+    with Raw(endpoint) as client:
+        client.send(b"GET / HTTP/1.1\r\n" + b"X-Header: 0123456789\r\n" * 1000)
+        assert client.answer().status == 400
+        assert client.closed()
+
+
+def test_large_bodies_leave_the_heads_between_them_alone(endpoint: Endpoint) -> None:
+    """The limit on a head counts the head alone, wherever the reads cut the stream."""
+    body = json.dumps({"key": "large", "text": "x" * 100 * KB}).encode()
+    with Raw(endpoint) as client:
+        client.send(request("PutItem", body) * 20)
+        assert [client.answer().status for _ in range(20)] == [200] * 20
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_comes(endpoint: Endpoint) -> None:
+    """The declared length is enough to refuse a body."""
+    with Raw(endpoint) as client:
+        client.send(request(body=b"x", Content_Length=str(256 * KB + 1), Expect="100-continue"))
+        answer = client.answer()
+        assert answer.status == 413
+        assert client.closed()
+
+
+def test_a_client_that_sends_all_the_same_can_read_the_refusal(endpoint: Endpoint) -> None:
+    """The refusal reaches a client that sends the whole body before it reads."""
+    assert ask(endpoint, request("PutItem", b"x" * 8 * KB * KB)).status == 413
+
+
+def test_a_body_may_be_as_large_as_the_limit(endpoint: Endpoint) -> None:
+    """The limit itself is allowed."""
+    start = b'{"key":"full","text":"'
+    body = start + b"x" * (256 * KB - len(start) - 2) + b'"}'
+
+    assert ask(endpoint, request("PutItem", body)).status == 200
+    assert ask(endpoint, request("PutItem", body + b" ")).status == 413
+
+
+@pytest.mark.parametrize("chunk", [1, 100_000])
+def test_chunks_are_counted_as_they_come(endpoint: Endpoint, chunk: int) -> None:
+    """A chunked body that grows past the limit is refused there, however it is cut."""
+    head = request(body=b"", Content_Length="", Transfer_Encoding="chunked")
+    piece = b"%x\r\n%b\r\n" % (chunk, b"x" * chunk)
+    with Raw(endpoint) as client:
+        client.send(head + piece * (300_000 // chunk))
+        assert client.answer().status == 413
+        assert client.closed()
+
+
+def test_a_large_answer_comes_whole() -> None:
+    """An answer larger than the socket's buffers arrives as it was made."""
+    engine = StandIn()
+    engine.answer_bytes = 5_000_000
+    with served(engine) as endpoint:
+        answer = ask(endpoint, request("Scan"))
+
+    assert answer.body == b'"' + b"x" * 5_000_000 + b'"'

@@ -1,0 +1,33 @@
+"""Asking: how these tests put a request to the protocol, and read its refusal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tavola.protocol import Fault, ValidationFault, Wording, parse
+
+INVALID = "One or more parameter values were invalid: "
+
+
+def asked(operation: str, request: dict[str, Any], wording: Wording = "current") -> Any:
+    """Return the parsed request."""
+    return parse(operation, json.dumps(request).encode(), wording)
+
+
+def fault(operation: str, request: Any, wording: Wording = "current") -> Fault:
+    """Return the fault that a request gets."""
+    body = request if isinstance(request, bytes) else json.dumps(request).encode()
+    try:
+        parsed = parse(operation, body, wording)
+    except Fault as raised:
+        return raised
+    raise AssertionError(f"{operation} took {parsed}")
+
+
+def refusal(operation: str, request: dict[str, Any], wording: Wording = "current") -> str:
+    """Return the text of the ValidationException that a request gets."""
+    raised = fault(operation, request, wording)
+    assert isinstance(raised, ValidationFault), raised.body()
+    assert raised.message is not None
+    return raised.message
