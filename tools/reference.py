@@ -68,7 +68,7 @@ def operations_page() -> str:
         [
             f"Of the {len(OPERATIONS)} operations of DynamoDB and its streams, {len(built)} are built:",
             "\n".join(f"- {name}" for name in built),
-            "The others are known by name and answer `UnknownOperationException` with a sentence that says so:",
+            "The others are known by name and answer `UnknownOperationException`:",
             "\n".join(f"- {name}" for name in missing),
         ],
     )

@@ -11,10 +11,15 @@ import pytest
 from tests.architecture.house import PACKAGE, ROOT
 
 
+def project() -> dict[str, Any]:
+    """Return pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def contracts() -> dict[str, dict[str, Any]]:
     """Return the contracts of pyproject.toml by name."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {contract["name"]: contract for contract in settings["tool"]["importlinter"]["contracts"]}
+    listed = project()["tool"]["importlinter"]["contracts"]
+    return {contract["name"]: contract for contract in listed}
 
 
 def exists(module: str) -> bool:
@@ -62,6 +67,19 @@ def test_botocore_is_guarded_once_it_is_used() -> None:
     guard = contracts().get("botocore stays in two backends", {"allowed_importers": []})
 
     assert guard["allowed_importers"] == expected
+
+
+def test_entry_points_lead_somewhere() -> None:
+    """A command or plugin that the package announces is there, and a plugin that is there is announced.
+
+    An entry point without its module would stop every run of pytest in which Tavola is installed.
+    """
+    settings = project()["project"]
+    plugins = settings.get("entry-points", {}).get("pytest11", {})
+    announced = [*plugins.values(), *(script.partition(":")[0] for script in settings["scripts"].values())]
+
+    assert [name for name in announced if not exists(name)] == []
+    assert (plugins == {"tavola": "tavola.pytest_plugin"}) == exists("tavola.pytest_plugin")
 
 
 def test_a_missing_module_is_missing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -69,16 +68,16 @@ def test_no_large_file_is_committed() -> None:
     assert not large
 
 
-def test_source_text_is_tidy() -> None:
+def test_prose_is_tidy() -> None:
     """A text file ends in one newline and holds no carriage return."""
     untidy = [
         str(path.relative_to(ROOT))
         for path, text in text_files()
-        if path.suffix in {".py", ".md", ".toml", ".txt"} and text and not _tidy(path, text)
+        if path.suffix in {".md", ".toml", ".txt"} and text and not _tidy(text)
     ]
 
     assert not untidy
 
 
-def _tidy(path: Path, text: str) -> bool:
+def _tidy(text: str) -> bool:
     return text.endswith("\n") and not text.endswith("\n\n") and "\r" not in text

@@ -16,8 +16,9 @@ TESTS = ROOT / "tests"
 def states_no_rule(module: Module) -> Iterator[Finding]:
     """Give each test function without a docstring."""
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            if not ast.get_docstring(node):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            states = ast.get_docstring(node)
+            if node.name.startswith("test_") and not states:
                 yield module.find(node, f"{node.name} does not state its rule")
 
 

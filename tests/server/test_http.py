@@ -152,7 +152,6 @@ MALFORMED = {
     "no http": b"hello\r\n\r\n",
     "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "http/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "http/0.9": b"GET /\r\n\r\n",
     "unknown version": b"GET / HTTP/9.9\r\n\r\n",
     "unknown method": b"FETCH / HTTP/1.1\r\n\r\n",
     "tunnel": b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nxyz",

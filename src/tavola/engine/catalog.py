@@ -164,12 +164,14 @@ class Table:
         "counts",
         "definition",
         "has_local",
+        "indexed",
         "indexes",
         "key_names",
         "name",
         "rack",
         "schema",
         "scope",
+        "settled",
     )
 
     def __init__(self, definition: TableDefinition, store: Store, counts: Counts) -> None:
@@ -183,6 +185,11 @@ class Table:
         self.indexes = tuple(Index(index, definition) for index in definition.indexes)
         self.by_name: Mapping[str, Index] = {index.name: index for index in self.indexes}
         self.has_local = any(not index.is_global for index in self.indexes)
+        # What an index entry is made of: an update of anything else leaves the entries as they are.
+        self.indexed = frozenset(
+            name for index in self.indexes for name in (*index.schema.names, *(index.projected or ()))
+        )
+        self.settled = False  # seen to have come out of CREATING
         self.columns = tuple(column for index in self.indexes for column in index.columns)
         self.rack: Rack = store.rack(definition.number, self.columns)
         self.counts = counts
@@ -263,7 +270,7 @@ class Catalog:
             self._store.add_column(table.number, column, ordered=column.startswith("x"))
 
     def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
-        """Remove the columns of an index from the table's rack."""
+        """Let go of the columns of an index in the table's rack."""
         for column in Index(index, table).columns:
             self._store.drop_column(table.number, column, ordered=column.startswith("x"))
 
@@ -279,7 +286,9 @@ class Catalog:
 
     def is_active(self, table: Table) -> bool:
         """Tell whether a table has come out of CREATING."""
-        return table.definition.ready_at_s <= self._clock.now()
+        if not table.settled:
+            table.settled = table.definition.ready_at_s <= self._clock.now()
+        return table.settled
 
     def _keep(self, table: Table) -> None:
         definition = table.definition

@@ -132,18 +132,21 @@ def stage_put(standing: Standing, item: Item, size: int) -> Change:
     """Return the change that puts an admitted item in the place of what stands."""
     if size > ITEM_BYTES_MAX:
         raise ValidationFault(ITEM_TOO_LARGE)
-    entries = entries_of(standing.table, item)
     if standing.table.has_local:
         _check_collection(standing, size)
-    return Change(standing, item, encode_item(item), size, entries)
+    return Change(standing, item, encode_item(item), size, entries_of(standing.table, item))
 
 
-def stage_update(standing: Standing, item: Item, size: int) -> Change:
-    """Return the change that puts an updated item in the place of what stands."""
+def stage_update(standing: Standing, item: Item, size: int, written: frozenset[str]) -> Change:
+    """Return the change that puts an item, updated in some attributes, in the place of what stands."""
     if size > ITEM_BYTES_MAX:
         raise ValidationFault(UPDATE_TOO_LARGE)
-    entries = entries_of(standing.table, item, updating=True)
-    if standing.table.has_local:
+    table = standing.table
+    if standing.found is not None and table.indexed.isdisjoint(written):
+        entries = standing.entries
+    else:
+        entries = entries_of(table, item, updating=True)
+    if table.has_local:
         _check_collection(standing, size)
     return Change(standing, item, encode_item(item), size, entries)
 

@@ -37,10 +37,13 @@ class KeySchema:
     range: tuple[KeyAttribute, ...] = ()
     attributes: tuple[KeyAttribute, ...] = field(init=False, compare=False)
     names: tuple[str, ...] = field(init=False, compare=False)
+    _texts: tuple[str, str] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", self.hash + self.range)
         object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
+        two_texts = len(self.hash) == 1 and [each.type for each in self.attributes] == ["S", "S"]
+        object.__setattr__(self, "_texts", self.names if two_texts else None)
 
     def key_of(self, item: Mapping[str, Any]) -> bytes:
         """Return the key of an item as ordered bytes; raise `KeyRefused` if it makes none."""
@@ -55,6 +58,17 @@ class KeySchema:
 
         Attributes that are there must fit, whether or not the others are.
         """
+        if self._texts is not None:
+            # A string and a string, as most keys are; what is not as it should be takes the long way.
+            try:
+                hash_part: bytes = item[self._texts[0]]["S"].encode()
+                range_part: bytes = item[self._texts[1]]["S"].encode()
+            except KeyError:
+                pass
+            else:
+                if 0 < len(hash_part) <= HASH_KEY_BYTES_MAX and 0 < len(range_part) <= RANGE_KEY_BYTES_MAX:
+                    body = _LENGTHS[len(hash_part)] + hash_part
+                    return crc32(body).to_bytes(4, "big") + body + range_part
         hash_bytes = _parts(self.hash, item)
         if hash_bytes is not None and sum(map(len, hash_bytes)) > HASH_KEY_BYTES_MAX:
             raise KeyRefused("hash-size", self.hash[0].name, self.hash[0].type)

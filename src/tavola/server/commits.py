@@ -1,6 +1,6 @@
 """Commits: writes that arrive together commit together, and only then are they answered.
 
-All requests that the loop finds ready in one turn share a transaction of the engine, and with it one sync
+All writes that the loop finds ready in one turn share a transaction of the engine, and with it one sync
 of the disk. The answers wait for it: those of writes, and those of reads and refusals that came after a
 write in the same turn, since they may tell of it. So no answer reveals what could still be lost, and the
 answers on one connection keep the order of its requests.

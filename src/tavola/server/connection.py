@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
         fields = self._fields = self._received
         self._received = {}
         length = fields.get(b"content-length")
-        if length is not None and len(length) > 7 and int(length.lstrip(b"0") or b"0") > self._body_bytes_max:
+        if length is not None and len(length) > 4 and int(length.lstrip(b"0") or b"0") > self._body_bytes_max:
             self._refuse_large()
         if b"upgrade" in fields:
             self._upgrading = self._parser.should_upgrade()
@@ -295,7 +295,6 @@ class Connection(asyncio.Protocol):
                 break
             asked = backlog.popleft()
             if len(asked) == 5:
-                service.commits.begin()
                 payload: Payload = service.dispatch.answer(*asked)
                 last = asked[4]
             else:

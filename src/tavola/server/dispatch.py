@@ -8,7 +8,7 @@ of what went wrong inside.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import httptools
 import msgspec
@@ -29,6 +29,14 @@ _log = logging.getLogger("tavola.server")
 TARGETS: dict[bytes | None, str] = {operation.target.encode(): name for name, operation in OPERATIONS.items()}
 """The X-Amz-Target of each operation, to its name."""
 
+READS = frozenset(
+    {
+        *("BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"),
+        *(name for name in OPERATIONS if name.startswith(("Describe", "List"))),
+    }
+)
+"""Operations that write nothing for the client, and so need no group to write in."""
+
 _CONTENT_TYPES: dict[bytes | None, bytes] = {JSON: JSON, PLAIN_JSON: PLAIN_JSON}
 _NOT_FOUND = b"<UnknownOperationException/>\n"
 
@@ -36,13 +44,14 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Dispatch:
-    """Answers requests from one engine."""
+    """Answers requests from one engine; `begin` opens the group that writes of this moment go into."""
 
-    __slots__ = ("_engine", "_wire")
+    __slots__ = ("_begin", "_engine", "_wire")
 
-    def __init__(self, engine: Served, wire: Wire) -> None:
+    def __init__(self, engine: Served, wire: Wire, begin: Callable[[], None]) -> None:
         self._engine = engine
         self._wire = wire
+        self._begin = begin
 
     def answer(
         self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes, close: bool
@@ -64,6 +73,8 @@ class Dispatch:
         content_type: bytes,
     ) -> Payload:
         wire = self._wire
+        if operation not in READS:
+            self._begin()
         try:
             return wire.answer(
                 200, content_type, self._engine.execute(operation, body, scope_of_request(fields, url)), close

@@ -82,7 +82,7 @@ class Server:
         """Begin to answer."""
         loop = asyncio.get_running_loop()
         commits = Commits(self._engine, self._wire, loop)
-        dispatch = Dispatch(self._engine, self._wire)
+        dispatch = Dispatch(self._engine, self._wire, commits.begin)
         service = self._service = Service(loop, self._wire, dispatch, commits, self._limits)
         for listening in self._sockets:
             self._servers.append(

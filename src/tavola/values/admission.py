@@ -35,15 +35,7 @@ _TOO_DEEP = (
 
 def admit_item(raw: dict[str, Any]) -> int:
     """Admit a map of attributes in place and return the bytes it counts for."""
-    size = 0
-    for name, value in raw.items():
-        length = len(name)
-        if not name.isascii():
-            length = len(name.encode())
-        if not 0 < length <= ATTRIBUTE_NAME_BYTES_MAX:
-            _refuse_name(name)
-        size += length + admit_value(value, 0)
-    return size
+    return _admit_members(raw, 0)
 
 
 def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
@@ -66,7 +58,8 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
             _expect(content, dict)
             if depth >= NESTING_LEVELS_MAX:
                 raise ValueRefused(_TOO_DEEP)
-            return CONTAINER_OVERHEAD_BYTES + _admit_members(content, depth + 1)
+            overhead = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
+            return overhead + _admit_members(content, depth + 1)
         if tag == "L":
             _expect(content, list)
             if depth >= NESTING_LEVELS_MAX:
@@ -92,14 +85,27 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
 
 
 def _admit_members(members: dict[str, Any], depth: int) -> int:
-    size = ELEMENT_OVERHEAD_BYTES * len(members)
+    """Admit named values in place and return the bytes of names and values.
+
+    Strings and numbers are admitted here and not one call further in: most attributes are one of the two.
+    """
+    size = 0
     for name, value in members.items():
-        length = len(name)
-        if not name.isascii():
-            length = len(name.encode())
+        length = len(name) if name.isascii() else len(name.encode())
         if not 0 < length <= ATTRIBUTE_NAME_BYTES_MAX:
             _refuse_name(name)
-        size += length + admit_value(value, depth)
+        size += length
+        if type(value) is dict and len(value) == 1:
+            content = value.get("S")
+            if type(content) is str:
+                size += len(content) if content.isascii() else len(content.encode())
+                continue
+            content = value.get("N")
+            if type(content) is str:
+                value["N"], length = admit_number(content)
+                size += length
+                continue
+        size += admit_value(value, depth)
     return size
 
 

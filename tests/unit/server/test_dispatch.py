@@ -10,7 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol import OPERATIONS, Scope
-from tavola.server.dispatch import TARGETS, Dispatch
+from tavola.server.dispatch import READS, TARGETS, Dispatch
 from tavola.server.wire import Wire
 from tests.unit.server.standin import StandIn
 
@@ -24,7 +24,7 @@ def engine() -> StandIn:
 
 @pytest.fixture
 def dispatch(engine: StandIn) -> Dispatch:
-    return Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)))
+    return Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.hold)
 
 
 def _asked(
@@ -163,6 +163,22 @@ def test_an_unknown_target_is_told_after_the_json(dispatch: Dispatch, target: by
             400,
             {"__type": "com.amazon.coral.service#SerializationException"},
         )
+
+
+def test_only_what_writes_opens_a_group(engine: StandIn) -> None:
+    """A read needs no group; whatever might write has one."""
+    opened: list[str] = []
+
+    def begin() -> None:
+        engine.hold()
+        opened.append("group")
+
+    dispatch = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), begin)
+    _asked(dispatch)
+    assert opened == []
+    _asked(dispatch, x_amz_target=b"DynamoDB_20120810.PutItem")
+    assert opened == ["group"]
+    assert READS.isdisjoint({"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems", "CreateTable"})
 
 
 def test_an_empty_body_needs_no_content_type(dispatch: Dispatch) -> None:

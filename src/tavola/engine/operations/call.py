@@ -39,7 +39,7 @@ class Services:
     begin: Callable[[], None]  # open a transaction unless one is open
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """One request: the operation, its body, and whose tables it means."""
 

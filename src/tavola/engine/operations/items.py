@@ -44,7 +44,7 @@ from tavola.protocol import (
     UpdateItemRequest,
     ValidationFault,
 )
-from tavola.values import Item, decode_item, encode_item, item_size
+from tavola.values import Item, decode_item, encode_item, item_size, text_size, value_size
 
 _GB = 1024**3
 
@@ -166,18 +166,30 @@ def stage_updated(
     standing: Standing, key: Item, update: Update | None, bindings: Bindings
 ) -> tuple[Change, Applied | None]:
     """Return the change that an update makes of what stands, or of the bare key where nothing stands."""
-    exists = standing.found is not None
-    before = standing.item or key
+    item = standing.item
+    before = key if item is None else item
     if update is None:
-        return stage_update(standing, before, item_size(before)), None
+        return stage_update(standing, before, item_size(before), frozenset()), None
     try:
-        applied = apply(update, before, bindings.values, exists=exists)
+        applied = apply(update, before, bindings.values, exists=item is not None)
     except UpdateRefused as refused:
         raise ValidationFault(str(refused)) from refused
-    if update.takes_only and not exists:
+    if update.takes_only and item is None:
         # Taking away from nothing leaves nothing: no item is made of the key.
         return stage_delete(standing), applied
-    return stage_update(standing, applied.item, item_size(applied.item)), applied
+    after = applied.item
+    if item is None:
+        size = item_size(after)
+    else:
+        size = standing.size + sum(
+            _weight(after, name) - _weight(item, name) for name in update.written
+        )
+    return stage_update(standing, after, size, update.written), applied
+
+
+def _weight(item: Item, name: str) -> int:
+    value = item.get(name)
+    return 0 if value is None else text_size(name) + value_size(value)
 
 
 def told(body: bytes, request: Any, change: Change, key: Item) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import wraps
 from itertools import compress, islice
 from operator import ne
@@ -104,7 +105,7 @@ class SqliteRack:
         select = f"SELECT item, size FROM {table} WHERE"
         self._page = f"{select} key >= ? AND key < ? ORDER BY key LIMIT ?"
         self._page_back = f"{select} key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
-        self._index_pages: dict[tuple[str, str, bool, bool], str] = {}
+        self._index_pages: dict[tuple[str, str, bool], str] = {}
 
     def get(self, key: bytes) -> Line | None:
         """Return item and size of the row with this key."""
@@ -183,11 +184,37 @@ class SqliteRack:
         after: tuple[bytes, bytes] | None,
         reverse: bool,
     ) -> Lines:
-        """Return item and size column of rows by an index column and then the key, past a pair."""
-        upper = _TOP if bounds.upper is None else bounds.upper
-        plan = (column, size_column, after is None, reverse)
-        statement = self._index_pages.get(plan) or self._make_index_page(*plan)
-        return self._read(statement, (bounds.lower, upper, *(after or ()), limit), limit, budget)
+        """Return item and size column of rows by an index column and then the key, past a pair.
+
+        A page that goes on reads the rest of the pair's own index key first, then what follows: each is one
+        range of the SQLite index, where a comparison of pairs would walk from the start again.
+        """
+        lower, upper = bounds.lower, _TOP if bounds.upper is None else bounds.upper
+        if after is None:
+            statement = self._index_page(column, size_column, "between", reverse)
+            return self._read(statement, (lower, upper, limit), limit, budget)
+        entry, key = after
+        statement = self._index_page(column, size_column, "ties", reverse)
+        lines, total = self._read(statement, (entry, key, limit), limit, budget)
+        if len(lines) == limit or total >= budget:
+            return lines, total
+        lower, upper = (lower, entry) if reverse else (entry + b"\x00", upper)
+        rest = limit if limit < 0 else limit - len(lines)
+        statement = self._index_page(column, size_column, "between", reverse)
+        more, further = self._read(statement, (lower, upper, rest), rest, budget - total)
+        return lines + more, total + further
+
+    def _index_page(self, column: str, size_column: str, part: str, reverse: bool) -> str:
+        statement = self._index_pages.get((column, part, reverse))
+        if statement is None:
+            descending = " DESC" if reverse else ""
+            if part == "ties":
+                where = f"{column} = ? AND key {'<' if reverse else '>'} ? ORDER BY key{descending}"
+            else:
+                where = f"{column} >= ? AND {column} < ? ORDER BY {column}{descending}, key{descending}"
+            statement = f"SELECT item, {size_column} FROM {self._table} WHERE {where} LIMIT ?"
+            self._index_pages[column, part, reverse] = statement
+        return statement
 
     def _read(self, statement: str, given: tuple[bytes | int, ...], limit: int, budget: int) -> Lines:
         """Return rows and the sum of their sizes, up to the row with which it reaches the budget.
@@ -211,16 +238,6 @@ class SqliteRack:
             return lines, total
         except apsw.Error as error:
             raise _store_error(error) from error
-
-    def _make_index_page(self, column: str, size_column: str, fresh: bool, reverse: bool) -> str:
-        past = "" if fresh else f"AND ({column}, key) {'<' if reverse else '>'} (?, ?) "
-        order = f"ORDER BY {column} DESC, key DESC" if reverse else f"ORDER BY {column}, key"
-        statement = (
-            f"SELECT item, {size_column} FROM {self._table}"
-            f" WHERE {column} >= ? AND {column} < ? {past}{order} LIMIT ?"
-        )
-        self._index_pages[column, size_column, fresh, reverse] = statement
-        return statement
 
     @_translated
     def total(self, column: str, size_column: str, bounds: Bounds) -> int:
@@ -328,10 +345,12 @@ class SqliteStore:
 
     @_translated
     def drop_column(self, number: int, column: str, *, ordered: bool) -> None:
-        """Remove a column from a rack."""
+        """Let go of a column: its index is dropped at once.
+
+        The values stay in the rows, unread, because removing them would rewrite every row of the table.
+        """
         if ordered:
             self._cursor.execute(f"DROP INDEX rack{number}_{column}")
-        self._cursor.execute(f"ALTER TABLE rack{number} DROP COLUMN {column}")
 
     @_translated
     def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:
@@ -377,7 +396,8 @@ class SqliteStore:
         self._cursor.execute("COMMIT")
         if self._wal_pages >= _CHECKPOINT_PAGES:
             self._wal_pages = 0
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with suppress(apsw.FullError):  # the log holds it all, and is folded in when there is room
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def rollback(self) -> None:
         """Undo the transaction; a failure here leaves nothing that a next opening would see."""

@@ -127,7 +127,7 @@ class Store(Protocol):
         ...
 
     def drop_column(self, number: int, column: str, *, ordered: bool) -> None:
-        """Remove a column from a rack."""
+        """Let go of a column of a rack; its name is not used again."""
         ...
 
     def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:

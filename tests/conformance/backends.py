@@ -1,0 +1,196 @@
+"""The backends that the suite speaks to: an engine in this process, one behind HTTP, and AWS itself."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest, AWSResponse
+from botocore.config import Config
+
+from tavola.engine import Engine
+from tavola.protocol import Fault, Scope
+from tavola.server import running
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+JSON = "application/x-amz-json-1.0"
+LOCAL = ("memory", "file", "http")
+NAMES = (*LOCAL, "aws") if os.environ.get("TAVOLA_TEST_AWS") == "1" else LOCAL
+
+# What botocore would refuse must reach the backend, and what fails must fail at once.
+_CONFIG = Config(
+    parameter_validation=False,
+    retries={"total_max_attempts": 1, "mode": "standard"},
+    max_pool_connections=64,
+    account_id_endpoint_mode="disabled",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for a body that was sent as it is."""
+
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def code(self) -> str:
+        """The error's name without its namespace, empty for a success."""
+        return str(self.body.get("__type", "")).partition("#")[2]
+
+    @property
+    def text(self) -> str | None:
+        """The error's sentence, in either spelling of its member."""
+        found = self.body.get("message", self.body.get("Message"))
+        return None if found is None else str(found)
+
+
+class Backend(Protocol):
+    """One way to reach a DynamoDB."""
+
+    name: str
+
+    def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
+        """Return a boto3 client of one account in one region."""
+
+    def ask(self, operation: str, body: bytes) -> Answer:
+        """Send a body as it is, past every check and conversion of an SDK."""
+
+
+class Embedded:
+    """An engine in this process, which answers botocore before it opens a socket."""
+
+    def __init__(self, name: str, engine: Engine) -> None:
+        self.name = name
+        self._engine = engine
+
+    def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
+        client = new_client(region=region, account=account, endpoint_url="http://embedded.invalid")
+        scope = Scope(account, region)
+
+        def answer(request: Any, **_: Any) -> AWSResponse:
+            target = request.headers["X-Amz-Target"]
+            operation = (target.decode() if isinstance(target, bytes) else target).partition(".")[2]
+            try:
+                status, body = 200, self._engine.execute(operation, request.body, scope)
+            except Fault as fault:
+                status, body = fault.status, fault.body()
+            return AWSResponse(request.url, status, {"content-type": JSON}, _Streamed(body))
+
+        client.meta.events.register("before-send.dynamodb", answer)
+        return client
+
+    def ask(self, operation: str, body: bytes) -> Answer:
+        try:
+            return Answer(200, json.loads(self._engine.execute(operation, body, Scope(ACCOUNT, REGION))))
+        except Fault as fault:
+            return Answer(fault.status, json.loads(fault.body()))
+
+
+class Http:
+    """A server on a port of this machine."""
+
+    name = "http"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
+        return new_client(region=region, account=account, endpoint_url=self.url)
+
+    def ask(self, operation: str, body: bytes) -> Answer:
+        status, _, answer = self.post(body, {"X-Amz-Target": f"DynamoDB_20120810.{operation}"})
+        return Answer(status, json.loads(answer))
+
+    def post(
+        self, body: bytes, headers: Mapping[str, str] | None = None, *, method: str = "POST", path: str = "/"
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers by lower-case name, and body of one request."""
+        sent = {
+            "Content-Type": JSON,
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={ACCOUNT}/20300101/{REGION}/dynamodb/aws4_request, "
+            "SignedHeaders=host, Signature=0",
+            **(headers or {}),
+        }
+        place = urlsplit(self.url)
+        with closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)) as connection:
+            connection.request(method, path, body, {k: v for k, v in sent.items() if v})
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+
+
+class Aws:
+    """AWS itself, with the credentials and region that the SDK finds."""
+
+    name = "aws"
+
+    def client(self, *, region: str = "", account: str = "") -> DynamoDBClient:
+        assert not account, "AWS has the account of its credentials"
+        client: DynamoDBClient = boto3.client("dynamodb", region_name=region or None, config=_CONFIG)
+        return client
+
+    def ask(self, operation: str, body: bytes) -> Answer:
+        session = boto3.Session()
+        client = self.client()
+        request = AWSRequest(
+            "POST",
+            client.meta.endpoint_url,
+            {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": JSON},
+            body,
+        )
+        SigV4Auth(session.get_credentials(), "dynamodb", client.meta.region_name).add_auth(request)
+        place = urlsplit(client.meta.endpoint_url)
+        with closing(http.client.HTTPSConnection(place.hostname or "", timeout=30)) as connection:
+            connection.request("POST", "/", body, dict(request.headers.items()))
+            answer = connection.getresponse()
+            return Answer(answer.status, json.loads(answer.read()))
+
+
+def new_client(*, region: str, account: str, endpoint_url: str) -> DynamoDBClient:
+    """Return a client whose credentials name an account, for a backend that takes them as they come."""
+    client: DynamoDBClient = boto3.client(
+        "dynamodb",
+        region_name=region,
+        aws_access_key_id=account,
+        aws_secret_access_key="secret",
+        endpoint_url=endpoint_url,
+        config=_CONFIG,
+    )
+    return client
+
+
+@contextmanager
+def opened(name: str, folder: Path) -> Iterator[Backend]:
+    """Give a backend by its name; a file is made in `folder`."""
+    with ExitStack() as stack:
+        match name:
+            case "memory":
+                yield Embedded(name, stack.enter_context(closing(Engine.open())))
+            case "file":
+                yield Embedded(name, stack.enter_context(closing(Engine.open(folder / "suite.db"))))
+            case "http":
+                engine = stack.enter_context(closing(Engine.open()))
+                yield Http(stack.enter_context(running(engine)).url)
+            case _:
+                yield Aws()
+
+
+class _Streamed(BytesIO):
+    """A body as botocore reads it."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()

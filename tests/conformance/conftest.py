@@ -1,0 +1,85 @@
+"""One suite for every backend: memory, file, HTTP, and AWS when TAVOLA_TEST_AWS=1 says so."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.asking import table_request
+from tests.conformance.backends import NAMES, Answer, Backend, Http, opened
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what stands in this folder, so that `-m conformance` finds it."""
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker("conformance")
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    """One backend for the whole session, whose tests keep apart by the names of their tables."""
+    with opened(request.param, tmp_path_factory.mktemp("conformance")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def client(backend: Backend) -> Iterator[DynamoDBClient]:
+    """A boto3 client of the backend."""
+    made = backend.client()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Http]:
+    """A server, for what only HTTP can say."""
+    with opened("http", tmp_path_factory.mktemp("server")) as found:
+        assert isinstance(found, Http)
+        yield found
+
+
+@pytest.fixture
+def fresh() -> Callable[[], str]:
+    """A table name that nobody has used."""
+    return lambda: f"t-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def tables(client: DynamoDBClient, fresh: Callable[[], str]) -> Iterator[Callable[..., str]]:
+    """Make a table from words (see `table_request`) and give its name; it goes with the test."""
+    made: list[str] = []
+
+    def make(keys: str = "pk", **described: Any) -> str:
+        name = fresh()
+        client.create_table(**table_request(name, keys, **described))
+        made.append(name)
+        client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
+        return name
+
+    yield make
+    for name in made:
+        try:
+            client.delete_table(TableName=name)
+        except client.exceptions.ResourceNotFoundException:
+            pass
+
+
+@pytest.fixture
+def ask(backend: Backend) -> Callable[..., Answer]:
+    """Send a body as it is: bytes, or a request to be written as JSON."""
+
+    def send(operation: str, body: bytes | Mapping[str, Any]) -> Answer:
+        return backend.ask(operation, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    return send
