@@ -18,7 +18,9 @@ from benchmarks.wire import Answer, http_template
 from benchmarks.workload import Operation
 
 _SEQUENCES_PER_RUN: Final = 10**7  # so that no two runs on a server share a number
-_SETTLE_S: Final = 20.0
+_SETTLE_S: Final = 30.0
+_PATIENCE_S: Final = 20.0  # of one connection for one answer; an operation beyond it is not put under load
+_WARM_ALONE_S: Final = 0.1  # an operation slower than this is not warmed up
 _CLEAN_S: Final = 60.0
 _ACTIVE_S: Final = 30.0
 
@@ -61,7 +63,10 @@ class _Standing:
         self.contender = contender
         self.server = server
         self.runs = 0
-        self.slow: set[tuple[str, int]] = set()  # operation and connections that wrk cannot count
+        self.alone_s: dict[str, float] = {}  # operation → what one request takes by itself
+        self.once: set[tuple[str, int]] = (
+            set()
+        )  # operation and connections timed, and too slow for another round
         self.out: dict[str, str] = {}  # operation → why it is no longer asked for
         self.start_s: list[float] = []
         self.idle_mb = self.loaded_mb = self.fill_s = 0.0
@@ -108,8 +113,7 @@ class StageRun:
             for number in range(self._rules.rounds):
                 self._round(number)
             for standing in self._standing:
-                for operation in self._rules.operations:
-                    self._judge(standing, operation)
+                self._judge_again(standing)
             footprints = tuple(self._footprint(standing) for standing in self._standing)
         finally:
             for standing in self._standing:
@@ -161,6 +165,10 @@ class StageRun:
             if server is not None:
                 server.stop()
             return
+        except BaseException:  # an interrupt leaves no process behind either
+            if server is not None:
+                server.stop()
+            raise
         self._standing.append(standing)
         self._tell(
             f"{contender}: up in {median(start_s):.2f} s, {standing.idle_mb:.0f} MB, "
@@ -176,17 +184,30 @@ class StageRun:
         request = _decode(operation.body.render(draw, numbers))
         try:
             answer = standing.call(operation.target, request)
-            complaint = (
-                answer.refusal if answer.status != 200 else operation.check(standing.call, request, answer)
-            )
+            complaint = None if answer.status == 200 else answer.refusal
+            if complaint is None:
+                complaint = operation.check(standing.call, request, answer)
+            began = time.monotonic()
+            standing.call(operation.target, request)
+            standing.alone_s[operation.name] = time.monotonic() - began
             if operation.name == "put-new":
-                first = numbers.sequence
-                standing.call("BatchWriteItem", workload.delete_request(range(first, first + 1)))
+                only = range(numbers.sequence, numbers.sequence + 1)
+                standing.call("BatchWriteItem", workload.delete_request(only))
         except (OSError, HTTPException, KeyError, TypeError, ValueError) as error:
-            complaint = f"{type(error).__name__} {error}"
+            complaint = f"{type(error).__name__} {error}".strip()
         if complaint is not None:
             standing.out[operation.name] = complaint
             self._tell(f"{standing.contender}: {operation.name}: {complaint}")
+
+    def _judge_again(self, standing: _Standing) -> None:
+        """After the rounds: an answer that is wrong now voids the rates of its operation."""
+        for operation in self._rules.operations:
+            if operation.name in standing.out:
+                continue
+            self._judge(standing, operation)
+            if operation.name in standing.out:
+                ours = (standing.contender, operation.name)
+                self._samples = [s for s in self._samples if (s.contender, s.operation) != ours]
 
     def _warm(self) -> None:
         """Let just-in-time compilers and caches reach their pace; nothing of it is counted."""
@@ -194,7 +215,7 @@ class StageRun:
             return
         for operation in self._rules.operations:
             for standing in self._standing:
-                if operation.name not in standing.out:
+                if operation.name not in standing.out and standing.alone_s[operation.name] < _WARM_ALONE_S:
                     self._time(standing, operation, max(self._stage.connections), self._rules.warm_s)
 
     def _round(self, number: int) -> None:
@@ -218,7 +239,7 @@ class StageRun:
         contender = standing.contender
         timed = self._time(standing, operation, connections, self._rules.seconds)
         if timed is None:
-            return f"{contender} failed"
+            return f"{contender} failed" if operation.name in standing.out else ""
         drive, cpu_s = timed
         sample = Sample(
             stage=self._stage.name,
@@ -241,30 +262,47 @@ class StageRun:
     def _time(
         self, standing: _Standing, operation: Operation, connections: int, seconds: int
     ) -> tuple[load.Drive, float] | None:
-        """Drive the server; what was seen and the processor time it took. None: it fell out."""
-        server = standing.server
-        slow = (operation.name, connections)
+        """Drive the server; what was seen and the processor time it took. None: it fell out, or need not."""
+        if (operation.name, connections) in standing.once:
+            return None
+        alone_s = standing.alone_s[operation.name]
+        if alone_s * connections > _PATIENCE_S:
+            standing.out[operation.name] = f"one request alone takes {alone_s:.1f} s; not put under load"
+            return None
         try:
             timed = None
-            if slow not in standing.slow:
-                timed = self._once(self._drive, standing, operation, connections, seconds)
-                if load.is_slow(timed[0], connections) and not timed[0].errors:
-                    standing.slow.add(slow)
-            if timed is None or slow in standing.slow:
-                timed = self._once(load.own_driver, standing, operation, connections, seconds)
+            if not load.too_few(seconds / alone_s, connections):
+                timed = self._drive_once(self._drive, standing, operation, connections, seconds)
+            if timed is None or (load.too_few(timed[0].requests, connections) and not timed[0].errors):
+                timed = self._drive_once(load.own_driver, standing, operation, connections, seconds)
+                standing.alone_s[operation.name] = timed[0].seconds / max(1, timed[0].requests)
         except load.LoadFailed as error:
-            standing.out[operation.name] = str(error)
             timed = None
-        if not server.alive:
-            for other in self._rules.operations:
-                standing.out.setdefault(other.name, f"the server ended: {server.last_words()}")
+            standing.out[operation.name] = str(error)
+        self._look_after(standing)
+        if timed is None:
             return None
-        if timed is not None and not timed[0].requests:
-            standing.out[operation.name] = f"no answer within {seconds} s"
+        if not timed[0].requests:
+            standing.out[operation.name] = f"no answer under load: {timed[0].first_error}"
             return None
+        if timed[0].seconds > 3 * seconds + 2:
+            standing.once.add((operation.name, connections))
         return timed
 
-    def _once(
+    def _look_after(self, standing: _Standing) -> None:
+        """End a server that fell over, or that works on although nobody waits: it would slow the others."""
+        reason = ""
+        if not standing.server.alive:
+            reason = f"the server ended: {standing.server.last_words()}"
+        elif not standing.server.settle(_SETTLE_S):
+            reason = f"ended because it was still busy {_SETTLE_S:.0f} s after a load"
+            standing.server.stop()
+        if reason:
+            self._tell(f"{standing.contender}: {reason}")
+            for operation in self._rules.operations:
+                standing.out.setdefault(operation.name, reason)
+
+    def _drive_once(
         self, drive: load.Driver, standing: _Standing, operation: Operation, connections: int, seconds: int
     ) -> tuple[load.Drive, float]:
         server = standing.server

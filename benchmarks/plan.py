@@ -23,7 +23,7 @@ class Settings:
     connections: tuple[int, ...] = (1, 16)
     rounds: int = 3
     seconds: int = 2
-    warm_s: int = 1
+    warm_s: int = 2
     starts: int = 3
     fill_s_max: int = 180
     minutes: int = 120

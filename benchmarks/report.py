@@ -22,7 +22,8 @@ _METHOD: Final = """\
   answer is checked for its content, after the last once more; an answer other than 2xx during a run makes
   its rate void.
 - Where a run saw fewer than 10 answers a connection, it is timed again by a loader that waits for the last
-  answer, so that slow engines do not lose what they had begun.
+  answer, so that slow engines do not lose what they had begun; one that overruns three times is timed in one
+  round only.
 - *on disk*: ours answers a write after it is synced; the peers run as they come.
 - Processor time is the server's, user and system, from /proc. On two cores the load takes one of them."""
 

@@ -44,6 +44,11 @@ class Sample:
         """Requests answered in a second."""
         return self.requests / self.seconds if self.seconds else 0.0
 
+    @property
+    def contender(self) -> Contender:
+        """Whose run it was."""
+        return Contender(self.engine, self.storage, self.items)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -153,8 +158,7 @@ def cells(results: Results) -> dict[Place, Cell]:
     """The run's medians."""
     gathered: dict[Place, list[Sample]] = {}
     for sample in results.samples:
-        contender = Contender(sample.engine, sample.storage, sample.items)
-        place = Place(sample.stage, contender, sample.operation, sample.connections)
+        place = Place(sample.stage, sample.contender, sample.operation, sample.connections)
         gathered.setdefault(place, []).append(sample)
     return {place: _middle(samples) for place, samples in gathered.items()}
 

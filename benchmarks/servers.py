@@ -103,8 +103,8 @@ class Server:
                 continue
         return total / 1e6
 
-    def settle(self, timeout_s: float) -> None:
-        """Wait until the server rests: work left from one run must not slow the next engine's."""
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until the server rests, for work left over would slow the next engine; False: it did not."""
         give_up = time.monotonic() + timeout_s
         before, quiet = self.cpu_s(), 0
         while quiet < 2 and time.monotonic() < give_up:
@@ -112,6 +112,7 @@ class Server:
             now = self.cpu_s()
             quiet = quiet + 1 if now - before <= 1 / _TICKS_PER_S else 0
             before = now
+        return quiet == 2
 
     def stop(self) -> None:
         """End the process, kindly and then not, and remove its data."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tavola.clock import Clock, ManualClock
+    from tavola.connections import Connection, connect, mock
     from tavola.engine import Engine, StoreError
     from tavola.entropy import Entropy, SeededEntropy
     from tavola.errors import TavolaError
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Clock",
+    "Connection",
     "Engine",
     "Entropy",
     "Fault",
@@ -30,10 +32,13 @@ __all__ = [
     "StoreError",
     "TavolaError",
     "__version__",
+    "connect",
+    "mock",
 ]
 
 _HOMES = {
     "Clock": "tavola.clock",
+    "Connection": "tavola.connections",
     "Engine": "tavola.engine",
     "Entropy": "tavola.entropy",
     "Fault": "tavola.protocol",
@@ -42,6 +47,8 @@ _HOMES = {
     "SeededEntropy": "tavola.entropy",
     "StoreError": "tavola.engine",
     "TavolaError": "tavola.errors",
+    "connect": "tavola.connections",
+    "mock": "tavola.connections",
 }
 
 

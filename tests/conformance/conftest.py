@@ -12,6 +12,7 @@ import pytest
 
 from tests.conformance.asking import table_request
 from tests.conformance.backends import NAMES, Answer, Backend, Http, opened
+from tests.conformance.sentences import lay_tables
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -83,3 +84,9 @@ def ask(backend: Backend) -> Callable[..., Answer]:
         return backend.ask(operation, body if isinstance(body, bytes) else json.dumps(body).encode())
 
     return send
+
+
+@pytest.fixture(scope="session")
+def sentences(backend: Backend) -> None:
+    """The tables that the rows of refusals ask of."""
+    lay_tables(backend)

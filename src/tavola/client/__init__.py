@@ -4,3 +4,7 @@ Holds the `Backend` port and what grows on it. Knows no engine and no botocore: 
 and a request go out and a response come back, and cannot tell a file from a region. Why a port this
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
+
+from tavola.client.backend import Backend, RequestMalformed, encode_request
+
+__all__ = ["Backend", "RequestMalformed", "encode_request"]

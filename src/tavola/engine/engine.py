@@ -78,7 +78,11 @@ class Engine:
         `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
         """
         store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb)
-        return cls(store, clock, entropy, wording, table_delay_ms / 1000)
+        try:
+            return cls(store, clock, entropy, wording, table_delay_ms / 1000)
+        except BaseException:
+            store.close()
+            raise
 
     def execute(self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE) -> bytes:
         """Return the answer to a request body; raise the fault that AWS would answer."""
@@ -144,6 +148,7 @@ class Engine:
             if self._doomed is not None or self._failure is not None:
                 return False
             unfilled = next_unfilled(self._catalog)
+            self._unfilled = unfilled is not None  # also if there is no room now: a later call tries again
             while unfilled is not None and monotonic() < until:
                 try:
                     self._begin()
@@ -213,6 +218,8 @@ class Engine:
         except StoreError as error:
             self._abandon(error, told=True)
             raise
+        if self._store.trouble is not None:
+            self._failure = str(self._store.trouble)
 
     def _abandon(self, error: StoreError, *, told: bool = False) -> None:
         """Undo the open transaction, and with it every write of the group it holds.

@@ -80,7 +80,9 @@ def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
     except KeyRefused as refused:
         match refused.reason:
             case "missing":
-                text = f"One or more parameter values were invalid: Missing the key {refused.name} in the item"
+                text = (
+                    f"One or more parameter values were invalid: Missing the key {refused.name} in the item"
+                )
             case "type":
                 text = (
                     f"One or more parameter values were invalid: Type mismatch for key {refused.name} "

@@ -17,7 +17,7 @@ from tavola.limits import (
     PROJECTED_ATTRIBUTES_TOTAL_MAX,
 )
 from tavola.protocol.faults import LimitExceededFault, ValidationFault
-from tavola.protocol.fields import Unfit, is_control_table, is_index, is_new_table
+from tavola.protocol.fields import Unfit, is_control_table, is_new_table
 from tavola.protocol.tables import (
     AttributeDefinition,
     CreateTableRequest,
@@ -47,7 +47,7 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
     names = [
         index.index_name for index in (*(local or ()), *(globally or ()), *(request.vector_indexes or ()))
     ]
-    if not is_new_table(request.table_name) or not all(map(is_index, names)):
+    if not is_new_table(request.table_name):
         raise Unfit
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     _check_billing(request, on_demand)
@@ -83,8 +83,7 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
 def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
     """Refuse a change that no table could take."""
     updates = request.global_secondary_index_updates or []
-    actions = [action for update in updates for action in _actions(update)]
-    if not is_control_table(request.table_name) or not all(is_index(a.index_name) for a in actions):
+    if not is_control_table(request.table_name):
         raise Unfit
     if not updates and all(
         member is None

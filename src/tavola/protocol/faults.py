@@ -182,11 +182,7 @@ class IdempotentParameterMismatchFault(Fault):
     code = "IdempotentParameterMismatchException"
     member = "Message"
 
-    def __init__(
-        self,
-        message: str = "The request uses the same client token as a previous, but non-identical request. "
-        "Do not reuse a client token with different requests, unless the requests are identical",
-    ) -> None:
+    def __init__(self, message: str = "Idempotent parameters did not match") -> None:
         super().__init__(message)
 
 

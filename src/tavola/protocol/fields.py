@@ -124,6 +124,16 @@ NewTableName: TypeAlias = Annotated[str, _named(_NEW_TABLE)]
 StartTableName: TypeAlias = Annotated[str, _named(_START_TABLE)]
 BatchTableName: TypeAlias = Annotated[str, _named(_BATCH_TABLE)]
 IndexName: TypeAlias = Annotated[str, _named(_INDEX)]
+# Where an index is defined or changed, which is rare, the decoder may spend the time.
+DefinedIndexName: TypeAlias = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=INDEX_NAME_CHARACTERS_MIN,
+        max_length=INDEX_NAME_CHARACTERS_MAX,
+        pattern=rf"\A{NAME_PATTERN}\Z",
+        extra={"name": _INDEX},
+    ),
+]
 KeyAttributeName: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=KEY_ATTRIBUTE_NAME_BYTES_MAX)
 ]

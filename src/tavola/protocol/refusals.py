@@ -17,7 +17,7 @@ import msgspec
 from tavola.limits import LISTED_REFUSALS_MAX, TABLE_NAME_CHARACTERS_MAX, TABLE_NAME_CHARACTERS_MIN
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import NAME_PATTERN, NameRule, fits
-from tavola.protocol.shapes import Mapping, Member, Node, Sequence, Structure, Text, Whole
+from tavola.protocol.shapes import ATTRIBUTE_VALUE, Mapping, Member, Node, Sequence, Structure, Text, Whole
 from tavola.protocol.wording import Layer, Wording, layer
 
 _TOO_SHORT = "Member must have length greater than or equal to {}"
@@ -134,7 +134,8 @@ def _value(node: Node, value: Any, path: Path, style: Layer) -> Iterator[Refusal
             if node.value_max is not None and value > node.value_max:
                 yield Refusal(path, node, value, "range", _TOO_LARGE.format(node.value_max))
         case Structure():
-            yield from _structure(node, value, path, style)
+            if node is not ATTRIBUTE_VALUE:  # which has no constraints, and nests
+                yield from _structure(node, value, path, style)
         case Sequence():
             yield from _count(node, value, path)
             for place, element in enumerate(value, start=1):

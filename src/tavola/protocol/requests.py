@@ -62,7 +62,7 @@ def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
     check_members(operation, wording, structure, data)
     try:
         request = msgspec.convert(data, shape)
-    except (msgspec.ValidationError, RecursionError):
+    except msgspec.ValidationError:
         raise SerializationFault from None
     _PARSERS[operation][1](request, wording)
     return request

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from tavola.limits import NESTING_LEVELS_MAX
 from tavola.protocol.faults import SerializationFault
 from tavola.protocol.shapes import Blob, Flag, Mapping, Node, Sequence, Structure, Text, Whole
 
@@ -27,6 +28,9 @@ _CAST = (
 )
 _OBJECT_MISPLACED = "Start of structure or map found where not expected"
 _not_base64 = re.compile(r"[^A-Za-z0-9+/=]")
+# Attribute values nest, and the walk recurses. What lies deeper than any value may is not looked at and
+# counts as empty: the values room refuses what is around it.
+_STRUCTURES_WALKED = 2 * NESTING_LEVELS_MAX
 _generic = msgspec.json.Decoder().decode
 
 
@@ -47,35 +51,34 @@ def mend(structure: Structure, body: bytes) -> dict[str, Any]:
     data = load(body)
     if type(data) is not dict:
         raise SerializationFault
-    try:
-        return _structure(structure, data)
-    except RecursionError:
-        raise SerializationFault from None
+    return _structure(structure, data, 0)
 
 
-def _structure(structure: Structure, data: dict[str, Any]) -> dict[str, Any]:
-    mended = {}
+def _structure(structure: Structure, data: dict[str, Any], depth: int) -> dict[str, Any]:
+    mended: dict[str, Any] = {}
+    if depth > _STRUCTURES_WALKED:
+        return mended
     members = structure.members
     for name, value in data.items():
         if value is not None and name in members:
-            mended[name] = _value(members[name].node, value, "field")
+            mended[name] = _value(members[name].node, value, "field", depth)
     return mended
 
 
-def _value(node: Node, value: Any, place: str) -> Any:
+def _value(node: Node, value: Any, place: str, depth: int) -> Any:
     """Walk one value, which stands as a structure's "field" or as an "element" of a list or map."""
     match node:
         case Text():
             return _text(value)
         case Structure():
             if type(value) is dict:
-                return _structure(node, value)
+                return _structure(node, value, depth + 1)
             if type(value) is list:
                 raise SerializationFault(f"Unrecognized collection type class {_MODEL}{node.name}")
             raise SerializationFault(_misplaced(place))
         case Mapping():
             if type(value) is dict:
-                return _mapping(node, value)
+                return _mapping(node, value, depth)
             if type(value) is list:
                 raise SerializationFault(
                     f"Unrecognized collection type java.util.Map<java.lang.String, {_java(node.value)}>"
@@ -83,7 +86,7 @@ def _value(node: Node, value: Any, place: str) -> Any:
             raise SerializationFault(_CAST if place == "element" else _misplaced(place))
         case Sequence():
             if type(value) is list:
-                return _sequence(node, value)
+                return _sequence(node, value, depth)
             if type(value) is dict:
                 raise SerializationFault(_OBJECT_MISPLACED)
             raise SerializationFault(_CAST if place == "element" else _misplaced(place))
@@ -99,7 +102,7 @@ def _misplaced(place: str) -> str:
     return "Unexpected field type" if place == "field" else "Unexpected value type in payload"
 
 
-def _mapping(node: Mapping, data: dict[str, Any]) -> dict[str, Any]:
+def _mapping(node: Mapping, data: dict[str, Any], depth: int) -> dict[str, Any]:
     mended: dict[str, Any] = {}
     for key, value in data.items():
         if value is None:
@@ -107,18 +110,18 @@ def _mapping(node: Mapping, data: dict[str, Any]) -> dict[str, Any]:
             if isinstance(node.value, Structure):
                 mended[key] = {}
         else:
-            mended[key] = _value(node.value, value, "element")
+            mended[key] = _value(node.value, value, "element", depth)
     return mended
 
 
-def _sequence(node: Sequence, data: list[Any]) -> list[Any]:
+def _sequence(node: Sequence, data: list[Any], depth: int) -> list[Any]:
     mended: list[Any] = []
     for value in data:
         if value is None:
             if isinstance(node.element, Structure):
                 mended.append({})
         else:
-            mended.append(_value(node.element, value, "element"))
+            mended.append(_value(node.element, value, "element", depth))
     return mended
 
 

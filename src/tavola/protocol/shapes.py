@@ -132,7 +132,8 @@ def _node(hint: Any) -> Node:
     meta = meta or msgspec.Meta()
     extra = meta.extra or {}
     if hint is str:
-        return Text(meta.min_length, meta.max_length, name=extra.get("name"))
+        name = extra.get("name")
+        return Text(meta.min_length, meta.max_length) if name is None else Text(name=name)
     if origin is Literal:
         return Text(words=get_args(hint))
     if hint is bool:

@@ -17,8 +17,8 @@ from tavola.protocol.fields import (
     TABLE_KEY_SCHEMA,
     BillingMode,
     ControlTableName,
+    DefinedIndexName,
     DisassociationMode,
-    IndexName,
     KeyAttributeName,
     KeyType,
     ListTablesLimit,
@@ -89,7 +89,7 @@ class WarmThroughput(Shape, frozen=True, kw_only=True):
 class LocalSecondaryIndex(Shape, frozen=True, kw_only=True):
     """An index that shares the table's partition key."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
     key_schema: Annotated[list[KeySchemaElement], TABLE_KEY_SCHEMA]
     projection: Projection
 
@@ -97,7 +97,7 @@ class LocalSecondaryIndex(Shape, frozen=True, kw_only=True):
 class GlobalSecondaryIndex(Shape, frozen=True, kw_only=True):
     """An index with a key of its own: one to four hash attributes, then up to four range attributes."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
     key_schema: Annotated[list[KeySchemaElement], INDEX_KEY_SCHEMA]
     projection: Projection
     provisioned_throughput: ProvisionedThroughput | None = None
@@ -136,7 +136,7 @@ class SearchSchemaElement(Shape, frozen=True, kw_only=True):
 class VectorIndex(Shape, frozen=True, kw_only=True):
     """An index that finds the nearest vectors."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
     vector_attribute: VectorAttributeDefinition
     search_schema: Annotated[list[SearchSchemaElement], ONE_OR_MORE] | None = None
     projection: Projection
@@ -170,7 +170,7 @@ class CreateTableRequest(Shape, frozen=True, kw_only=True):
 class UpdateGlobalSecondaryIndexAction(Shape, frozen=True, kw_only=True):
     """New throughput for a global index."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
     provisioned_throughput: ProvisionedThroughput | None = None
     on_demand_throughput: OnDemandThroughput | None = None
     warm_throughput: WarmThroughput | None = None
@@ -183,7 +183,7 @@ class CreateGlobalSecondaryIndexAction(GlobalSecondaryIndex, frozen=True, kw_onl
 class DeleteGlobalSecondaryIndexAction(Shape, frozen=True, kw_only=True):
     """A global index to be dropped."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
 
 
 class GlobalSecondaryIndexUpdate(Shape, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ class OnDemandThroughputOverride(Shape, frozen=True, kw_only=True):
 class ReplicaGlobalSecondaryIndex(Shape, frozen=True, kw_only=True):
     """A replica's own settings of a global index."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
     provisioned_throughput_override: ProvisionedThroughputOverride | None = None
     on_demand_throughput_override: OnDemandThroughputOverride | None = None
 
@@ -277,7 +277,7 @@ class CreateVectorIndexAction(VectorIndex, frozen=True, kw_only=True):
 class DeleteVectorIndexAction(Shape, frozen=True, kw_only=True):
     """A vector index to be dropped."""
 
-    index_name: IndexName
+    index_name: DefinedIndexName
 
 
 class VectorIndexUpdate(Shape, frozen=True, kw_only=True):

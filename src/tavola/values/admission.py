@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error as Base64Error
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from typing import Any
 
 from tavola.limits import (
@@ -46,7 +46,7 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
         _keep_the_one(raw)
     for tag, content in raw.items():
         if content is None:
-            raise ValueRefused(_EMPTY)
+            raise ValueRefused(_EMPTY, bare=True)
         if tag == "S":
             _expect(content, str)
             return len(content) if content.isascii() else len(content.encode())
@@ -57,13 +57,13 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
         if tag == "M":
             _expect(content, dict)
             if depth >= NESTING_LEVELS_MAX:
-                raise ValueRefused(_TOO_DEEP)
+                raise ValueRefused(_TOO_DEEP, bare=True)
             overhead = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
             return overhead + _admit_members(content, depth + 1)
         if tag == "L":
             _expect(content, list)
             if depth >= NESTING_LEVELS_MAX:
-                raise ValueRefused(_TOO_DEEP)
+                raise ValueRefused(_TOO_DEEP, bare=True)
             size = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
             for member in content:
                 size += admit_value(member, depth + 1)
@@ -81,7 +81,7 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
         if tag in _SET_ADMISSIONS:
             _expect(content, list)
             return _SET_ADMISSIONS[tag](content)
-    raise ValueRefused(_EMPTY)
+    raise ValueRefused(_EMPTY, bare=True)
 
 
 def _admit_members(members: dict[str, Any], depth: int) -> int:
@@ -119,7 +119,7 @@ def _keep_the_one(raw: dict[str, Any]) -> None:
     for tag in [tag for tag, content in raw.items() if content is None or tag not in TAGS]:
         del raw[tag]
     if len(raw) != 1:
-        raise ValueRefused(_SEVERAL if raw else _EMPTY)
+        raise ValueRefused(_SEVERAL if raw else _EMPTY, bare=True)
 
 
 def _refuse_name(name: str) -> None:
@@ -138,12 +138,13 @@ def _admit_binary(content: object) -> int:
             f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(content)}"
         )
     try:
-        return len(a2b_base64(content, strict_mode=True))
+        data = a2b_base64(content, strict_mode=True)
     except (Base64Error, ValueError) as error:
-        if "non-zero" in str(error) or "xcess" in str(error):
-            # The spelling is AWS's.
-            raise ValueMalformed("Invalid last non-pad Base64 character dectected") from error
         raise ValueMalformed("Invalid Base64 character") from error
+    if b2a_base64(data, newline=False).decode() != content:
+        # Bits that no byte has were set in the last character. The spelling is AWS's.
+        raise ValueMalformed("Invalid last non-pad Base64 character dectected")
+    return len(data)
 
 
 def _admit_strings(members: list[Any]) -> int:

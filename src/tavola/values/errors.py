@@ -9,12 +9,13 @@ class ValueRefused(TavolaError):
     """A value of the right shape that DynamoDB does not accept: a ValidationException.
 
     DynamoDB words some refusals in two ways, by operation and region; both are carried, and the
-    operation that asked chooses.
+    operation that asked chooses. A `bare` one is told the same everywhere, with nothing in front.
     """
 
-    def __init__(self, classic: str, modern: str | None = None) -> None:
+    def __init__(self, classic: str, modern: str | None = None, *, bare: bool = False) -> None:
         self.classic = classic
         self.modern = classic if modern is None else modern
+        self.bare = bare
         super().__init__(self.modern)
 
 

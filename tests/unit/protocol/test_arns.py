@@ -27,7 +27,9 @@ def test_an_arn_names_the_region_the_account_and_the_table() -> None:
     """What hangs on a table is named below it."""
     assert table_arn(_HOME, "Orders") == _TABLE
     assert index_arn(_HOME, "Orders", "by-day") == f"{_TABLE}/index/by-day"
-    assert stream_arn(_HOME, "Orders", "2026-11-15T22:00:00.000") == f"{_TABLE}/stream/2026-11-15T22:00:00.000"
+    assert (
+        stream_arn(_HOME, "Orders", "2026-11-15T22:00:00.000") == f"{_TABLE}/stream/2026-11-15T22:00:00.000"
+    )
     assert backup_arn(_HOME, "Orders", "01-a") == f"{_TABLE}/backup/01-a"
     assert export_arn(_HOME, "Orders", "01-a") == f"{_TABLE}/export/01-a"
     assert import_arn(_HOME, "Orders", "01-a") == f"{_TABLE}/import/01-a"
@@ -43,7 +45,13 @@ def test_a_table_is_known_by_its_name_or_its_arn() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Orders", "arn:aws:dynamodb:eu-west-2:123456789012:table/ab", f"{_TABLE}/index/by-day", "arn:aws:s3:::b", ""],
+    [
+        "Orders",
+        "arn:aws:dynamodb:eu-west-2:123456789012:table/ab",
+        f"{_TABLE}/index/by-day",
+        "arn:aws:s3:::b",
+        "",
+    ],
 )
 def test_only_a_tables_own_arn_is_one(text: str) -> None:
     """The ARN of an index, of another service or with a short name is no table's."""

@@ -51,8 +51,10 @@ _MIXED = (
         (
             "BatchWriteItem",
             {"abc": [_PUT | _DELETE]},
-            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
-            "supported datatypes",
+            (
+                "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
+                "supported datatypes"
+            ),
         ),
         (
             "BatchWriteItem",
@@ -61,14 +63,19 @@ _MIXED = (
         ),
     ],
 )
-def test_a_batch_that_no_table_could_serve_is_refused(operation: str, tables: dict[str, Any], text: str) -> None:
+def test_a_batch_that_no_table_could_serve_is_refused(
+    operation: str, tables: dict[str, Any], text: str
+) -> None:
     """Counts run over all tables, and one request keeps to one way of projecting."""
     assert refusal(operation, {"RequestItems": tables}) == text
 
 
 def test_a_batch_at_its_limit_is_taken() -> None:
     """The limits are inclusive."""
-    assert len(asked("BatchGetItem", {"RequestItems": {"abc": {"Keys": _KEYS}}}).request_items["abc"].keys) == 100
+    assert (
+        len(asked("BatchGetItem", {"RequestItems": {"abc": {"Keys": _KEYS}}}).request_items["abc"].keys)
+        == 100
+    )
     written = asked("BatchWriteItem", {"RequestItems": {"abc": [_DELETE] * 24, "abd": [_PUT]}})
     assert written.request_items["abd"][0].put_request.item == {"a": {"S": "a"}}
 

@@ -36,7 +36,9 @@ _OLD = {"Expected": {"a": {"Exists": False}}}
             "PutItem",
             _ITEM | _OLD | {"ConditionExpression": "a"},
             "current",
-            _COUNTED + _MIXED + "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}",
+            _COUNTED
+            + _MIXED
+            + "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}",
         ),
         (
             "PutItem",
@@ -63,7 +65,12 @@ _OLD = {"Expected": {"a": {"Exists": False}}}
         ("UpdateItem", _KEY | _V, "current", _COUNTED + _VALUES),
         ("UpdateItem", _KEY | _V, "classic", _VALUES + ": UpdateExpression and ConditionExpression are null"),
         *(
-            (operation, request | {"ReturnValues": returned}, wording, prefix + "ReturnValues can only be ALL_OLD or NONE")
+            (
+                operation,
+                request | {"ReturnValues": returned},
+                wording,
+                prefix + "ReturnValues can only be ALL_OLD or NONE",
+            )
             for operation, request in (("PutItem", _ITEM), ("DeleteItem", _KEY))
             for returned in ("ALL_NEW", "UPDATED_OLD", "UPDATED_NEW")
             for wording, prefix in (("current", _COUNTED), ("classic", ""))

@@ -69,7 +69,12 @@ _V = {"ExpressionAttributeValues": {":a": {"S": "a"}}}
             "current",
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.",
         ),
-        ("Query", _QUERY | {"Select": "SPECIFIC_ATTRIBUTES"}, "current", "1 validation error detected: " + _SPECIFIC),
+        (
+            "Query",
+            _QUERY | {"Select": "SPECIFIC_ATTRIBUTES"},
+            "current",
+            "1 validation error detected: " + _SPECIFIC,
+        ),
         ("Query", _QUERY | {"Select": "SPECIFIC_ATTRIBUTES"}, "classic", _SPECIFIC),
         ("Scan", _TABLE | {"Select": "SPECIFIC_ATTRIBUTES"}, "current", _SPECIFIC),
         *(
@@ -96,22 +101,28 @@ _V = {"ExpressionAttributeValues": {":a": {"S": "a"}}}
             "Scan",
             _TABLE | {"Segment": 0},
             "current",
-            "The TotalSegments parameter is required but was not present in the request when Segment parameter "
-            "is present",
+            (
+                "The TotalSegments parameter is required but was not present in the request when Segment parameter "
+                "is present"
+            ),
         ),
         (
             "Scan",
             _TABLE | {"TotalSegments": 1},
             "current",
-            "The Segment parameter is required but was not present in the request when parameter TotalSegments "
-            "is present",
+            (
+                "The Segment parameter is required but was not present in the request when parameter TotalSegments "
+                "is present"
+            ),
         ),
         (
             "Scan",
             _TABLE | {"TotalSegments": 5, "Segment": 5},
             "current",
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
-            "Segment: 5 is not less than TotalSegments: 5",
+            (
+                "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+                "Segment: 5 is not less than TotalSegments: 5"
+            ),
         ),
         (
             "Query",

@@ -18,9 +18,7 @@ _MODERN_RETURNS = (
     "Failed to satisfy constraint: Member must satisfy enum value set: "
     "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
 )
-_SELECT = (
-    "Member must satisfy enum value set: [SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]"
-)
+_SELECT = "Member must satisfy enum value set: [SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]"
 _OPERATOR = (
     "Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, "
     "BEGINS_WITH, GE, CONTAINS]"
@@ -36,7 +34,9 @@ def _value(echo: str, path: str, rule: str) -> str:
 
 
 def _listed(*refusals: str) -> str:
-    return f"{len(refusals)} validation error{'s' if len(refusals) > 1 else ''} detected: {'; '.join(refusals)}"
+    return (
+        f"{len(refusals)} validation error{'s' if len(refusals) > 1 else ''} detected: {'; '.join(refusals)}"
+    )
 
 
 _MISSING = "Member must not be null"
@@ -119,7 +119,12 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
             "classic",
             _listed(_value("'hi'", "returnValues", _RETURNS)),
         ),
-        ("UpdateItem", {"TableName": "abc", **_KEY, "ReturnValues": "hi"}, "current", _listed(_MODERN_RETURNS)),
+        (
+            "UpdateItem",
+            {"TableName": "abc", **_KEY, "ReturnValues": "hi"},
+            "current",
+            _listed(_MODERN_RETURNS),
+        ),
         (
             "DeleteItem",
             {"TableName": "abc", **_KEY, "ReturnValuesOnConditionCheckFailure": "hi"},
@@ -196,7 +201,9 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
             "current",
             _listed(
                 _value("'a;'", "exclusiveStartTableName", _NAME),
-                _value("'a;'", "exclusiveStartTableName", "Member must have length greater than or equal to 3"),
+                _value(
+                    "'a;'", "exclusiveStartTableName", "Member must have length greater than or equal to 3"
+                ),
             ),
         ),
         (
@@ -256,7 +263,9 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
             {"TransactItems": [{"Delete": {"TableName": "abc", "Key": {}}}], "ClientRequestToken": "t" * 37},
             "current",
             _listed(
-                _value(f"'{'t' * 37}'", "clientRequestToken", "Member must have length less than or equal to 36")
+                _value(
+                    f"'{'t' * 37}'", "clientRequestToken", "Member must have length less than or equal to 36"
+                )
             ),
         ),
         (
@@ -274,7 +283,12 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
                 "Member must have length greater than or equal to 1"
             ),
         ),
-        ("BatchGetItem", {"RequestItems": {}}, "classic", "The requestItems parameter is required for BatchGetItem"),
+        (
+            "BatchGetItem",
+            {"RequestItems": {}},
+            "classic",
+            "The requestItems parameter is required for BatchGetItem",
+        ),
         (
             "BatchWriteItem",
             {"RequestItems": {}},
@@ -343,7 +357,12 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
             "current",
             _listed(_value("null", "requestItems.abc.member.1.member.putRequest.item", _MISSING)),
         ),
-        ("TagResource", {"ResourceArn": "a:b:c:d:e:f/g"}, "current", _listed(_value("null", "tags", _MISSING))),
+        (
+            "TagResource",
+            {"ResourceArn": "a:b:c:d:e:f/g"},
+            "current",
+            _listed(_value("null", "tags", _MISSING)),
+        ),
     ],
 )
 def test_a_member_that_breaks_its_constraint_is_named(

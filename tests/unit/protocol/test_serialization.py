@@ -204,7 +204,15 @@ def test_types_come_before_constraints_and_rules() -> None:
 
 @pytest.mark.parametrize(
     ("given", "taken"),
-    [("true", True), ("TRUE", True), ("1", True), ("yes", True), ("false", False), ("0", False), ("No", False)],
+    [
+        ("true", True),
+        ("TRUE", True),
+        ("1", True),
+        ("yes", True),
+        ("false", False),
+        ("0", False),
+        ("No", False),
+    ],
 )
 def test_some_texts_are_booleans(given: str, taken: bool) -> None:
     """What AWS converts is converted, in a member and in a value."""
@@ -224,7 +232,13 @@ def test_a_decimal_is_cut_to_an_integer() -> None:
 
 def test_null_is_absent() -> None:
     """An explicit null says nothing, and an unknown member is skipped."""
-    request = {"TableName": "abc", "Key": {}, "ConsistentRead": None, "AttributesToGet": None, "Nonsense": [1]}
+    request: dict[str, Any] = {
+        "TableName": "abc",
+        "Key": {},
+        "ConsistentRead": None,
+        "AttributesToGet": None,
+        "Nonsense": [1],
+    }
 
     assert asked("GetItem", request).consistent_read is None
 

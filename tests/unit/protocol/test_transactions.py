@@ -45,8 +45,10 @@ _NULL = "failed to satisfy constraint: Member must not be null"
         (
             [{"ConditionCheck": _KEY}],
             "current",
-            "1 validation error detected: Value null at "
-            f"'transactItems.1.member.conditionCheck.conditionExpression' {_NULL}",
+            (
+                "1 validation error detected: Value null at "
+                f"'transactItems.1.member.conditionCheck.conditionExpression' {_NULL}"
+            ),
         ),
         (
             [{"Update": _KEY}],
@@ -56,8 +58,10 @@ _NULL = "failed to satisfy constraint: Member must not be null"
         (
             [{"Put": _PUT}, {"Put": {"TableName": "abc;", "Item": {}}}],
             "current",
-            "1 validation error detected: Value 'abc;' at 'transactItems.2.member.put.tableName' failed to "
-            "satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+            (
+                "1 validation error detected: Value 'abc;' at 'transactItems.2.member.put.tableName' failed to "
+                "satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+            ),
         ),
     ],
 )
@@ -98,7 +102,10 @@ def test_a_sound_transaction_gives_its_actions() -> None:
         {
             "TransactItems": [
                 {"Put": _PUT},
-                {"Update": _KEY | {"UpdateExpression": "SET a = :a", "ExpressionAttributeValues": {":a": {}}}},
+                {
+                    "Update": _KEY
+                    | {"UpdateExpression": "SET a = :a", "ExpressionAttributeValues": {":a": {}}}
+                },
                 {"Delete": _KEY},
                 {"ConditionCheck": _KEY | {"ConditionExpression": "a"}},
             ],

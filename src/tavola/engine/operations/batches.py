@@ -120,7 +120,9 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
     return encode({"UnprocessedItems": {}} | told_changes(request, changes))
 
 
-def told_changes(request: Any, changes: list[tuple[str, Change, Item]], factor: float = 1.0) -> dict[str, Any]:
+def told_changes(
+    request: Any, changes: list[tuple[str, Change, Item]], factor: float = 1.0
+) -> dict[str, Any]:
     """Return what many writes consumed and the sizes of their collections, by table, if asked for."""
     members: dict[str, Any] = {}
     mode = request.return_consumed_capacity

@@ -11,6 +11,7 @@ from tavola.engine.catalog import Catalog, Table
 from tavola.engine.isolation import Tokens
 from tavola.entropy import Entropy
 from tavola.expressions import ExpressionError
+from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
 from tavola.protocol import (
     AccessDeniedFault,
     ResourceNotFoundFault,
@@ -80,19 +81,27 @@ class Call:
         try:
             return admit_item(attributes)
         except ValueRefused as refused:
+            if refused.bare and told is None:
+                raise ValidationFault(refused.classic) from refused
             modern = layer(self.operation, self.services.wording) == "modern"
             if modern or told is None:
                 raise self.refuse(refused.modern if modern else refused.classic) from refused
             raise self.refuse(told(refused)) from refused
 
     def admit_values(self, values: Mapping[str, dict[str, Any]]) -> None:
-        """Admit the values of expression placeholders."""
+        """Admit the values of expression placeholders, up to the bytes they may have together."""
+        total = 0
         for name, value in values.items():
-            self.admit(
+            total += self.admit(
                 {name: value},
                 lambda refused, name=name: (  # type: ignore[misc]  # bound now
                     f"ExpressionAttributeValues contains invalid value: {refused.classic} for key {name}"
                 ),
+            )
+        if total > EXPRESSION_SUBSTITUTION_BYTES_MAX:
+            raise self.refuse(
+                "ExpressionAttributeValues have exceeded the maximum allowed size of "
+                f"{EXPRESSION_SUBSTITUTION_BYTES_MAX} bytes"
             )
 
     def worded(self, error: ExpressionError) -> ValidationFault:

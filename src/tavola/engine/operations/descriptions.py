@@ -30,7 +30,9 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
     if on_demand or definition.on_demand_since_s is not None:
         described["BillingModeSummary"] = {"BillingMode": definition.billing}
         if definition.on_demand_since_s is not None:
-            described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = definition.on_demand_since_s
+            described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = (
+                definition.on_demand_since_s
+            )
     local = [_index(table, index, now_s) for index in table.indexes if not index.is_global]
     globally = [_index(table, index, now_s) for index in table.indexes if index.is_global]
     if local:

@@ -136,16 +136,16 @@ def check_condition(
 
 
 def check_keys_untouched(table: Table, update: Update | None) -> None:
-    """Refuse an update of an attribute that is part of the key, or a look inside one of any key."""
+    """Refuse a look inside a key attribute, or an update of one that is part of the table's key."""
     if update is None:
         return
+    check_scalar_keys(table, update)
     for name in table.schema.names:
         if name in update.written:
             raise ValidationFault(
                 f"One or more parameter values were invalid: Cannot update attribute {name}. "
                 "This attribute is part of the key"
             )
-    check_scalar_keys(table, update)
 
 
 def check_scalar_keys(table: Table, plan: Update | Condition | None) -> None:
@@ -181,9 +181,7 @@ def stage_updated(
     if item is None:
         size = item_size(after)
     else:
-        size = standing.size + sum(
-            _weight(after, name) - _weight(item, name) for name in update.written
-        )
+        size = standing.size + sum(_weight(after, name) - _weight(item, name) for name in update.written)
     return stage_update(standing, after, size, update.written), applied
 
 
@@ -229,12 +227,10 @@ def _write(call: Call, change: Change) -> None:
     apply_change(call.services.catalog, change)
 
 
-def _returned(
-    asked: str | None, standing: Standing, change: Change, applied: Applied | None
-) -> bytes:
+def _returned(asked: str | None, standing: Standing, change: Change, applied: Applied | None) -> bytes:
     attributes: bytes | None = None
     if asked == "ALL_NEW":
-        attributes = change.data
+        attributes = change.data or None
     elif asked == "ALL_OLD":
         attributes = standing.data
     elif asked in ("UPDATED_OLD", "UPDATED_NEW") and applied is not None:

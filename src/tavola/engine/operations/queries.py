@@ -128,7 +128,9 @@ def _answer(
 ) -> bytes:
     page = read_page(span, request.limit)
     fetches = _fetches(span.index, request.select, projection, kept)
-    chosen = select(page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches))
+    chosen = select(
+        page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches)
+    )
     members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
     if page.more and page.lines:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
@@ -175,9 +177,7 @@ def _shape(
     return lambda item: project_entry(index, item)
 
 
-def _consumed(
-    request: QueryRequest | ScanRequest, span: Span, page: Page, fetches: bool
-) -> Tally:
+def _consumed(request: QueryRequest | ScanRequest, span: Span, page: Page, fetches: bool) -> Tally:
     tally = Tally(span.table, request.table_name)
     consistent = bool(request.consistent_read)
     units = read_units(page.bytes, consistent=consistent)

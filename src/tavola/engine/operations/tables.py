@@ -113,9 +113,7 @@ def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
         )
     call.services.begin()
     call.services.catalog.drop(table)
-    return encode(
-        {"TableDescription": describe(table, call.services.clock.now(), status="DELETING")}
-    )
+    return encode({"TableDescription": describe(table, call.services.clock.now(), status="DELETING")})
 
 
 def list_tables(call: Call, request: ListTablesRequest) -> bytes:
@@ -247,5 +245,3 @@ def encryption_of(specification: SSESpecification | None, scope: Scope) -> dict[
         kind = "" if key.startswith("alias/") else "key/"
         key = f"arn:aws:kms:{scope.region}:{scope.account}:{kind}{key}"
     return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key}
-
-

@@ -5,8 +5,8 @@ Both spellings become the same plans here, so nothing further in knows that ther
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,8 +30,9 @@ from tavola.expressions import (
     legacy_key_conditions,
     legacy_updates,
 )
+from tavola.protocol import ValidationFault
 
-NO_VALUES: Mapping[str, Any] = {}
+_Plan = TypeVar("_Plan")
 _UNBOUND = Bindings({}, {})
 
 
@@ -53,12 +54,12 @@ def condition_of(call: Call, request: Any, bindings: Bindings) -> Condition | No
     try:
         if request.condition_expression is not None:
             return compile_condition(request.condition_expression, bindings)
-        expected = getattr(request, "expected", None)
-        if expected is not None:
-            return legacy_expected(_raw(call, expected), request.conditional_operator)
     except ExpressionError as error:
         raise call.worded(error) from error
-    return None
+    expected = getattr(request, "expected", None)
+    if expected is None:
+        return None
+    return _legacy(lambda: legacy_expected(_raw(call, expected), request.conditional_operator))
 
 
 def update_of(call: Call, request: Any, bindings: Bindings) -> Update | None:
@@ -66,12 +67,10 @@ def update_of(call: Call, request: Any, bindings: Bindings) -> Update | None:
     try:
         if request.update_expression is not None:
             return compile_update(request.update_expression, bindings)
-        updates = getattr(request, "attribute_updates", None)
-        if updates is not None:
-            return legacy_updates(_raw(call, updates))
     except ExpressionError as error:
         raise call.worded(error) from error
-    return None
+    updates = getattr(request, "attribute_updates", None)
+    return None if updates is None else _legacy(lambda: legacy_updates(_raw(call, updates)))
 
 
 def projection_of(call: Call, request: Any, bindings: Bindings) -> Projection | None:
@@ -79,12 +78,10 @@ def projection_of(call: Call, request: Any, bindings: Bindings) -> Projection | 
     try:
         if request.projection_expression is not None:
             return compile_projection(request.projection_expression, bindings)
-        attributes = getattr(request, "attributes_to_get", None)
-        if attributes is not None:
-            return legacy_attributes(attributes)
     except ExpressionError as error:
         raise call.worded(error) from error
-    return None
+    attributes = getattr(request, "attributes_to_get", None)
+    return None if attributes is None else _legacy(lambda: legacy_attributes(attributes))
 
 
 def filter_of(call: Call, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
@@ -92,11 +89,11 @@ def filter_of(call: Call, request: Any, legacy: Any, bindings: Bindings) -> Cond
     try:
         if request.filter_expression is not None:
             return compile_condition(request.filter_expression, bindings, field="FilterExpression")
-        if legacy is not None:
-            return legacy_filter(_raw(call, legacy), request.conditional_operator)
     except ExpressionError as error:
         raise call.worded(error) from error
-    return None
+    if legacy is None:
+        return None
+    return _legacy(lambda: legacy_filter(_raw(call, legacy), request.conditional_operator))
 
 
 def key_condition_of(call: Call, request: Any, bindings: Bindings) -> KeyCondition:
@@ -104,9 +101,9 @@ def key_condition_of(call: Call, request: Any, bindings: Bindings) -> KeyConditi
     try:
         if request.key_condition_expression is not None:
             return compile_key_condition(request.key_condition_expression, bindings)
-        return legacy_key_conditions(_raw(call, request.key_conditions or {}))
     except ExpressionError as error:
         raise call.worded(error) from error
+    return _legacy(lambda: legacy_key_conditions(_raw(call, request.key_conditions or {})))
 
 
 def all_used(call: Call, bindings: Bindings, plans: Iterable[Any]) -> None:
@@ -117,6 +114,14 @@ def all_used(call: Call, bindings: Bindings, plans: Iterable[Any]) -> None:
         check_placeholders(bindings, [plan for plan in plans if plan is not None])
     except ExpressionError as error:
         raise call.worded(error) from error
+
+
+def _legacy(compile_: Callable[[], _Plan]) -> _Plan:
+    """Return the plan of an older parameter; its refusals are never counted, as those of expressions are."""
+    try:
+        return compile_()
+    except ExpressionError as error:
+        raise ValidationFault(str(error)) from error
 
 
 def _raw(call: Call, conditions: Mapping[str, Any]) -> dict[str, Any]:

@@ -176,7 +176,9 @@ def _stage(tables: list[Table], actions: list[Action]) -> list[tuple[str, Change
         reason = _NONE
         try:
             standing, change = _stage_one(table, action)
-            changes.append((action.asked.table_name, change, standing if change is None else action.attributes))
+            changes.append(
+                (action.asked.table_name, change, standing if change is None else action.attributes)
+            )
         except ConditionalCheckFailedFault as fault:
             reason = CancellationReason("ConditionalCheckFailed", fault.message, fault.item)
         except ItemCollectionSizeLimitExceededFault as fault:

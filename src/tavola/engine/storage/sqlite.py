@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import wraps
 from itertools import compress, islice
 from operator import ne
@@ -161,9 +160,7 @@ class SqliteRack:
         """Remove a row."""
         self._execute(self._delete, (row,))
 
-    def page(
-        self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool
-    ) -> Lines:
+    def page(self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool) -> Lines:
         """Return rows between the bounds by key, past the key `after`."""
         lower, upper = bounds.lower, _TOP if bounds.upper is None else bounds.upper
         if reverse:
@@ -257,6 +254,7 @@ class SqliteStore:
 
     def __init__(self, connection: apsw.Connection, *, in_memory: bool) -> None:
         self.in_memory = in_memory
+        self.trouble: StoreError | None = None
         self._connection = connection
         self._cursor = connection.cursor()
         self._wal_pages = 0
@@ -269,28 +267,23 @@ class SqliteStore:
         """Open or make the store at `path`, or one in memory; refuse a file that somebody has open."""
         if sync not in _SYNC:
             raise StoreError(f"sync must be one of {', '.join(_SYNC)}, not {sync!r}")
+        connection: apsw.Connection | None = None
         try:
             if path is None:
                 connection = apsw.Connection(":memory:")
             else:
-                connection = _open_file(os.fspath(path), _SYNC[sync])
-        except apsw.BusyError as error:
-            raise StoreInUse(
-                f"{path} is open in another process; stop that one, or connect to its endpoint instead"
-            ) from error
-        except apsw.NotADBError as error:
-            raise StoreDamaged(
-                f"{path} is no Tavola store, or its first page is damaged; give another path, or restore it"
-            ) from error
-        except apsw.CantOpenError as error:
-            raise StoreError(f"{path} cannot be opened; check that its folder exists and is yours") from error
-        except apsw.Error as error:
-            raise _store_error(error) from error
-        connection.pragma("cache_size", -1024 * cache_mb)
-        connection.pragma("temp_store", 2)
-        store = cls(connection, in_memory=path is None)
-        store._prepare()
-        return store
+                connection = _connect(os.fspath(path))
+                _set_up_file(connection, _SYNC[sync])
+            connection.pragma("cache_size", -1024 * cache_mb)
+            connection.pragma("temp_store", 2)
+            store = cls(connection, in_memory=path is None)
+            store._prepare()
+            return store
+        except (apsw.Error, StoreError) as error:
+            if connection is not None:
+                # Otherwise the file would stay locked for whoever tries again.
+                connection.close(True)
+            raise _opening_error(path, error) from error
 
     @_translated
     def _prepare(self) -> None:
@@ -336,7 +329,9 @@ class SqliteStore:
 
         The key in the index makes the order total, so a page can go on after any pair, there or gone.
         """
-        self._cursor.execute(f"ALTER TABLE rack{number} ADD COLUMN {column} {'BLOB' if ordered else 'INTEGER'}")
+        self._cursor.execute(
+            f"ALTER TABLE rack{number} ADD COLUMN {column} {'BLOB' if ordered else 'INTEGER'}"
+        )
         if ordered:
             self._cursor.execute(
                 f"CREATE INDEX rack{number}_{column} ON rack{number} ({column}, key)"
@@ -392,12 +387,19 @@ class SqliteStore:
 
     @_translated
     def commit(self) -> None:
-        """Make the transaction durable, then fold a long log into the file."""
+        """Make the transaction durable, then fold a long log into the file.
+
+        A fold that fails leaves the commit standing, so it is told by `trouble` and not by an error here.
+        """
         self._cursor.execute("COMMIT")
         if self._wal_pages >= _CHECKPOINT_PAGES:
             self._wal_pages = 0
-            with suppress(apsw.FullError):  # the log holds it all, and is folded in when there is room
+            try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.FullError:
+                pass  # the log holds it all, and is folded in when there is room
+            except apsw.Error as error:
+                self.trouble = _store_error(error)
 
     def rollback(self) -> None:
         """Undo the transaction; a failure here leaves nothing that a next opening would see."""
@@ -416,13 +418,32 @@ class SqliteStore:
             raise _store_error(error) from error
 
 
-def _open_file(path: str, synchronous: str) -> apsw.Connection:
+def _opening_error(path: object, error: apsw.Error | StoreError) -> StoreError:
+    if isinstance(error, StoreError):
+        return error
+    if isinstance(error, apsw.BusyError):
+        return StoreInUse(
+            f"{path} is open in another process; stop that one, or connect to its endpoint instead"
+        )
+    if isinstance(error, apsw.NotADBError):
+        return StoreDamaged(
+            f"{path} is no Tavola store, or its first page is damaged; give another path, or restore it"
+        )
+    if isinstance(error, apsw.CantOpenError):
+        return StoreError(f"{path} cannot be opened; check that its folder exists and is yours")
+    return _store_error(error)
+
+
+def _connect(path: str) -> apsw.Connection:
     if _CHECKSUM_VFS not in apsw.vfs_names():
         # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
         default = apsw.vfs_names()[0]
         apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
         apsw.set_default_vfs(default)
-    connection = apsw.Connection(path, vfs=_CHECKSUM_VFS)
+    return apsw.Connection(path, vfs=_CHECKSUM_VFS)
+
+
+def _set_up_file(connection: apsw.Connection, synchronous: str) -> None:
     connection.reserve_bytes("main", _CHECKSUM_BYTES)
     connection.pragma("page_size", _PAGE_BYTES)
     connection.pragma("locking_mode", "EXCLUSIVE")
@@ -430,4 +451,3 @@ def _open_file(path: str, synchronous: str) -> apsw.Connection:
     connection.pragma("synchronous", synchronous)
     # Take the exclusive lock now, not at the first write: two engines must not both believe they own it.
     connection.execute("BEGIN IMMEDIATE; COMMIT")
-    return connection

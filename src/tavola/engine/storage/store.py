@@ -70,9 +70,7 @@ class Rack(Protocol):
         """Remove a row."""
         ...
 
-    def page(
-        self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool
-    ) -> Lines:
+    def page(self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool) -> Lines:
         """Return rows between the bounds by key, past the key `after`.
 
         At most `limit` rows (-1: no limit), and none after the one that brings the sizes to `budget`.
@@ -109,6 +107,7 @@ class Store(Protocol):
     """Racks and records in one place, changed in transactions by one writer."""
 
     in_memory: bool
+    trouble: StoreError | None  # why nothing more may be written, although what was committed stands
 
     def rack(self, number: int, columns: Sequence[str]) -> Rack:
         """Return the rack of this number, made earlier, with these columns in this order."""

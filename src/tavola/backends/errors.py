@@ -1,0 +1,75 @@
+"""Errors of the backends: what stands between a request and an answer of DynamoDB's."""
+
+from __future__ import annotations
+
+from tavola.errors import TavolaError
+
+
+class BackendError(TavolaError):
+    """A backend that cannot be made or asked; a refusal by DynamoDB itself is a `Fault` instead."""
+
+
+class ExtraMissing(BackendError):
+    """What was asked for needs botocore, which is not installed."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"{what} needs botocore, which is not installed: pip install 'tavola[aws]'")
+
+
+class EndpointUnreachable(BackendError):
+    """No answer came from an endpoint, so whether a write was carried out is not known."""
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        self.endpoint = endpoint
+        self.reason = reason
+        super().__init__(
+            f"{endpoint} does not answer ({reason}); check that a server listens there and that no proxy or "
+            f"firewall stands between"
+        )
+
+
+class AnswerDamaged(BackendError):
+    """The bytes of an answer are not those that the endpoint sent."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        super().__init__(
+            f"The answer of {endpoint} does not match its checksum, so it was changed on its way; ask again"
+        )
+
+
+class AnswerUnreadable(BackendError):
+    """Something answered, and it was not DynamoDB."""
+
+    def __init__(self, endpoint: str, status: int) -> None:
+        self.endpoint = endpoint
+        self.status = status
+        super().__init__(
+            f"{endpoint} answered with status {status} and not as DynamoDB does; check that it is an endpoint "
+            f"of DynamoDB and not a web page or a proxy"
+        )
+
+
+class CredentialsMissing(BackendError):
+    """botocore found no credentials, or could not load them."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"There are no usable AWS credentials ({reason}); set AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY, or configure a profile with `aws configure`"
+        )
+
+
+class RegionMissing(BackendError):
+    """botocore knows no region."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'No region is configured; name it, as in connect("aws:eu-west-1"), or set AWS_DEFAULT_REGION'
+        )
+
+
+class MockRefused(BackendError):
+    """A mock that was asked for what it cannot do."""

@@ -1,0 +1,74 @@
+"""RecordingBackend: any backend, with its calls and their capacity written down.
+
+For tests and for judging an access pattern: what was asked, what came back, what it consumed and how long
+it took. Everything is kept until it is cleared, so it is no log for a program that runs for days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tavola.client import Backend, encode_request
+from tavola.clock import monotonic
+from tavola.errors import TavolaError
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """One call: a response, or the fault or error that came instead."""
+
+    operation: str
+    request: dict[str, Any]  # as it went through the port: bytes are base64 text already
+    response: dict[str, Any] | None
+    error: TavolaError | None
+    consumed: tuple[dict[str, Any], ...]  # ConsumedCapacity for each table; empty unless the request asked
+    latency_s: float
+
+
+class RecordingBackend:
+    """Passes calls on and keeps a copy of each; what the caller does with its own changes nothing here."""
+
+    def __init__(self, backend: Backend, *, timer: Callable[[], float] = monotonic) -> None:
+        self.backend = backend
+        self._timer = timer
+        self._calls: list[RecordedCall] = []
+
+    @property
+    def calls(self) -> tuple[RecordedCall, ...]:
+        """The calls so far, in the order in which they were answered."""
+        return tuple(self._calls)
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the backend behind answers, or raise what it raises."""
+        asked = _decode(encode_request(operation, request))
+        start_s = self._timer()
+        try:
+            response = self.backend.call(operation, request)
+        except TavolaError as error:
+            latency_s = self._timer() - start_s
+            self._calls.append(RecordedCall(operation, asked, None, error, (), latency_s))
+            raise
+        latency_s = self._timer() - start_s
+        told = _decode(msgspec.json.encode(response))
+        self._calls.append(RecordedCall(operation, asked, told, None, _consumed(told), latency_s))
+        return response
+
+    def clear(self) -> None:
+        """Forget the calls so far."""
+        self._calls.clear()
+
+    def close(self) -> None:
+        """Close the backend behind; the calls can still be read."""
+        self.backend.close()
+
+
+def _consumed(response: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the capacity of a response: batches and transactions give a list, the others one."""
+    told = response.get("ConsumedCapacity", [])
+    return (told,) if isinstance(told, dict) else tuple(told)

@@ -1,0 +1,48 @@
+"""Backend: an operation's name and its request in, its response out. The port.
+
+Requests and responses are DynamoDB JSON in Python's own types: `{"S": "text"}`, numbers as text, binary as
+base64 text. Where a request holds bytes for a B, they are written as base64; a response is always text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from tavola.errors import TavolaError
+
+_encode = msgspec.json.Encoder().encode
+
+
+class RequestMalformed(TavolaError):
+    """A request that holds what JSON cannot, such as a set of Python's objects or a datetime's tzinfo."""
+
+    def __init__(self, operation: str, reason: str) -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(
+            f"The request of {operation} cannot be written as JSON: {reason}. "
+            f'Give attribute values as DynamoDB JSON, such as {{"S": "text"}} or {{"N": "42"}}.'
+        )
+
+
+class Backend(Protocol):
+    """Whatever answers DynamoDB's operations: an engine in this process, a server, AWS."""
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the response to an operation; raise the `Fault` that DynamoDB answers instead."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the backend holds; a second time does nothing."""
+        ...
+
+
+def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
+    """Return the body of a request; every backend writes it here, so all take the same Python types."""
+    try:
+        return _encode(request)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise RequestMalformed(operation, str(error)) from error

@@ -1,0 +1,363 @@
+"""Connections: one sentence from a target to something that answers DynamoDB's operations.
+
+The library's one wiring. `connect` gives a handle over a backend, which is how Tavola's own client asks;
+`mock` puts an engine under boto3, which is how existing code asks.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
+from urllib.parse import urlsplit
+
+from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused
+from tavola.client import Backend
+from tavola.clock import Clock
+from tavola.engine import DEFAULT_SCOPE, Engine
+from tavola.entropy import Entropy
+from tavola.errors import TavolaError
+from tavola.protocol import Scope, Wording
+
+FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
+
+_REGION = re.compile(r"[a-z0-9-]{1,63}")
+_ACCOUNT = re.compile(r"[0-9]{12}")
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class EngineSettings(TypedDict, total=False):
+    """What an engine of one's own can be told; see `Engine.open`."""
+
+    clock: Clock
+    entropy: Entropy
+    sync: str
+    wording: Wording
+    cache_mb: int
+    table_delay_ms: int
+
+
+class Settings(EngineSettings, total=False):
+    """What `connect` takes besides; `profile` is botocore's, `timeout_s` how long an answer may take."""
+
+    profile: str
+    timeout_s: float
+
+
+_ENGINE = frozenset(EngineSettings.__annotations__)
+_ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE
+
+
+class ConnectionRefused(TavolaError):
+    """A target or setting that cannot be connected with."""
+
+
+class ConnectionClosed(TavolaError):
+    """A connection that was asked after it was closed."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        super().__init__(f"The connection to {target} is closed; connect again")
+
+
+class Connection:
+    """A handle on DynamoDB, wherever it is; closing it closes the backend."""
+
+    def __init__(self, backend: Backend, target: str = "a backend") -> None:
+        self.backend = backend
+        self.target = target
+        self._closed = False
+
+    def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers.
+
+        Bytes in the request stand for a B; in the response a B is base64 text.
+        """
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return self.backend.call(operation, {} if request is None else request)
+
+    def close(self) -> None:
+        """Let the backend go; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.backend.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.target}{', closed' if self._closed else ''}>"
+
+
+def connect(
+    target: str, *, region: str | None = None, account: str | None = None, **settings: Unpack[Settings]
+) -> Connection:
+    """Return a connection to "memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION".
+
+    `region` and `account` say whose tables are meant: us-east-1 and 000000000000 unless given. At a URL,
+    both are what botocore finds configured unless given, and an account is given as the access key, which
+    is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
+    and the account is that of the credentials. The other settings go to the engine or to the endpoint.
+    """
+    scheme, colon, rest = target.partition(":")
+    _check_scope(region, account)
+    if colon and scheme == "memory" and not rest:
+        return _embedded(target, None, region, account, settings)
+    if colon and scheme == "file":
+        return _embedded(target, _path_of(target, rest), region, account, settings)
+    if scheme in {"http", "https"} and rest.startswith("//"):
+        return _remote(target, _url_of(target), region, account, settings)
+    if colon and scheme == "aws" and (not rest or _REGION.fullmatch(rest)):
+        if region is not None:
+            raise ConnectionRefused(f'region does not apply to {target}; name it there: "aws:{region}"')
+        if account is not None:
+            raise ConnectionRefused(f"account does not apply to {target}; the credentials decide it")
+        return _remote(target, None, rest or None, None, settings)
+    raise ConnectionRefused(f"{target!r} is no target; give {FORMS}")
+
+
+def _embedded(
+    target: str, path: Path | None, region: str | None, account: str | None, settings: Settings
+) -> Connection:
+    _check_settings(target, settings, _ENGINE)
+    engine = Engine.open(path, **_engine_settings(settings))
+    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
+    return Connection(EmbeddedBackend(engine, scope), target)
+
+
+def _remote(
+    target: str, endpoint: str | None, region: str | None, account: str | None, settings: Settings
+) -> Connection:
+    _check_settings(target, settings, _ENDPOINT)
+    try:
+        from tavola.backends.aws import READ_TIMEOUT_S, AwsBackend  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        _refuse_without_botocore(error, f'connect("{target}")')
+    backend = AwsBackend(
+        region=region,
+        endpoint=endpoint,
+        account=account,
+        profile=settings.get("profile"),
+        timeout_s=settings.get("timeout_s", READ_TIMEOUT_S),
+    )
+    return Connection(backend, target)
+
+
+def _refuse_without_botocore(error: ModuleNotFoundError, what: str) -> NoReturn:
+    if (error.name or "").partition(".")[0] == "botocore":
+        raise ExtraMissing(what) from error
+    raise error
+
+
+def _engine_settings(settings: Settings | EngineSettings) -> Any:
+    """Return the settings for `Engine.open`, as keyword arguments that a type checker cannot follow."""
+    return dict(settings)
+
+
+def _check_settings(target: str, settings: Mapping[str, object], apply: frozenset[str]) -> None:
+    for name in settings:
+        if name not in apply:
+            raise ConnectionRefused(
+                f"{name} does not apply to {target}; what does: region, account, {', '.join(sorted(apply))}"
+                if name in _ENGINE | _ENDPOINT
+                else f"there is no setting {name}; there are: "
+                f"region, account, {', '.join(sorted(_ENGINE | _ENDPOINT))}"
+            )
+
+
+def _check_scope(region: str | None, account: str | None) -> None:
+    if region is not None and not _REGION.fullmatch(region):
+        raise ConnectionRefused(f"{region!r} is no region; give one such as eu-west-1")
+    if account is not None and not _ACCOUNT.fullmatch(account):
+        raise ConnectionRefused(f"{account!r} is no account; give twelve digits such as 123456789012")
+
+
+def _path_of(target: str, rest: str) -> Path:
+    if rest.startswith("//"):  # as a URL: file:///var/lib/shop.db
+        host, slash, path = rest[2:].partition("/")
+        rest = slash + path if not host else ""
+    if not rest:
+        raise ConnectionRefused(
+            f'{target!r} names no file of this machine; give "file:shop.db" or "file:/var/lib/shop.db"'
+        )
+    return Path(rest).expanduser()
+
+
+def _url_of(target: str) -> str:
+    try:
+        parts = urlsplit(target)
+        usable = parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+        parts = urlsplit("")
+    if not usable or parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username:
+        raise ConnectionRefused(
+            f'{target!r} is no endpoint; give scheme, host and port alone, such as "http://localhost:8000"'
+        )
+    return target.rstrip("/")
+
+
+class Mocked:
+    """What is behind boto3 inside a mock: its engine, and a connection to look at the same tables."""
+
+    def __init__(self, opened: Callable[[], Engine], scope: Scope, *, owned: bool, renewable: bool) -> None:
+        self._opened = opened
+        self._scope = scope
+        self._owned = owned
+        self._renewable = renewable
+        self._open()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that answers now."""
+        return self._engine
+
+    @property
+    def connection(self) -> Connection:
+        """A connection to the mock's own account and region."""
+        return self._connection
+
+    def reset(self) -> None:
+        """Take an empty engine in the place of the one so far; only for the mock's own in memory."""
+        if not self._renewable:
+            raise MockRefused(
+                "reset() empties an engine in memory that mock() opened itself; "
+                "of a file or an engine of yours, delete the tables"
+            )
+        old = self._connection
+        self._open()
+        old.close()
+
+    def execute(self, operation: str, body: bytes, scope: Scope) -> bytes:
+        """Return the answer of the engine that is there now."""
+        return self._engine.execute(operation, body, scope)
+
+    def close(self) -> None:
+        """Close the connection, and the engine if it is the mock's own."""
+        self._connection.close()
+
+    def _open(self) -> None:
+        self._engine = self._opened()
+        self._connection = Connection(
+            EmbeddedBackend(self._engine, self._scope, owned=self._owned), "the engine of a mock"
+        )
+
+
+class Mock:
+    """A block, or a decorated function, inside which boto3 and botocore talk to an engine in this process.
+
+    Each time it is entered it opens what it was told to: without an engine or a path, a new one in memory.
+    """
+
+    def __init__(self, made: Callable[[], Mocked], scope: Scope) -> None:
+        self._made = made
+        self._scope = scope
+        self._entered: list[tuple[Mocked, Callable[[], None]]] = []
+
+    def __enter__(self) -> Mocked:
+        try:
+            from tavola.backends import mocking  # noqa: PLC0415 - an extra
+        except ModuleNotFoundError as error:
+            _refuse_without_botocore(error, "mock()")
+        mocked = self._made()
+        stage = mocking.Stage(mocked.execute, self._scope)
+        mocking.enter(stage)
+        self._entered.append((mocked, functools.partial(mocking.leave, stage)))
+        return mocked
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        mocked, leave = self._entered.pop()
+        leave()
+        mocked.close()
+
+    def __call__(self, function: Decorated) -> Decorated:
+        """Return a function that runs inside the mock, from its call to its end."""
+        if inspect.isclass(function) or inspect.isasyncgenfunction(function) or not callable(function):
+            raise MockRefused(
+                f"mock() decorates functions and not {function!r}; use `with tavola.mock():` inside"
+            )
+        wrapped: Any
+        if inspect.iscoroutinefunction(function):
+
+            async def wrapped(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return await function(*args, **kwargs)
+
+        elif inspect.isgeneratorfunction(function):
+
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return (yield from function(*args, **kwargs))
+
+        else:
+
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return function(*args, **kwargs)
+
+        decorated: Any = functools.wraps(function)(wrapped)
+        return decorated  # type: ignore[no-any-return]  # it is called as the function is
+
+    def _again(self) -> Mock:
+        """Return a mock like this one: calls that overlap each leave their own."""
+        return Mock(self._made, self._scope)
+
+
+@overload
+def mock(function: Decorated, /) -> Decorated: ...
+@overload
+def mock(
+    *,
+    engine: Engine | None = None,
+    path: str | os.PathLike[str] | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[EngineSettings],
+) -> Mock: ...
+def mock(
+    function: Any = None,
+    /,
+    *,
+    engine: Engine | None = None,
+    path: str | os.PathLike[str] | None = None,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[EngineSettings],
+) -> Any:
+    """Return a context manager and decorator that runs boto3 code against an engine in this process.
+
+    Every client and resource of DynamoDB and its streams is answered, whatever its endpoint and whether it
+    was made before or inside; other services are left alone. Without credentials and region, boto3 gets dummy
+    ones. Requests are told apart by region and by account, the latter read from the access key if
+    that is twelve digits or one of AWS's; `region` and `account` count where a request names none.
+    `engine` is used and left open; `path` is a file; the other settings go to the engine that is opened.
+    """
+    _check_scope(region, account)
+    _check_settings("mock()", settings, _ENGINE)
+    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
+    if engine is not None:
+        if path is not None or settings:
+            told = ", ".join(sorted(settings)) or "path"
+            raise ConnectionRefused(
+                f"{told} does not apply to an engine that is open already; give one of them"
+            )
+        handle = functools.partial(Mocked, lambda: engine, scope, owned=False, renewable=False)
+    else:
+        opened = functools.partial(Engine.open, path, **_engine_settings(settings))
+        handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
+    made = Mock(handle, scope)
+    return made if function is None else made(function)

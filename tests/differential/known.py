@@ -1,0 +1,88 @@
+"""Known differences: the rows that `docs/fidelity.md` shows, and which difference each allows.
+
+A row's `tavola` and `local` are the words of the two answers, in which `…` stands for anything. A
+difference that no row allows fails the suite, and so does a row that nothing in the corpus shows.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.differential.answers import Difference
+
+FILE = Path(__file__).with_name("known.toml")
+RIGHTS = ("Tavola", "Local", "unknown", "either")
+_FIELDS = frozenset({"name", "noun", "what", "operation", "place", "tavola", "local", "right", "source"})
+
+
+class RowRefused(Exception):
+    """A row that cannot be used; str() names it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One known difference."""
+
+    name: str
+    noun: str
+    what: str
+    operation: str  # names with `|` between them, or `*`
+    place: str  # `refusal`, or a member's path; `…` stands for anything
+    tavola: str
+    local: str
+    right: str
+    source: str
+
+    def allows(self, difference: Difference) -> bool:
+        """Tell whether this row is about a difference."""
+        return (
+            (self.operation == "*" or difference.operation in self.operation.split("|"))
+            and self._place.fullmatch(difference.place) is not None
+            and self._ours.fullmatch(difference.ours) is not None
+            and self._theirs.fullmatch(difference.theirs) is not None
+        )
+
+    @cached_property
+    def _place(self) -> re.Pattern[str]:
+        return _pattern(self.place)
+
+    @cached_property
+    def _ours(self) -> re.Pattern[str]:
+        return _pattern(self.tavola)
+
+    @cached_property
+    def _theirs(self) -> re.Pattern[str]:
+        return _pattern(self.local)
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in words.split("…")), re.DOTALL)
+
+
+def read_rows(text: str | None = None) -> tuple[Row, ...]:
+    """Return the rows of the file in its order, refusing what is not a whole row."""
+    found: list[Row] = []
+    content: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8") if text is None else text)
+    for raw in content.get("row", []):
+        name = str(raw.get("name", "a row without a name"))
+        if missing := _FIELDS - set(raw):
+            raise RowRefused(f"{name}: lacks {', '.join(sorted(missing))}")
+        if unknown := set(raw) - _FIELDS:
+            raise RowRefused(f"{name}: does not know {', '.join(sorted(unknown))}")
+        if raw["right"] not in RIGHTS:
+            raise RowRefused(f"{name}: right is one of {', '.join(RIGHTS)}")
+        if name in {row.name for row in found}:
+            raise RowRefused(f"{name}: is there twice")
+        found.append(Row(**raw))
+    return tuple(found)
+
+
+def allowing(rows: Iterable[Row], difference: Difference) -> Row | None:
+    """Return the first row that allows a difference."""
+    return next((row for row in rows if row.allows(difference)), None)

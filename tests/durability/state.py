@@ -1,0 +1,116 @@
+"""State: everything that an engine holds, read through its operations, and whether its indexes are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tavola.engine import Engine
+from tests.properties.naive import Item, item_bytes, plain
+
+Rows = frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The rows of each table, and the rows of each index that can be read."""
+
+    tables: dict[str, Rows]
+    indexes: dict[tuple[str, str], Rows]
+
+    def agrees(self, other: State) -> bool:
+        """Tell whether two states are the same where both can be read: an index may be still filling."""
+        shared = self.indexes.keys() & other.indexes.keys()
+        return self.tables == other.tables and all(self.indexes[n] == other.indexes[n] for n in shared)
+
+
+def settle(engine: Engine) -> None:
+    """Let the background work finish."""
+    while engine.tend(1000):
+        pass
+
+
+def read_state(engine: Engine) -> State:
+    """Return all that an engine holds."""
+    tables: dict[str, Rows] = {}
+    indexes: dict[tuple[str, str], Rows] = {}
+    for name in table_names(engine):
+        table = engine.call("DescribeTable", {"TableName": name})["Table"]
+        tables[name] = _rows(scan(engine, name))
+        for index in _indexes(table):
+            if index.get("IndexStatus", "ACTIVE") == "ACTIVE":
+                indexes[name, index["IndexName"]] = _rows(scan(engine, name, index["IndexName"]))
+    return State(tables, indexes)
+
+
+def faults_in(engine: Engine) -> list[str]:
+    """Return each way in which indexes and counts are not what a rebuild from the tables gives."""
+    wrong: list[str] = []
+    for name in table_names(engine):
+        table = engine.call("DescribeTable", {"TableName": name})["Table"]
+        items = scan(engine, name)
+        keys = {each["AttributeName"] for each in table["KeySchema"]}
+        _compare_counts(wrong, name, table, items, "TableSizeBytes")
+        for index in _indexes(table):
+            label = f"{name}/{index['IndexName']}"
+            if index.get("IndexStatus", "ACTIVE") != "ACTIVE":
+                wrong.append(f"{label} is not active")
+                continue
+            own = {each["AttributeName"] for each in index["KeySchema"]}
+            held = keys | own | set(index["Projection"].get("NonKeyAttributes", ()))
+            everything = index["Projection"]["ProjectionType"] == "ALL"
+            rebuilt = [
+                item if everything else {a: v for a, v in item.items() if a in held}
+                for item in items
+                if own <= item.keys()
+            ]
+            found = scan(engine, name, index["IndexName"])
+            if _rows(found) != _rows(rebuilt):
+                wrong.append(f"{label} holds {len(found)} entries that differ from the {len(rebuilt)} rebuilt")
+            _compare_counts(wrong, label, index, rebuilt, "IndexSizeBytes")
+    return wrong
+
+
+def table_names(engine: Engine) -> list[str]:
+    """Return the names of an engine's tables."""
+    names: list[str] = engine.call("ListTables", {})["TableNames"]
+    return names
+
+
+def scan(engine: Engine, table: str, index: str | None = None) -> list[Item]:
+    """Return every item of a table or index."""
+    items: list[Item] = []
+    request: dict[str, Any] = {"TableName": table} | ({"IndexName": index} if index else {})
+    while True:
+        page = engine.call("Scan", request)
+        items += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return items
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _compare_counts(wrong: list[str], label: str, told: dict[str, Any], items: list[Item], size: str) -> None:
+    expected = (len(items), sum(map(item_bytes, items)))
+    if (told["ItemCount"], told[size]) != expected:
+        wrong.append(f"{label} counts {told['ItemCount']} and {told[size]} bytes, not {expected}")
+
+
+def _indexes(table: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*table.get("LocalSecondaryIndexes", ()), *table.get("GlobalSecondaryIndexes", ())]
+
+
+def _rows(items: list[Item]) -> Rows:
+    rows = frozenset(msgspec.json.encode(_ordered(item), order="deterministic") for item in items)
+    assert len(rows) == len(items), "an item was told twice"
+    return rows
+
+
+def _ordered(value: Any) -> Any:
+    value = plain(value) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {name: _ordered(member) for name, member in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [_ordered(member) for member in value] if isinstance(value, list) else value
