@@ -50,7 +50,9 @@ def schema(keys: str) -> list[dict[str, str]]:
 
     A word may carry a type, `sk:N`; without one it is S.
     """
-    hashes, _, ranges = keys.partition("/") if "/" in keys else (keys.split()[0], "", keys.partition(" ")[2])
+    hashes, _, ranges = (
+        keys.partition("/") if "/" in keys else (keys.split(maxsplit=1)[0], "", keys.partition(" ")[2])
+    )
     return [
         {"AttributeName": word.partition(":")[0], "KeyType": kind}
         for words, kind in ((hashes, "HASH"), (ranges, "RANGE"))

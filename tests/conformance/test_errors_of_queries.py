@@ -89,11 +89,15 @@ def _key_conditions() -> Iterator[Row]:
         "<>": "pk = :a AND sk <> :b",
         "contains": "pk = :a AND contains(sk, :b)",
         "attribute_exists": "pk = :a AND attribute_exists(sk)",
-        "size": "pk = :a AND size(sk) = :n",
     }
     for operator, text in operators.items():
         told = f"{_INVALID}Invalid operator used in KeyConditionExpression: {operator}"
         yield _query(f"operator {operator}", text, told)
+    yield _query(
+        "nested size",
+        "pk = :a AND size(sk) = :n",
+        f"{_INVALID}KeyConditionExpressions cannot contain nested operations",
+    )
     for operator, text in (
         ("begins_with", "pk = :a AND begins_with(:b, sk)"),
         ("BETWEEN", "pk = :a AND :b BETWEEN sk AND :c"),

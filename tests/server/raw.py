@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
-from tavola.server import Endpoint, Server, ServerLimits, running
+from tavola.server import Endpoint, ServerLimits, running
 from tests.unit.server.standin import StandIn
 
 JSON = "application/x-amz-json-1.0"
@@ -32,7 +32,11 @@ class Raw:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(PATIENCE_S)
-        self.socket.connect((endpoint.host, endpoint.port))
+        try:
+            self.socket.connect((endpoint.host, endpoint.port))
+        except OSError:
+            self.socket.close()
+            raise
         self._read = b""
 
     def __enter__(self) -> Raw:
@@ -104,6 +108,3 @@ def ask(endpoint: Endpoint, data: bytes) -> Answer:
     with Raw(endpoint) as client:
         client.send(data)
         return client.answer()
-
-
-__all__ = ["Answer", "Raw", "Server", "ask", "request", "served"]

@@ -38,7 +38,12 @@ def test_pipelined_requests_are_answered_in_order(endpoint: Endpoint) -> None:
     expected: list[tuple[int, bytes]] = []
     for number in range(200):
         body = json.dumps({"key": f"p{number % 3}", "n": number}).encode()
-        parts += [request("PutItem", body), request(body=body), request("Query"), b"GET /healthz HTTP/1.1\r\n\r\n"]
+        parts += [
+            request("PutItem", body),
+            request(body=body),
+            request("Query"),
+            b"GET /healthz HTTP/1.1\r\n\r\n",
+        ]
         expected += [(200, b"{}"), (200, body), (400, b""), (200, b'{"status":"ok"}')]
 
     with Raw(endpoint) as client:

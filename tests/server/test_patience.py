@@ -19,7 +19,10 @@ from tests.unit.server.standin import StandIn
         (b"P", {"head_s": 0.2}),
         (b"POST / HTTP/1.1\r\nHost: x\r\n", {"head_s": 0.2}),
         (request()[:-1], {"body_s": 0.2}),
-        (request(Content_Length="", Transfer_Encoding="chunked").removesuffix(b'{"key":"k"}'), {"body_s": 0.2}),
+        (
+            request(Content_Length="", Transfer_Encoding="chunked").removesuffix(b'{"key":"k"}'),
+            {"body_s": 0.2},
+        ),
     ],
 )
 def test_a_request_has_a_deadline(start: bytes, limits: dict[str, float]) -> None:

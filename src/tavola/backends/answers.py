@@ -27,7 +27,12 @@ class _Reason(msgspec.Struct, rename="pascal"):
 
     code: str | None = None
     message: str | None = None
-    item: msgspec.Raw | None = None
+    item: msgspec.Raw = msgspec.Raw()
+
+    def told(self) -> CancellationReason:
+        """Return the reason as the engine tells it."""
+        item = None if bytes(self.item) in {b"", b"null"} else self.item
+        return CancellationReason(self.code or "None", self.message, item)
 
 
 def read_answer(endpoint: str, status: int, body: bytes, checksum: str | None) -> dict[str, Any]:
@@ -57,8 +62,7 @@ def _fault_of(endpoint: str, status: int, body: bytes) -> Fault:
     if code == ConditionalCheckFailedFault.code:
         fault = ConditionalCheckFailedFault(members.get("Item"))
     elif code == TransactionCanceledFault.code and reasons:
-        told = [CancellationReason(reason.code or "None", reason.message, reason.item) for reason in reasons]
-        fault = TransactionCanceledFault(told)
+        fault = TransactionCanceledFault([reason.told() for reason in reasons])
         extra = fault.extra
     else:
         known = _KNOWN.get(code) or _unknown(namespace, code, status)

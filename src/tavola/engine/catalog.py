@@ -207,14 +207,15 @@ class Catalog:
 
     def load(self) -> None:
         """Read everything anew from the store, forgetting what was not committed."""
-        self._touched.clear()
         counts = dict(self._store.records(_COUNTS))
-        self._tables = {}
+        tables: dict[tuple[str, str, str], Table] = {}
         for number, data in self._store.records(_KIND):
             definition = msgspec.json.decode(data, type=TableDefinition)
             kept = counts.get(number)
             table = Table(definition, self._store, Counts.decode(kept) if kept else Counts())
-            self._tables[definition.account, definition.region, definition.name] = table
+            tables[definition.account, definition.region, definition.name] = table
+        self._touched.clear()
+        self._tables = tables
 
     def find(self, scope: Scope, name: str) -> Table | None:
         """Return the table of this name, whatever its state."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -45,7 +46,9 @@ class Engine:
         self._lock = RLock()
         self._holding = False
         self._doomed: StoreError | None = None  # why the open group cannot be committed
-        self._failure: str | None = None
+        self._failure: str | None = None  # why nothing more is written
+        self._lost: str | None = None  # why nothing more is answered
+        self._begun = False  # a transaction was begun, and neither committed nor abandoned
         self._closed = False
         self._wording: Wording = wording
         self._catalog = Catalog(store, clock)
@@ -81,7 +84,8 @@ class Engine:
         try:
             return cls(store, clock, entropy, wording, table_delay_ms / 1000)
         except BaseException:
-            store.close()
+            with suppress(StoreError):
+                store.close()
             raise
 
     def execute(self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE) -> bytes:
@@ -94,6 +98,8 @@ class Engine:
         with self._lock:
             if self._doomed is not None:
                 raise InternalServerFault(str(self._doomed))
+            if self._lost is not None:
+                raise InternalServerFault(self._lost)
             try:
                 try:
                     answer = handler(call, request)
@@ -210,6 +216,7 @@ class Engine:
             raise InternalServerFault(self._failure)
         if not self._store.open_transaction:
             self._store.begin()
+            self._begun = True
 
     def _commit(self) -> None:
         try:
@@ -218,6 +225,7 @@ class Engine:
         except StoreError as error:
             self._abandon(error, told=True)
             raise
+        self._begun = False
         if self._store.trouble is not None:
             self._failure = str(self._store.trouble)
 
@@ -229,8 +237,13 @@ class Engine:
         """
         if isinstance(error, StoreFailed):
             self._failure = str(error)
-        grouped = self._store.open_transaction or self._holding
-        self._store.rollback()
-        self._catalog.load()
-        if self._holding and grouped and not told:
+        begun, self._begun = self._begun, False
+        if begun and self._holding and not told:
             self._doomed = error
+        try:
+            self._store.rollback()
+            if begun:
+                self._catalog.load()
+        except StoreError as second:
+            # What the catalog says may not be what is stored: better no answer than a wrong one.
+            self._failure = self._lost = str(second)

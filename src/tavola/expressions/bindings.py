@@ -62,9 +62,14 @@ class Plan(Protocol):
 
 
 def check_placeholder_keys(names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
-    """Refuse an empty map of placeholders and a key that is no placeholder."""
+    """Refuse an empty map of placeholders, a key that is no placeholder and a name that is empty."""
     if names is not None:
         _check_keys("ExpressionAttributeNames", names, _NAME_KEY)
+        for key, name in names.items():
+            if not name:
+                raise ExpressionError(
+                    f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
+                )
     if values is not None:
         _check_keys("ExpressionAttributeValues", values, _VALUE_KEY)
 

@@ -94,6 +94,8 @@ def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> Ke
     for clause, part in zip(range_clauses, schema.range, strict=False):
         fitting = [_fitting(operand, part, values) for operand in clause.operands]
         if clause.operator == "=":
+            if not fitting[0][part.type]:
+                raise ExpressionError(_key_sentence(KeyRefused("empty", part.name, part.type)))
             range_values += fitting
         else:
             last = SortCondition(clause.operator, tuple(fitting))

@@ -9,6 +9,7 @@ are gone through again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Generic, TypeVar
 
 from tavola.expressions.bindings import Bindings, Plan
@@ -57,6 +58,7 @@ class _Cache(Generic[P]):
 
     def __init__(self, make: Callable[[str, Bindings, str], tuple[P, tuple[ValueRule, ...]]]) -> None:
         self.make = make
+        self.lock = Lock()  # of those that add; finding needs none
         self.kept: dict[tuple[str, str], tuple[_Kept[P], ...]] = {}
 
     def plan(self, text: str, bindings: Bindings, field: str) -> P:
@@ -75,10 +77,11 @@ class _Cache(Generic[P]):
                         rule(bindings.values)
                     return kept.plan
         plan, rules = self.make(text, bindings, field)
-        variants = self.kept.get(key, ())
-        if not variants and len(self.kept) >= TEXTS_MAX:
-            self.kept.pop(next(iter(self.kept), key), None)
-        self.kept[key] = (_Kept(plan, bindings, rules), *variants[: VARIANTS_MAX - 1])
+        with self.lock:
+            variants = self.kept.get(key, ())
+            if not variants and len(self.kept) >= TEXTS_MAX:
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = (_Kept(plan, bindings, rules), *variants[: VARIANTS_MAX - 1])
         return plan
 
 

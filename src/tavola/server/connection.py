@@ -109,11 +109,14 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, or say that all places are taken."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
-        if self._service.make_room():
+        if self._service.stopping:  # it was let in while the door was closing
+            self._stage = _DEAF
+            self._transport.abort()
+        elif self._service.make_room():
             self._service.connections.add(self)
-            return
-        self._stage = _DEAF
-        self.send(self._refused(503, "Too many connections; try again later."), True)
+        else:
+            self._stage = _DEAF
+            self.send(self._refused(503, "Too many connections; try again later."), True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client; what it asked and did not yet get is dropped."""

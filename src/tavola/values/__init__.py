@@ -8,7 +8,7 @@ sent, so an item is converted nowhere.
 
 from tavola.values.admission import admit_item, admit_value
 from tavola.values.comparison import compare, equal
-from tavola.values.errors import NumberRefused, ValueMalformed, ValueRefused
+from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
 from tavola.values.number import (
     add_numbers,
     canonical_number,
@@ -22,6 +22,7 @@ from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag
 
 __all__ = [
     "TAGS",
+    "DuplicatesRefused",
     "Item",
     "NumberRefused",
     "Value",

@@ -17,7 +17,7 @@ from tavola.limits import (
     ELEMENT_OVERHEAD_BYTES,
     NESTING_LEVELS_MAX,
 )
-from tavola.values.errors import ValueMalformed, ValueRefused
+from tavola.values.errors import DuplicatesRefused, ValueMalformed, ValueRefused
 from tavola.values.number import admit_number
 from tavola.values.value import TAGS
 
@@ -156,7 +156,7 @@ def _admit_strings(members: list[Any]) -> int:
         size += len(member) if member.isascii() else len(member.encode())
     if len(set(members)) != len(members):
         ordered = _repeat_first(members, sorted(members, key=str.encode))
-        raise ValueRefused(
+        raise DuplicatesRefused(
             f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates.",
             f"{_INVALID}Input collection [{', '.join(f'{chr(34)}{m}{chr(34)}' for m in ordered)}]"
             " contains duplicates.",
@@ -173,7 +173,7 @@ def _admit_numbers(members: list[Any]) -> int:
         members[place], bytes_ = admit_number(member)
         size += bytes_
     if len(set(members)) != len(members):
-        raise ValueRefused(
+        raise DuplicatesRefused(
             "Input collection contains duplicates", f"{_INVALID}Input collection contains duplicates."
         )
     return size
@@ -186,7 +186,7 @@ def _admit_binaries(members: list[Any]) -> int:
     if len(set(members)) != len(members):
         ordered = _repeat_first(members, sorted(members, key=b64decode))
         quoted = ",".join(f'"{member}"' for member in ordered)
-        raise ValueRefused(
+        raise DuplicatesRefused(
             f"{_INVALID}Input collection [{', '.join(members)}]of type BS contains duplicates.",
             f"{_INVALID}Input collection [{quoted}]of type BS contains duplicates.",
         )

@@ -23,5 +23,9 @@ class NumberRefused(ValueRefused):
     """Text that is no DynamoDB number, or a result that no DynamoDB number can hold."""
 
 
+class DuplicatesRefused(ValueRefused):
+    """A set that names a member twice."""
+
+
 class ValueMalformed(TavolaError):
     """JSON that does not deserialise into an attribute value: a SerializationException."""

@@ -27,6 +27,11 @@ from tavola.expressions import (
         ({"#a-b": "a"}, None, 'ExpressionAttributeNames contains invalid key: Syntax error; key: "#a-b"'),
         ({"#a\n": "a"}, None, 'ExpressionAttributeNames contains invalid key: Syntax error; key: "#a\n"'),
         ({"": "a"}, None, 'ExpressionAttributeNames contains invalid key: Syntax error; key: ""'),
+        (
+            {"#a": ""},
+            None,
+            "ExpressionAttributeNames contains invalid value: Empty attribute name for key #a",
+        ),
         (None, {"#a": {}}, 'ExpressionAttributeValues contains invalid key: Syntax error; key: "#a"'),
         (None, {":a b": {}}, 'ExpressionAttributeValues contains invalid key: Syntax error; key: ":a b"'),
         ({"#a": "a"}, {"v": {}}, 'ExpressionAttributeValues contains invalid key: Syntax error; key: "v"'),

@@ -123,6 +123,7 @@ _TYPE = "One or more parameter values were invalid: Condition parameter type doe
             "The number of query conditions (2) exceeds the number of key attributes defined in the schema (1)",
         ),
         ("pk = :empty", HASH, f"{_EMPTY}string value. Key: pk"),
+        ("pk = :a AND sk = :empty", PAIR, f"{_EMPTY}string value. Key: sk"),
         ("pk = :nil", schema("pk:B"), f"{_EMPTY}binary value. Key: pk"),
         (
             "pk = :long",

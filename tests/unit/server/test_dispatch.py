@@ -75,7 +75,10 @@ def test_a_content_type_may_have_parameters(dispatch: Dispatch) -> None:
 
 def test_the_scope_reaches_the_engine(dispatch: Dispatch, engine: StandIn) -> None:
     """The engine is told whose tables are meant."""
-    _asked(dispatch, authorization=b"AWS4-HMAC-SHA256 Credential=111122223333/d/eu-west-3/dynamodb/aws4_request, x")
+    _asked(
+        dispatch,
+        authorization=b"AWS4-HMAC-SHA256 Credential=111122223333/d/eu-west-3/dynamodb/aws4_request, x",
+    )
 
     assert engine.calls == [("GetItem", Scope("111122223333", "eu-west-3"))]
 
@@ -110,9 +113,7 @@ def test_a_fault_is_answered_as_aws_writes_it(
     assert json.loads(body) == expected
 
 
-def test_our_own_mistake_is_an_internal_error(
-    dispatch: Dispatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_our_own_mistake_is_an_internal_error(dispatch: Dispatch, caplog: pytest.LogCaptureFixture) -> None:
     """An unexpected exception is a 500 that tells nothing but an id, by which the log tells the rest."""
     status, headers, body = _asked(dispatch, x_amz_target=b"DynamoDB_20120810.ListTables")
 

@@ -76,7 +76,9 @@ def test_a_presigned_url_has_its_scope_in_the_query() -> None:
 
 def test_the_parts_of_the_header_may_come_in_any_order() -> None:
     """The credential is found wherever it stands."""
-    header = b"AWS4-HMAC-SHA256 SignedHeaders=host, Credential=1/2/eu-west-1/dynamodb/aws4_request, Signature=0"
+    header = (
+        b"AWS4-HMAC-SHA256 SignedHeaders=host, Credential=1/2/eu-west-1/dynamodb/aws4_request, Signature=0"
+    )
 
     assert scope_of_request({b"authorization": header}, b"/").region == "eu-west-1"
 

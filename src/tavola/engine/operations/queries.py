@@ -24,7 +24,7 @@ from tavola.expressions import (
 )
 from tavola.keys import Bounds, segment_bounds
 from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
-from tavola.values import Item, decode_item
+from tavola.values import DuplicatesRefused, Item, NumberRefused, ValueRefused, decode_item
 
 _EVERYTHING = Bounds(b"", None)
 _INVALID = "One or more parameter values were invalid: "
@@ -58,7 +58,7 @@ def scan(call: Call, request: ScanRequest) -> bytes:
     """Answer a page of a whole table or index, or of one segment of it, in the order of the hash."""
     start = request.exclusive_start_key
     if start is not None:
-        call.admit(start, lambda refused: f"The provided starting key is invalid: {refused.classic}")
+        call.admit(start, _told_of_start)
     bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
     projection = projection_of(call, request, bindings)
     kept = filter_of(call, request, request.scan_filter, bindings)
@@ -71,6 +71,12 @@ def scan(call: Call, request: ScanRequest) -> bytes:
         bounds = segment_bounds(request.segment, request.total_segments)
     after = None if start is None else scan_start(table, index, start, request)
     return _answer(call, request, Span(table, index, bounds, after=after), bindings, kept, projection)
+
+
+def _told_of_start(refused: ValueRefused) -> str:
+    if isinstance(refused, NumberRefused | DuplicatesRefused):
+        return refused.classic
+    return f"The provided starting key is invalid: {refused.classic}"
 
 
 def _index(table: Table, request: QueryRequest | ScanRequest) -> Index | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import wraps
 from itertools import compress, islice
 from operator import ne
@@ -282,7 +283,8 @@ class SqliteStore:
         except (apsw.Error, StoreError) as error:
             if connection is not None:
                 # Otherwise the file would stay locked for whoever tries again.
-                connection.close(True)
+                with suppress(apsw.Error):
+                    connection.close(True)
             raise _opening_error(path, error) from error
 
     @_translated

@@ -1,0 +1,136 @@
+"""Sockets, and how a server begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+import pytest
+
+from tavola.server import AddressInUse, AddressUnusable, Endpoint, Server, ServerLimits, running
+from tavola.server.listener import open_sockets
+from tests.server.raw import Raw, ask, request
+from tests.unit.server.standin import StandIn
+
+
+def test_port_0_takes_a_free_port() -> None:
+    """The endpoint tells the port that was taken; two servers take two."""
+    with running(StandIn()) as one, running(StandIn()) as other:
+        assert one.port != other.port
+        assert one.url == f"http://127.0.0.1:{one.port}"
+        assert ask(one, request()).status == 200
+
+
+def test_a_name_with_several_addresses_has_one_port() -> None:
+    """All addresses of a host are listened on, under one port."""
+    sockets = open_sockets("localhost", 0)
+    ports = {each.getsockname()[1] for each in sockets}
+    for each in sockets:
+        each.close()
+
+    assert len(ports) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("", "http://127.0.0.1:8000"),
+        ("::", "http://[::1]:8000"),
+        ("::1", "http://[::1]:8000"),
+        ("localhost", "http://localhost:8000"),
+    ],
+)
+def test_an_endpoint_has_a_url_that_a_client_can_use(host: str, url: str) -> None:
+    """A server on every address is reached on this machine's own; IPv6 has its brackets."""
+    assert Endpoint(host, 8000).url == url
+
+
+def test_a_taken_port_is_told() -> None:
+    """A port that another program has is refused by a sentence that names it."""
+    with (
+        running(StandIn()) as taken,
+        pytest.raises(AddressInUse, match=f"Port {taken.port} of 127.0.0.1 is taken"),
+    ):
+        Server(StandIn(), port=taken.port)
+
+
+@pytest.mark.parametrize(("host", "port"), [("203.0.113.7", 0), ("no such host", 0), ("x" * 300, 0)])
+def test_an_unusable_address_is_told(host: str, port: int) -> None:
+    """An address that is not this machine's is refused by a sentence."""
+    with pytest.raises(AddressUnusable, match="Cannot listen on port"):
+        Server(StandIn(), host=host, port=port)
+
+
+@contextmanager
+def _started(limits: ServerLimits) -> Iterator[tuple[Endpoint, Callable[[], Future[None]]]]:
+    """Give a server in a thread, and what begins to stop it."""
+    ready: Future[tuple[asyncio.AbstractEventLoop, Server]] = Future()
+
+    async def live() -> None:
+        server = Server(StandIn(), port=0, limits=limits)
+        await server.start()
+        ready.set_result((asyncio.get_running_loop(), server))
+        await done.wait()
+
+    done = asyncio.Event()
+    thread = threading.Thread(target=asyncio.run, args=(live(),))
+    thread.start()
+    loop, server = ready.result(5)
+    stopping: list[Future[None]] = []
+
+    def stop() -> Future[None]:
+        stopping.append(asyncio.run_coroutine_threadsafe(server.stop(), loop))
+        return stopping[0]
+
+    try:
+        yield server.endpoint, stop
+    finally:
+        (stopping or [stop()])[0].result(5)
+        loop.call_soon_threadsafe(done.set)
+        thread.join()
+
+
+def test_stopping_answers_what_is_under_way() -> None:
+    """A stopping server takes no newcomers, closes the idle, and answers a request that has begun.
+
+    On the loop of the standard library: the server needs no other.
+    """
+    with _started(ServerLimits()) as (endpoint, stop), Raw(endpoint) as idle, Raw(endpoint) as busy:
+        idle.send(request())
+        assert idle.answer().status == 200
+        busy.send(request() + request()[:-1])
+        assert busy.answer().status == 200
+        stopping = stop()
+        assert idle.closed()
+        with pytest.raises(OSError, match="refused"):
+            Raw(endpoint)
+        busy.send(request()[-1:])
+        last = busy.answer()
+
+        assert (last.status, last.headers["connection"]) == (200, "close")
+        assert busy.closed()
+        stopping.result(5)
+
+
+def test_stopping_does_not_wait_for_ever() -> None:
+    """A request that never ends is cut when the server's patience is over."""
+    with _started(ServerLimits(stop_s=0.2)) as (endpoint, stop), Raw(endpoint) as client:
+        client.send(request() + request()[:-1])
+        assert client.answer().status == 200
+        stop().result(5)
+
+        assert client.closed()
+
+
+def test_a_server_that_was_never_started_lets_its_port_go() -> None:
+    """Closing an unstarted server frees the port."""
+    server = Server(StandIn(), port=0)
+    server.close()
+
+    with running(StandIn(), port=server.endpoint.port) as endpoint:
+        assert endpoint == server.endpoint

@@ -1,0 +1,191 @@
+"""AWS, or any endpoint, behind the port; the endpoints here are all of this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import tavola
+from tavola.backends import (
+    AnswerUnreadable,
+    CredentialsMissing,
+    EndpointUnreachable,
+    RegionMissing,
+)
+from tavola.backends.aws import AwsBackend
+from tavola.engine import Engine
+from tavola.protocol import ConditionalCheckFailedFault, Fault, UnknownOperationFault
+from tavola.server import running
+from tests.unit.backends.endpoints import deserted_url, telling
+from tests.unit.backends.test_embedded import KEY, TABLE
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """The URL of a Tavola server."""
+    with Engine.open() as engine, running(engine) as served:
+        yield served.url
+
+
+def test_a_server_answers_as_the_engine_does(endpoint: str) -> None:
+    """Responses and faults over HTTP are those of an engine in this process; bytes go as base64."""
+    backend = AwsBackend(endpoint=endpoint, region="eu-west-1")
+    described = backend.call("CreateTable", TABLE)["TableDescription"]
+    item = {"pk": {"S": "a"}, "b": {"B": b"\x00\xff"}}
+    put = {"TableName": "Orders", "Item": item, "ConditionExpression": "attribute_not_exists(pk)"}
+    backend.call("PutItem", put)
+
+    assert described["TableArn"] == "arn:aws:dynamodb:eu-west-1:000000000000:table/Orders"
+    assert backend.call("GetItem", KEY)["Item"]["b"] == {"B": "AP8="}
+    with pytest.raises(ConditionalCheckFailedFault, match="The conditional request failed"):
+        backend.call("PutItem", put)
+    backend.close()
+    backend.close()
+
+
+def test_accounts_are_told_apart_by_the_key(endpoint: str) -> None:
+    """An account that is given signs as the access key, so a local server keeps its tables apart."""
+    ours = AwsBackend(endpoint=endpoint, account="111111111111")
+    theirs = AwsBackend(endpoint=endpoint, account="222222222222")
+    ours.call("CreateTable", TABLE)
+
+    assert ours.call("ListTables", {})["TableNames"] == ["Orders"]
+    assert theirs.call("ListTables", {})["TableNames"] == []
+    ours.close()
+    theirs.close()
+
+
+def test_a_request_is_signed_as_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials and region are those that botocore finds; target, type and body are DynamoDB's."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "ap-southeast-2")
+    with telling() as told:
+        backend = AwsBackend(endpoint=told.url)
+        backend.call("GetItem", KEY)
+        backend.close()
+
+    headers, body = told.asked[0]
+    assert "Credential=AKIDEXAMPLE/" in headers["Authorization"]
+    assert "/ap-southeast-2/dynamodb/aws4_request" in headers["Authorization"]
+    assert headers["X-Amz-Security-Token"] == "token"
+    assert headers["X-Amz-Target"] == "DynamoDB_20120810.GetItem"
+    assert headers["Content-Type"] == "application/x-amz-json-1.0"
+    assert json.loads(body) == KEY
+
+
+def test_streams_have_their_own_target() -> None:
+    """An operation of the streams is asked of the other service, at the same URL."""
+    with telling(body=b'{"Streams":[]}') as told:
+        backend = AwsBackend(endpoint=told.url)
+        assert backend.call("ListStreams", {}) == {"Streams": []}
+        backend.close()
+
+    assert told.asked[0][0]["X-Amz-Target"] == "DynamoDBStreams_20120810.ListStreams"
+
+
+def test_without_credentials_a_local_server_gets_dummy_ones() -> None:
+    """Local servers want a signature and do not look at it."""
+    with telling() as told:
+        backend = AwsBackend(endpoint=told.url)
+        backend.call("ListTables", {})
+        backend.close()
+
+    assert "Credential=000000000000/" in told.asked[0][0]["Authorization"]
+
+
+def test_aws_itself_needs_a_region_and_credentials() -> None:
+    """What botocore does not find is asked for in a sentence."""
+    with pytest.raises(RegionMissing, match='connect\\("aws:eu-west-1"\\)'):
+        AwsBackend()
+    with pytest.raises(CredentialsMissing, match="AWS_ACCESS_KEY_ID"):
+        AwsBackend(region="eu-west-1").call("ListTables", {})
+    with pytest.raises(CredentialsMissing, match="no-such-profile"):
+        AwsBackend(region=None, profile="no-such-profile")
+
+
+@pytest.mark.parametrize(
+    ("region", "operation", "endpoint"),
+    [
+        ("eu-west-1", "ListTables", "https://dynamodb.eu-west-1.amazonaws.com"),
+        ("cn-north-1", "ListTables", "https://dynamodb.cn-north-1.amazonaws.com.cn"),
+        ("eu-west-1", "ListStreams", "https://streams.dynamodb.eu-west-1.amazonaws.com"),
+    ],
+)
+def test_botocore_resolves_the_endpoint(
+    monkeypatch: pytest.MonkeyPatch, region: str, operation: str, endpoint: str
+) -> None:
+    """On AWS the endpoint is the one that botocore's own client would ask; nothing is sent to learn it."""
+    asked: list[str] = []
+
+    def send(_session: object, request: object) -> object:
+        asked.append(request.url)  # type: ignore[attr-defined]
+        raise EndpointUnreachable("the test", "it sends nothing")
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
+
+    with pytest.raises(EndpointUnreachable):
+        AwsBackend(region=region).call(operation, {})
+    assert asked == [f"{endpoint}/"]
+
+
+def test_an_endpoint_that_is_configured_is_honoured(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    """AWS_ENDPOINT_URL_DYNAMODB sends "aws:" to a local server, as it does for boto3."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+    with tavola.connect("aws:eu-west-1") as connection:
+        assert connection.call("ListTables") == {"TableNames": []}
+
+
+def test_an_endpoint_that_does_not_answer_is_named() -> None:
+    """A refused connection says where it went and what to check."""
+    url = deserted_url()
+    with pytest.raises(EndpointUnreachable, match=f"{url} does not answer.*check that a server listens") as caught:
+        AwsBackend(endpoint=url).call("ListTables", {})
+
+    assert caught.value.endpoint == url
+
+
+def test_an_endpoint_that_is_something_else_is_named() -> None:
+    """An answer that is not DynamoDB's is no response."""
+    with telling(status=404, body=b"<html>") as told:
+        backend = AwsBackend(endpoint=told.url)
+        with pytest.raises(AnswerUnreadable, match="status 404"):
+            backend.call("ListTables", {})
+        backend.close()
+
+
+def test_unknown_codes_come_through() -> None:
+    """A fault that Tavola never raises is a Fault all the same."""
+    body = b'{"__type":"com.amazonaws.dynamodb.v20120810#GlobalTableNotFoundException","message":"None."}'
+    with telling(status=400, body=body) as told:
+        backend = AwsBackend(endpoint=told.url)
+        with pytest.raises(Fault) as caught:
+            backend.call("DescribeGlobalTable", {"GlobalTableName": "T01"})
+        backend.close()
+
+    assert caught.value.code == "GlobalTableNotFoundException"
+
+
+def test_an_operation_that_nobody_knows_is_not_sent() -> None:
+    """A name that is no operation is refused as the engine refuses it."""
+    with pytest.raises(UnknownOperationFault):
+        AwsBackend(endpoint=deserted_url()).call("MakeCoffee", {})
+
+
+def test_inside_a_mock_nothing_is_sent() -> None:
+    """A connection to AWS made inside `mock()` is answered by the mock, in the connection's region."""
+    with tavola.mock() as mocked, tavola.connect("aws:eu-west-1") as connection:
+        connection.call("CreateTable", TABLE)
+
+        assert connection.call("ListTables") == {"TableNames": ["Orders"]}
+        assert mocked.connection.call("ListTables") == {"TableNames": []}
