@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from benchmarks import load, workload
+from benchmarks import load, machine, workload
 from benchmarks.peers import Engine, Installed
 from benchmarks.results import OURS, Contender, Failure, Footprint, Sample
 from benchmarks.servers import Server, ServerFailed, free_port
@@ -45,6 +45,15 @@ class Rules:
     starts: int
     fill_s_max: float  # a peer that fills its table slower than this is left out
     deadline: float  # of the whole run, on the monotonic clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """A drive, the server's processor time for it, and the cores that others took meanwhile."""
+
+    drive: load.Drive
+    cpu_s: float
+    foreign_cores: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +196,7 @@ class StageRun:
             complaint = None if answer.status == 200 else answer.refusal
             if complaint is None:
                 complaint = operation.check(standing.call, request, answer)
-            began = time.monotonic()
-            standing.call(operation.target, request)
-            standing.alone_s[operation.name] = time.monotonic() - began
+            standing.alone_s[operation.name] = min(self._alone_s(standing, operation, request) for _ in "12")
             if operation.name == "put-new":
                 only = range(numbers.sequence, numbers.sequence + 1)
                 standing.call("BatchWriteItem", workload.delete_request(only))
@@ -198,6 +205,11 @@ class StageRun:
         if complaint is not None:
             standing.out[operation.name] = complaint
             self._tell(f"{standing.contender}: {operation.name}: {complaint}")
+
+    def _alone_s(self, standing: _Standing, operation: Operation, request: Mapping[str, Any]) -> float:
+        began = time.monotonic()
+        standing.call(operation.target, request)
+        return time.monotonic() - began
 
     def _judge_again(self, standing: _Standing) -> None:
         """After the rounds: an answer that is wrong now voids the rates of its operation."""
@@ -240,7 +252,7 @@ class StageRun:
         timed = self._time(standing, operation, connections, self._rules.seconds)
         if timed is None:
             return f"{contender} failed" if operation.name in standing.out else ""
-        drive, cpu_s = timed
+        drive = timed.drive
         sample = Sample(
             stage=self._stage.name,
             engine=contender.engine,
@@ -252,16 +264,17 @@ class StageRun:
             requests=drive.requests,
             seconds=drive.seconds,
             errors=drive.errors,
-            cpu_us=cpu_s / drive.requests * 1e6 if drive.requests else 0.0,
+            cpu_us=timed.cpu_s / drive.requests * 1e6 if drive.requests else 0.0,
             p50_ms=drive.p50_ms,
             p99_ms=drive.p99_ms,
+            foreign_cores=timed.foreign_cores,
         )
         self._samples.append(sample)
         return f"{contender} {sample.rate:,.0f}/s" + (f" ({drive.errors} errors)" if drive.errors else "")
 
     def _time(
         self, standing: _Standing, operation: Operation, connections: int, seconds: int
-    ) -> tuple[load.Drive, float] | None:
+    ) -> _Timed | None:
         """Drive the server; what was seen and the processor time it took. None: it fell out, or need not."""
         if (operation.name, connections) in standing.once:
             return None
@@ -273,19 +286,19 @@ class StageRun:
             timed = None
             if not load.too_few(seconds / alone_s, connections):
                 timed = self._drive_once(self._drive, standing, operation, connections, seconds)
-            if timed is None or (load.too_few(timed[0].requests, connections) and not timed[0].errors):
+            if timed is None or (load.too_few(timed.drive.requests, connections) and not timed.drive.errors):
                 timed = self._drive_once(load.own_driver, standing, operation, connections, seconds)
-                standing.alone_s[operation.name] = timed[0].seconds / max(1, timed[0].requests)
+                standing.alone_s[operation.name] = timed.drive.seconds / max(1, timed.drive.requests)
         except load.LoadFailed as error:
             timed = None
             standing.out[operation.name] = str(error)
         self._look_after(standing)
         if timed is None:
             return None
-        if not timed[0].requests:
-            standing.out[operation.name] = f"no answer under load: {timed[0].first_error}"
+        if not timed.drive.requests:
+            standing.out[operation.name] = f"no answer under load: {timed.drive.first_error}"
             return None
-        if timed[0].seconds > 3 * seconds + 2:
+        if timed.drive.seconds > 3 * seconds + 2:
             standing.once.add((operation.name, connections))
         return timed
 
@@ -304,18 +317,20 @@ class StageRun:
 
     def _drive_once(
         self, drive: load.Driver, standing: _Standing, operation: Operation, connections: int, seconds: int
-    ) -> tuple[load.Drive, float]:
+    ) -> _Timed:
         server = standing.server
         first = standing.next_sequence()
         draw = operation.draw(standing.contender.items, first_sequence=first, seed=standing.runs)
         request = http_template(operation.target, operation.body, server.port)
-        before = server.cpu_s()
+        began, before, busy_s = time.monotonic(), server.cpu_s(), machine.busy_s() - machine.own_s()
         seen = drive(request, draw, server.port, connections, seconds)
         server.settle(_SETTLE_S)
         cpu_s = server.cpu_s() - before
+        foreign_s = machine.busy_s() - machine.own_s() - busy_s - cpu_s
+        timed = _Timed(seen, cpu_s, max(0.0, foreign_s / (time.monotonic() - began)))
         if operation.name == "put-new":
             self._clean(server, range(first, first + seen.requests + seen.errors + connections + 1))
-        return seen, cpu_s
+        return timed
 
     def _clean(self, server: Server, sequences: range) -> None:
         """Take the new items away again: the table keeps the size that it is measured at."""

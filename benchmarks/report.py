@@ -101,6 +101,7 @@ def summary(results: Results) -> str:
     if scale:
         parts.append("Ours as the table grows\n" + text_table(_SCALE_HEADER, scale))
     parts.append(_verdict_words(results))
+    parts.append(f"other work meanwhile: {noise_words(results)}")
     parts += [f"not measured: {line}" for line in failure_lines(results)]
     return "\n\n".join(parts) + "\n"
 
@@ -172,7 +173,8 @@ def failure_lines(results: Results) -> list[str]:
 
 def markdown(results: Results) -> str:
     """The whole of `results.md`."""
-    about = "\n".join(f"- {name}: {value}" for name, value in results.about.items())
+    lines = {**results.about, "other work meanwhile": noise_words(results)}
+    about = "\n".join(f"- {name}: {value}" for name, value in lines.items())
     versions = "\n".join(
         f"- {TITLES.get(name, name)} {version}" for name, version in results.versions.items()
     )
@@ -201,6 +203,15 @@ def markdown(results: Results) -> str:
         parts += ["## Without a rate", "\n".join(f"- {line}" for line in lines)]
     parts += ["## How it was measured", _METHOD]
     return "\n\n".join(parts) + "\n"
+
+
+def noise_words(results: Results) -> str:
+    """How much of the machine something else took while it was measured."""
+    taken = sorted(sample.foreign_cores for sample in results.samples)
+    if not taken:
+        return "not measured"
+    worst = taken[int(0.95 * (len(taken) - 1))]
+    return f"{median(taken):.2f} cores in the median run, {worst:.2f} in 19 of 20 at most"
 
 
 def _verdict_rows(results: Results) -> list[list[str]]:

@@ -38,6 +38,7 @@ class Sample:
     cpu_us: float  # of the server, user and system, for each request
     p50_ms: float
     p99_ms: float
+    foreign_cores: float  # what neither the server nor the load took: how noisy the machine was
 
     @property
     def rate(self) -> float:

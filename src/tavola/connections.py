@@ -217,6 +217,7 @@ class Mocked:
         self._scope = scope
         self._owned = owned
         self._renewable = renewable
+        self._closed = False
         self._open()
 
     @property
@@ -242,10 +243,13 @@ class Mocked:
 
     def execute(self, operation: str, body: bytes, scope: Scope) -> bytes:
         """Return the answer of the engine that is there now."""
+        if self._closed:
+            raise MockRefused("the mock ended before this request was answered; wait for threads inside it")
         return self._engine.execute(operation, body, scope)
 
     def close(self) -> None:
         """Close the connection, and the engine if it is the mock's own."""
+        self._closed = True
         self._connection.close()
 
     def _open(self) -> None:

@@ -13,11 +13,9 @@ import msgspec
 
 from tavola.errors import TavolaError
 
-_encode = msgspec.json.Encoder().encode
-
 
 class RequestMalformed(TavolaError):
-    """A request that holds what JSON cannot, such as a set of Python's objects or a datetime's tzinfo."""
+    """A request that holds what JSON cannot, such as an object of a class of one's own."""
 
     def __init__(self, operation: str, reason: str) -> None:
         self.operation = operation
@@ -46,3 +44,13 @@ def encode_request(operation: str, request: Mapping[str, Any]) -> bytes:
         return _encode(request)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RequestMalformed(operation, str(error)) from error
+
+
+def _plain(found: object) -> object:
+    """Return a mapping that is no dict as one; msgspec writes dicts alone."""
+    if isinstance(found, Mapping):
+        return dict(found)
+    raise TypeError(f"it holds {found!r} of type {type(found).__name__}")
+
+
+_encode = msgspec.json.Encoder(enc_hook=_plain).encode

@@ -20,6 +20,7 @@ from tavola.protocol import Scope
 _KIND = "table"
 _COUNTS = "counts"
 _SEQUENCE = ("sequence", "table")
+_DAY_S = 86_400
 
 Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 IndexKind = Literal["local", "global"]
@@ -32,6 +33,12 @@ class Throughput(msgspec.Struct, frozen=True):
     writes: int
     increased_at_s: float | None = None
     decreased_at_s: float | None = None
+    decreases: int = 0  # on the day of the last one, by UTC
+
+    def decreases_today(self, now_s: float) -> int:
+        """Return how often the units went down on this day."""
+        last_s = self.decreased_at_s
+        return self.decreases if last_s is not None and last_s // _DAY_S == now_s // _DAY_S else 0
 
 
 class Stream(msgspec.Struct, frozen=True):

@@ -52,6 +52,7 @@ class Engine:
         self._closed = False
         self._wording: Wording = wording
         self._catalog = Catalog(store, clock)
+        self._tended = False  # somebody calls `tend`
         self._unfilled = next_unfilled(self._catalog) is not None
         self._services = Services(
             catalog=self._catalog,
@@ -148,25 +149,32 @@ class Engine:
                 self._commit()
 
     def tend(self, budget_ms: float = 5.0) -> bool:
-        """Do a slice of background work and tell whether there is more."""
-        until = monotonic() + budget_ms / 1000
+        """Do a slice of background work and tell whether there is more.
+
+        Who calls this takes the work over: from then on no call does any of it in passing.
+        """
+        self._tended = True
         with self._lock:
-            if self._doomed is not None or self._failure is not None:
+            return self._fill(budget_ms)
+
+    def _fill(self, budget_ms: float) -> bool:
+        until = monotonic() + budget_ms / 1000
+        if self._doomed is not None or self._failure is not None:
+            return False
+        unfilled = next_unfilled(self._catalog)
+        self._unfilled = unfilled is not None  # also if there is no room now: a later call tries again
+        while unfilled is not None and monotonic() < until:
+            try:
+                self._begin()
+                fill_slice(self._catalog, *unfilled)
+                if not self._holding:
+                    self._commit()
+            except StoreError as error:
+                self._abandon(error)
                 return False
             unfilled = next_unfilled(self._catalog)
-            self._unfilled = unfilled is not None  # also if there is no room now: a later call tries again
-            while unfilled is not None and monotonic() < until:
-                try:
-                    self._begin()
-                    fill_slice(self._catalog, *unfilled)
-                    if not self._holding:
-                        self._commit()
-                except StoreError as error:
-                    self._abandon(error)
-                    return False
-                unfilled = next_unfilled(self._catalog)
-            self._unfilled = unfilled is not None
-            return self._unfilled
+        self._unfilled = unfilled is not None
+        return self._unfilled
 
     @property
     def failure(self) -> str | None:
@@ -199,16 +207,14 @@ class Engine:
         return answer
 
     def _settle(self, operation: str) -> None:
-        """Commit what a call wrote; with no server to tend the engine, fill a new index at once."""
+        """Commit what a call wrote; with nobody to tend the engine, fill a new index at once."""
         if self._store.open_transaction:
             try:
                 self._commit()
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        if self._unfilled:
-            self.tend()
-        if operation == "UpdateTable":
-            while self.tend():
+        if not self._tended and (self._unfilled or operation == "UpdateTable"):
+            while self._fill(budget_ms=1000.0):
                 pass
 
     def _begin(self) -> None:

@@ -84,14 +84,12 @@ def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> Ke
     """Return where a query reads under a schema; refuse a condition that does not fit it."""
     hash_clauses, range_clauses = _fitted(condition.clauses, schema)
     hash_values = tuple(
-        [
-            _fitting(clause.operands[0], part, values)
-            for clause, part in zip(hash_clauses, schema.hash, strict=True)
-        ]
+        [_fitting(clause.operands[0], schema.hash[at], values) for at, clause in enumerate(hash_clauses)]
     )
     range_values: list[Value] = []
     last = None
-    for clause, part in zip(range_clauses, schema.range, strict=False):
+    for at, clause in enumerate(range_clauses):
+        part = schema.range[at]
         fitting = [_fitting(operand, part, values) for operand in clause.operands]
         if clause.operator == "=":
             if not fitting[0][part.type]:
@@ -117,14 +115,16 @@ def _fitting(operand: ValueRef | Literal, part: KeyAttribute, values: Values) ->
 
 def _fitted(clauses: Clauses, schema: KeySchema) -> tuple[Clauses, Clauses]:
     """Return the clauses on hash and on range attributes, each in schema order."""
-    first = clauses[0]
-    if (
-        len(clauses) == 1
-        and len(schema.hash) == 1
-        and first.name == schema.hash[0].name
-        and first.operator == "="
-    ):
-        return clauses, ()
+    if len(schema.hash) == 1:
+        # The two forms that nearly every query has.
+        first, last = clauses[0], clauses[-1]
+        if first.name != schema.hash[0].name:
+            first, last = last, first
+        if first.name == schema.hash[0].name and first.operator == "=":
+            if first is last:
+                return (first,), ()
+            if len(clauses) == 2 and schema.range and last.name == schema.range[0].name:
+                return (first,), (last,)
     by_name = {clause.name: clause for clause in clauses}
     _check_count(len(clauses), schema)
     _check_hash(by_name, schema)

@@ -67,7 +67,10 @@ def test_what_is_not_dynamodb_is_named(status: int, body: bytes) -> None:
     ("kind", "body"),
     [
         (ValidationFault, b'{"__type":"com.amazon.coral.validate#ValidationException","message":"No."}'),
-        (ThrottlingFault, b'{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"No."}'),
+        (
+            ThrottlingFault,
+            b'{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"No."}',
+        ),
         (InternalServerFault, b'{"__type":"InternalServerError","Message":"No."}'),
     ],
 )
@@ -89,7 +92,9 @@ def test_a_fault_without_a_text_has_none() -> None:
 
 def test_further_members_are_kept() -> None:
     """Members besides the text are on the fault as they came."""
-    body = b'{"__type":"x#ProvisionedThroughputExceededException","message":"m","ThrottlingReasons":[{"r":"k"}]}'
+    body = (
+        b'{"__type":"x#ProvisionedThroughputExceededException","message":"m","ThrottlingReasons":[{"r":"k"}]}'
+    )
     fault = read_fault(400, body)
 
     assert isinstance(fault, ProvisionedThroughputExceededFault)
@@ -123,12 +128,12 @@ def test_a_fault_survives_the_wire_whole() -> None:
         "ConditionExpression": "attribute_not_exists(pk)",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
     }
+    check = {"TableName": "T01", "Key": {"pk": {"S": "b"}}, "ConditionExpression": "attribute_not_exists(pk)"}
     engine.call("PutItem", put)
 
     with pytest.raises(ConditionalCheckFailedFault) as single:
         engine.call("PutItem", put)
     with pytest.raises(TransactionCanceledFault) as several:
-        check = {"TableName": "T01", "Key": {"pk": {"S": "b"}}, "ConditionExpression": "attribute_not_exists(pk)"}
         engine.call("TransactWriteItems", {"TransactItems": [{"ConditionCheck": check}, {"Put": put}]})
     engine.close()
 

@@ -134,9 +134,7 @@ def test_botocore_resolves_the_endpoint(
     assert asked == [f"{endpoint}/"]
 
 
-def test_an_endpoint_that_is_configured_is_honoured(
-    monkeypatch: pytest.MonkeyPatch, endpoint: str
-) -> None:
+def test_an_endpoint_that_is_configured_is_honoured(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     """AWS_ENDPOINT_URL_DYNAMODB sends "aws:" to a local server, as it does for boto3."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
@@ -149,7 +147,9 @@ def test_an_endpoint_that_is_configured_is_honoured(
 def test_an_endpoint_that_does_not_answer_is_named() -> None:
     """A refused connection says where it went and what to check."""
     url = deserted_url()
-    with pytest.raises(EndpointUnreachable, match=f"{url} does not answer.*check that a server listens") as caught:
+    with pytest.raises(
+        EndpointUnreachable, match=f"{url} does not answer.*check that a server listens"
+    ) as caught:
         AwsBackend(endpoint=url).call("ListTables", {})
 
     assert caught.value.endpoint == url

@@ -75,7 +75,9 @@ def test_faults_are_the_engines(backend: Backend) -> None:
 
 def test_what_json_cannot_hold_is_refused_with_advice(backend: Backend) -> None:
     """A request that cannot be written is the caller's error and names the operation."""
-    with pytest.raises(RequestMalformed, match=r"request of PutItem cannot be written as JSON.*DynamoDB JSON"):
+    with pytest.raises(
+        RequestMalformed, match=r"request of PutItem cannot be written as JSON.*DynamoDB JSON"
+    ):
         backend.call("PutItem", {"TableName": "Orders", "Item": {"pk": {"S": object()}}})
 
 

@@ -22,6 +22,7 @@ def sample(engine: str, rate: float, **other: object) -> Sample:
         "cpu_us": 10.0,
         "p50_ms": 1.0,
         "p99_ms": 2.0,
+        "foreign_cores": 0.1,
     }
     return Sample(**(fields | other))  # type: ignore[arg-type]  # fields are named by hand
 

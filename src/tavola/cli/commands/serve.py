@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Literal
@@ -73,10 +72,14 @@ def serve(
 
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach an address."""
+    if host in {"127.0.0.1", "localhost"} or host.endswith(".localhost"):
+        return True
+    from ipaddress import ip_address
+
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return False
 
 
 def _greet(url: str, port: int, file: Path | None, sync: Sync) -> None:

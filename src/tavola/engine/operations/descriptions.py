@@ -21,7 +21,7 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
         "KeySchema": _key_schema((definition.hash,), (definition.range,) if definition.range else ()),
         "TableStatus": status or _status(definition, now_s),
         "CreationDateTime": definition.created_at_s,
-        "ProvisionedThroughput": _throughput(definition.throughput),
+        "ProvisionedThroughput": _throughput(definition.throughput, now_s),
         "TableSizeBytes": table.counts.bytes,
         "ItemCount": table.counts.items,
         "TableArn": table_arn(definition.scope, definition.name),
@@ -33,8 +33,8 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
             described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = (
                 definition.on_demand_since_s
             )
-    local = [_index(table, index, now_s) for index in table.indexes if not index.is_global]
-    globally = [_index(table, index, now_s) for index in table.indexes if index.is_global]
+    local = [describe_index(table, index, now_s) for index in table.indexes if not index.is_global]
+    globally = [describe_index(table, index, now_s) for index in table.indexes if index.is_global]
     if local:
         described["LocalSecondaryIndexes"] = local
     if globally:
@@ -78,7 +78,8 @@ def _status(definition: TableDefinition, now_s: float) -> str:
     return "UPDATING" if is_changing(definition, now_s) else "ACTIVE"
 
 
-def _index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
+def describe_index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
+    """Return an index as its table's description shows it."""
     kept = index.definition
     projection: dict[str, Any] = {"ProjectionType": kept.projection}
     if kept.named:
@@ -97,7 +98,7 @@ def _index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
         if kept.filled_to is not None:
             described["Backfilling"] = True
         throughput = kept.throughput or Throughput(0, 0)
-        described["ProvisionedThroughput"] = _throughput(throughput)
+        described["ProvisionedThroughput"] = _throughput(throughput, now_s)
         if kept.on_demand is not None:
             described["OnDemandThroughput"] = kept.on_demand
         described["WarmThroughput"] = _warm(
@@ -112,9 +113,9 @@ def _key_schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[st
     ]
 
 
-def _throughput(throughput: Throughput) -> dict[str, Any]:
+def _throughput(throughput: Throughput, now_s: float) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "NumberOfDecreasesToday": 0,
+        "NumberOfDecreasesToday": throughput.decreases_today(now_s),
         "ReadCapacityUnits": throughput.reads,
         "WriteCapacityUnits": throughput.writes,
     }

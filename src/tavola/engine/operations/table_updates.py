@@ -9,7 +9,7 @@ import msgspec
 from tavola.engine.catalog import Stream, Table, TableDefinition, Throughput
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.descriptions import describe, is_changing
+from tavola.engine.operations.descriptions import describe, describe_index, is_changing
 from tavola.engine.operations.tables import (
     check_settled,
     encryption_of,
@@ -65,7 +65,12 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
         definition = _restructured(call, definition, update, request)
     call.services.begin()
     changed = _carry_out(call, table, definition)
-    return encode({"TableDescription": describe(changed, now_s, status="UPDATING")})
+    described = describe(changed, now_s, status="UPDATING")
+    for index in table.indexes:
+        if index.name not in changed.by_name:
+            leaving = describe_index(table, index, now_s) | {"IndexStatus": "DELETING"}
+            described.setdefault("GlobalSecondaryIndexes", []).append(leaving)
+    return encode({"TableDescription": described})
 
 
 def _settings(
@@ -121,6 +126,7 @@ def _moved(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Through
         writes,
         increased_at_s=now_s if grown else old.increased_at_s,
         decreased_at_s=now_s if shrunk else old.decreased_at_s,
+        decreases=old.decreases_today(now_s) + 1 if shrunk else old.decreases,
     )
 
 

@@ -1,0 +1,134 @@
+"""The command tree, its exit codes and its last words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from tavola import __version__
+from tavola.cli import main
+from tavola.cli.exits import Exit
+from tavola.cli.main import app
+from tavola.cli.settings import SETTINGS
+
+runner = CliRunner()
+
+
+def test_the_version_is_told() -> None:
+    """`--version` is for a person, `--version --json` for a program."""
+    assert runner.invoke(app, ["--version"]).stdout == f"tavola {__version__}\n"
+    told = json.loads(runner.invoke(app, ["--version", "--json"]).stdout)
+    assert told["schema"] == "tavola.version/1"
+    assert told["version"] == __version__
+
+
+def test_the_version_needs_no_engine() -> None:
+    """`tavola --version` loads neither SQLite nor the server."""
+    script = (
+        "import sys\nsys.argv = ['tavola', '--version']\n"
+        "from tavola.cli import run\n"
+        "try:\n    run()\nfinally:\n"
+        "    heavy = {'apsw', 'uvloop', 'httptools', 'msgspec', 'asyncio', 'rich'} & set(sys.modules)\n"
+        "    assert not heavy, heavy\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"tavola {__version__}\n"
+
+
+def test_help_names_commands_and_exit_codes() -> None:
+    """The help lists every command, and says what each exit code means."""
+    told = " ".join(runner.invoke(app, ["--help"]).output.split())
+
+    assert "serve" in told
+    assert "env" in told
+    for code in Exit:
+        assert f"{code.value} {code.sentence}" in told
+
+
+def test_the_help_of_serve_is_made_from_the_settings() -> None:
+    """Each setting has its option, its sentence, its default and its variable in the help."""
+    told = " ".join(runner.invoke(app, ["serve", "--help"]).output.split())
+
+    for setting in SETTINGS:
+        assert setting.flag in told
+        assert setting.variable in told
+        assert setting.sentence.split()[0] in told
+        assert f"default: {setting.default}" in told
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["cook"],
+        ["serve", "--port", "many"],
+        ["serve", "--port", "70000"],
+        ["serve", "--sync", "sometimes"],
+        ["serve", "--wording", "loud"],
+        ["serve", "a.db", "b.db"],
+        ["env", "--shell", "tcsh"],
+    ],
+)
+def test_a_command_line_that_is_none_exits_with_2(arguments: list[str]) -> None:
+    """What cannot be understood is a usage error, told on standard error."""
+    result = runner.invoke(app, arguments)
+
+    assert result.exit_code == Exit.USAGE
+    assert result.stdout == ""
+    assert "Usage:" in result.stderr
+
+
+def test_exit_codes_are_those_that_are_documented() -> None:
+    """The codes are part of the interface."""
+    assert [(code.name, code.value) for code in Exit] == [
+        ("OK", 0),
+        ("FAILED", 1),
+        ("USAGE", 2),
+        ("NOT_FOUND", 3),
+        ("CONFLICT", 4),
+        ("UNREACHABLE", 5),
+        ("INTERNAL", 70),
+    ]
+
+
+def test_our_own_mistake_is_told_in_sentences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unexpected exception ends in three lines and code 70; the traceback is for who asks for it."""
+
+    def broken() -> None:
+        raise RuntimeError("a screw is loose")
+
+    monkeypatch.setattr(main, "app", broken)
+    monkeypatch.delenv("TAVOLA_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main.run()
+    told = capsys.readouterr()
+
+    assert ended.value.code == 70
+    assert told.out == ""
+    assert [line.split(":")[0].strip() for line in told.err.splitlines()] == ["Error", "Why", "Do"]
+    assert "a screw is loose" in told.err
+
+    monkeypatch.setenv("TAVOLA_DEBUG", "1")
+    with pytest.raises(SystemExit):
+        main.run()
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_are_given_completion(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program completes its own commands in the common shells."""
+    monkeypatch.setenv("_TAVOLA_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", "tavola se")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "tavola se")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+
+    assert "serve" in runner.invoke(app, []).stdout
