@@ -174,7 +174,7 @@ def _run(settings: Settings, output: Path) -> Results:
         if OURS in engines:
             results = _direct(results, settings, scratch)
     finally:
-        shutil.rmtree(scratch / "data", ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     return results
 
 

@@ -138,7 +138,7 @@ class StageRun:
         label = f"{contender.engine}-{contender.storage}-{contender.items}"
         data = self._scratch / "data" / f"{label}-{time.monotonic_ns()}"
         data.mkdir(parents=True)
-        logs = self._scratch / "logs"
+        logs = self._scratch.parent / "logs"  # kept: where a server says why it failed
         logs.mkdir(exist_ok=True)
         port = free_port()
         launch = installed.launch(contender.storage, data, port)

@@ -185,8 +185,8 @@ def markdown(results: Results) -> str:
         "Compared:\n\n" + versions,
         "![requests per second of every engine](results.svg)",
         "## The bars",
-        _verdict_words(results),
-        markdown_table(("bar", "to reach", "measured", "met"), _verdict_rows(results)),
+        _verdict_words(results).replace("\nfalls short: ", "\n- Falls short: ").replace(".\n-", ".\n\n-", 1),
+        markdown_table(("what", "to reach", "measured", "met"), _verdict_rows(results)),
         "## Rates",
         "Requests a second, median of the rounds.",
     ]
@@ -199,8 +199,8 @@ def markdown(results: Results) -> str:
     parts += ["## Start, memory, disk", markdown_table(_FOOTPRINT_HEADER, _footprint_rows(results))]
     if results.direct:
         parts += ["## In the same process", *_direct_parts(results)]
-    if lines := failure_lines(results):
-        parts += ["## Without a rate", "\n".join(f"- {line}" for line in lines)]
+    if missing := failure_lines(results):
+        parts += ["## Without a rate", "\n".join(f"- {line}" for line in missing)]
     parts += ["## How it was measured", _METHOD]
     return "\n\n".join(parts) + "\n"
 
@@ -253,7 +253,7 @@ def _processor_time(cell: Cell) -> str:
 
 
 def _latency(cell: Cell) -> str:
-    return f"{cell.p50_ms:.3g} / {cell.p99_ms:.3g}"
+    return f"{number(cell.p50_ms)} / {number(cell.p99_ms)}"
 
 
 def _measured(table: Mapping[Place, Cell], engine: str, storage: str, items: int) -> bool:

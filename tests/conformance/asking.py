@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Item = dict[str, Any]
+BATCH_MAX = 25
 ENVELOPE = "1 validation error detected: "
 OOM = "One or more parameter values were invalid: "
 
@@ -125,9 +126,14 @@ def item(**attributes: Any) -> Item:
 
 
 def put(client: DynamoDBClient, table: str, *items: Item) -> None:
-    """Put items one by one."""
-    for each in items:
-        client.put_item(TableName=table, Item=each)
+    """Put items: one as it is, several in batches."""
+    if len(items) == 1:
+        client.put_item(TableName=table, Item=items[0])
+        return
+    for start in range(0, len(items), BATCH_MAX):
+        writes: Any = [{"PutRequest": {"Item": each}} for each in items[start : start + BATCH_MAX]]
+        answer = client.batch_write_item(RequestItems={table: writes})
+        assert not answer["UnprocessedItems"], "a batch that was not wholly written"
 
 
 def get(client: DynamoDBClient, table: str, **key: Any) -> Item | None:

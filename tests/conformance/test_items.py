@@ -27,7 +27,7 @@ _VALUES: dict[str, Any] = {
     "null": {"NULL": True},
     "list": {"L": [{"S": "a"}, {"N": "1"}, {"L": []}, {"NULL": True}]},
     "empty list": {"L": []},
-    "map": {"M": {"a": {"S": "b"}, "": {"N": "1"}, "x.y": {"BOOL": False}}},
+    "map": {"M": {"a": {"S": "b"}, "x y": {"N": "1"}, "x.y": {"BOOL": False}}},
     "empty map": {"M": {}},
     "nested": {"M": {"l": {"L": [{"M": {"s": {"SS": ["z"]}}}]}}},
     "string set": {"SS": ["a", "", "ä"]},

@@ -18,7 +18,8 @@ from tests.differential.answers import Difference
 
 FILE = Path(__file__).with_name("known.toml")
 RIGHTS = ("Tavola", "Local", "unknown", "either")
-_FIELDS = frozenset({"name", "noun", "what", "operation", "place", "tavola", "local", "right", "source"})
+_FIELDS = ("noun", "what", "tavola", "local", "right", "source")
+_DEFAULTS = {"operation": "*", "place": "refusal"}
 
 
 class RowRefused(Exception):
@@ -29,9 +30,8 @@ class RowRefused(Exception):
 class Row:
     """One known difference."""
 
-    name: str
     noun: str
-    what: str
+    what: str  # also its name: no two rows say the same
     operation: str  # names with `|` between them, or `*`
     place: str  # `refusal`, or a member's path; `…` stands for anything
     tavola: str
@@ -70,16 +70,16 @@ def read_rows(text: str | None = None) -> tuple[Row, ...]:
     found: list[Row] = []
     content: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8") if text is None else text)
     for raw in content.get("row", []):
-        name = str(raw.get("name", "a row without a name"))
-        if missing := _FIELDS - set(raw):
-            raise RowRefused(f"{name}: lacks {', '.join(sorted(missing))}")
-        if unknown := set(raw) - _FIELDS:
-            raise RowRefused(f"{name}: does not know {', '.join(sorted(unknown))}")
+        what = str(raw.get("what", "a row without a name"))
+        if missing := set(_FIELDS) - set(raw):
+            raise RowRefused(f"{what}: lacks {', '.join(sorted(missing))}")
+        if unknown := set(raw) - {*_FIELDS, *_DEFAULTS}:
+            raise RowRefused(f"{what}: does not know {', '.join(sorted(unknown))}")
         if raw["right"] not in RIGHTS:
-            raise RowRefused(f"{name}: right is one of {', '.join(RIGHTS)}")
-        if name in {row.name for row in found}:
-            raise RowRefused(f"{name}: is there twice")
-        found.append(Row(**raw))
+            raise RowRefused(f"{what}: right is one of {', '.join(RIGHTS)}")
+        if what in {row.what for row in found}:
+            raise RowRefused(f"{what}: is there twice")
+        found.append(Row(**_DEFAULTS | raw))
     return tuple(found)
 
 

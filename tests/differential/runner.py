@@ -41,7 +41,7 @@ class Tally:
     compared: int = 0
     refused: int = 0  # of those, refused by Tavola
     findings: list[Finding] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)  # name of a row → differences it allowed
+    seen: Counter[str] = field(default_factory=Counter)  # a row's `what` → differences it allowed
 
 
 class Runner:
@@ -73,7 +73,7 @@ class Runner:
             if row is None:
                 self.tally.findings.append(Finding(step, difference))
             else:
-                self.tally.seen[row.name] += 1
+                self.tally.seen[row.what] += 1
         if found and step.operation in _WRITES:
             for table in self._tables(step):
                 self._reconcile(table)
@@ -103,7 +103,8 @@ class Runner:
         if step.operation == "BatchWriteItem":
             named = list((step.request or {}).get("RequestItems") or {})
         elif step.operation == "TransactWriteItems":
-            actions = [a for e in (step.request or {}).get("TransactItems") or [] for a in e.values()]
+            elements = (step.request or {}).get("TransactItems") or []
+            actions = [a for each in elements if isinstance(each, dict) for a in each.values()]
             named = [a.get("TableName") for a in actions if isinstance(a, dict)]
         else:
             named = [step.table]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
-from tavola.engine import Engine
+from tavola.engine import Engine, StoreError, isolation
 from tavola.engine.storage import sqlite
 from tests.durability.disk import Disk, Event
 from tests.durability.history import History, Step, open_store, perform, random_history
@@ -47,7 +48,7 @@ def record(
     *,
     sync: str = "full",
     reopen_at: int | None = None,
-    perform_: Callable[[Engine, Step, Callable[[], None]], None] | None = None,
+    perform_: Perform | None = None,
 ) -> tuple[list[Event], list[int]]:
     """Do a history on a file; return what was done to the disk, and how long that log was at each answer."""
     with scratch() as folder:
@@ -78,11 +79,88 @@ def cut(history: History, events: list[Event], answers: list[int], random: Rando
     return [f"cut at {point} of {len(events)}: {fault}" for fault in found]
 
 
-def trial_run(disk: Disk, seed: int, images: int, sync: str = "full") -> Iterator[list[str]]:
+def trial_run(disk: Disk, seed: int, images: int, plant: str | None = None) -> Iterator[list[str]]:
     """Record one random history and cut it so many times; give what was wrong each time."""
     random = Random(seed)
     history = random_history(random, random.randint(5, 40))
-    with checkpoint_every(random.choice([8, 40, 4096])):
-        events, answers = record(disk, history, sync=sync, reopen_at=random.randint(1, len(history.steps)))
+    reopen_at = random.randint(1, len(history.steps))
+    with checkpoint_every(random.choice([8, 40, 4096])), planted(plant) as perform_:
+        sync = "off" if plant == "sync-off" else "full"
+        events, answers = record(disk, history, sync=sync, reopen_at=reopen_at, perform_=perform_)
     for _ in range(images):
         yield cut(history, events, answers, random)
+
+
+Perform = Callable[[Engine, Step, Callable[[], None]], None]
+
+
+@contextmanager
+def planted(fault: str | None) -> Iterator[Perform | None]:
+    """Give a way to do steps that has a defect which the trials must find."""
+    if fault == "early-answer":
+        yield _answers_early
+    elif fault == "torn-group":
+        yield _tears_groups
+    elif fault == "stale-index":
+        with _replaced(sqlite.SqliteRack, "replace", _keeps_old_entries):
+            yield None
+    elif fault == "no-token":
+        with _replaced(isolation.Tokens, "keep", lambda *_: None):
+            yield None
+    else:
+        yield None
+
+
+@contextmanager
+def planted_in_store(fault: str | None) -> Iterator[None]:
+    """Plant a defect in the store itself: a failed commit that is answered as done, or pages without sums."""
+    if fault == "blind-commit":
+        with _replaced(sqlite.SqliteStore, "commit", _commits_blindly):
+            yield
+    elif fault == "no-checksums":
+        before = sqlite._CHECKSUM_VFS
+        sqlite._CHECKSUM_VFS = "unix"
+        try:
+            yield
+        finally:
+            sqlite._CHECKSUM_VFS = before
+    else:
+        yield
+
+
+_commit = sqlite.SqliteStore.commit
+
+
+def _commits_blindly(store: Any) -> None:
+    try:
+        _commit(store)
+    except StoreError:
+        store.rollback()
+
+
+def _answers_early(engine: Engine, step: Step, answer: Callable[[], None]) -> None:
+    answer()
+    perform(engine, step)
+
+
+def _tears_groups(engine: Engine, step: Step, answer: Callable[[], None]) -> None:
+    for call in step.calls:
+        perform(engine, Step((call,)))
+    answer()
+
+
+_replace = sqlite.SqliteRack.replace
+
+
+def _keeps_old_entries(rack: Any, row: int, size: int, item: bytes, old: Any, entries: Any) -> None:
+    _replace(rack, row, size, item, old, old)
+
+
+@contextmanager
+def _replaced(owner: type, name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, stand_in)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)

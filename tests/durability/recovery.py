@@ -20,8 +20,8 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
     """Return what is wrong with a store of which so many steps were acknowledged when it crashed."""
     try:
         engine = open_store(path)
-    except StoreError as error:
-        return [f"I10 a store that only crashed cannot be opened: {error}"]
+    except (StoreError, msgspec.DecodeError) as error:
+        return [f"I10 a store that only crashed cannot be opened: {error!r}"]
     try:
         settle(engine)
         state = read_state(engine)

@@ -6,6 +6,7 @@ import select
 import socket
 import time
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from tests.unit.server.standin import StandIn
         ),
     ],
 )
-def test_a_request_has_a_deadline(start: bytes, limits: dict[str, float]) -> None:
+def test_a_request_has_a_deadline(start: bytes, limits: dict[str, Any]) -> None:
     """A head or body that does not arrive in its time is a 408 and the end."""
     with served(**limits) as endpoint, Raw(endpoint) as client:
         client.send(request() + start)

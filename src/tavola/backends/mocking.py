@@ -4,7 +4,7 @@ Two methods of botocore are wrapped while a mock is on, and handlers are hung on
 
 - `Endpoint.make_request`, which every call of every client goes through. Being a method of the class it is
   found by clients that were made long before; handlers that are registered for new sessions would miss those.
-  It marks the request as ours and, the first time, hangs three handlers on that client's own events:
+  It notes that the call is ours and, the first time, hangs three handlers on that client's own events:
   `choose-signer` and `before-sign`, because a request that goes nowhere needs no signature and hence no
   credentials; and `before-send`, botocore's own place to answer without sending. They are first in line,
   so another mocking library that is on at the same time answers the other services.
@@ -26,6 +26,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import formatdate
 from functools import wraps
@@ -48,8 +49,6 @@ Execute = Callable[[str, bytes, Scope], bytes]
 """An operation's name, its JSON and whose tables are meant, to the JSON of the answer: `Engine.execute`."""
 
 _EVENTS = {"dynamodb": "dynamodb", "dynamodbstreams": "dynamodb-streams"}  # a service to its name in events
-_STAGE = "tavola_stage"
-_SCOPE = "tavola_scope"
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _AWS_KEY = re.compile(r"(?:AKIA|ASIA)([A-Z2-7]{16})")
@@ -67,6 +66,17 @@ class Stage:
     entropy: Entropy = SYSTEM_ENTROPY
 
 
+@dataclass(slots=True)
+class _Call:
+    """A request under way: who answers it, and whose tables it means."""
+
+    stage: Stage
+    scope: Scope
+
+
+_call: ContextVar[_Call | None] = ContextVar("_call", default=None)
+
+
 class _Interception:
     """What is on in this process: the stages, and what of botocore is changed for them."""
 
@@ -81,7 +91,7 @@ class _Interception:
         with self._lock:
             if self._originals is None:
                 self._originals = Endpoint.make_request, Session.create_client
-                Endpoint.make_request = self._marking(Endpoint.make_request)
+                Endpoint.make_request = self._noting(Endpoint.make_request)
                 Session.create_client = _filling(Session.create_client)
             self.stages.append(stage)
 
@@ -102,11 +112,11 @@ class _Interception:
                     events.unregister(f"{name}.{service}", handler)
         self._listening.clear()
 
-    def _marking(self, make_request: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `Endpoint.make_request` with requests to DynamoDB marked for the stage that answers them."""
+    def _noting(self, make_request: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `Endpoint.make_request` with calls of DynamoDB noted for the stage that answers them."""
 
         @wraps(make_request)
-        def marked(endpoint: Any, operation_model: Any, request_dict: Any) -> Any:
+        def noted(endpoint: Any, operation_model: Any, request_dict: Any) -> Any:
             service = _EVENTS.get(operation_model.service_model.service_name)
             with self._lock:
                 if service is None or not self.stages:
@@ -117,15 +127,16 @@ class _Interception:
                     self._calls += 1
             if stage is None:
                 return make_request(endpoint, operation_model, request_dict)
+            token = _call.set(_Call(stage, stage.scope))
             try:
-                request_dict["context"][_STAGE] = stage
                 return make_request(endpoint, operation_model, request_dict)
             finally:
+                _call.reset(token)
                 with self._lock:
                     self._calls -= 1
                     self._restore()
 
-        return marked
+        return noted
 
     def _listen(self, endpoint: Any, service: str) -> None:
         """Hang the handlers on the events of a client, once."""
@@ -161,37 +172,34 @@ def current_stage() -> Stage | None:
     return stages[0] if stages else None
 
 
-def _choose_no_signer(context: dict[str, Any], **_: Any) -> Any:
-    return UNSIGNED if _STAGE in context else None
+def _choose_no_signer(**_: Any) -> Any:
+    return None if _call.get() is None else UNSIGNED
 
 
 def _note_scope(request: Any, request_signer: Any, **_: Any) -> None:
     """Note the account and region that a signature would have named."""
-    stage: Stage | None = request.context.get(_STAGE)
-    if stage is not None:
+    call = _call.get()
+    if call is not None:
         signing = request.context.get("signing") or {}
-        region = signing.get("region") or request_signer.region_name or stage.scope.region
+        region = signing.get("region") or request_signer.region_name or call.scope.region
         credentials: Any = getattr(request_signer, "_credentials", None)
         # Other kinds of credentials may go over the network to tell their key.
         key = credentials.access_key if type(credentials) is Credentials else ""
-        request.context[_SCOPE] = Scope(account_of_key(key) or stage.scope.account, region)
+        call.scope = Scope(account_of_key(key) or call.stage.scope.account, region)
 
 
 def _answer(request: Any, **_: Any) -> AWSResponse | None:
     """Return the stage's answer to a request that is about to be sent."""
-    stage: Stage | None = request.context.get(_STAGE)
-    if stage is None:
+    call = _call.get()
+    if call is None:
         return None
+    stage = call.stage
     target = request.headers["X-Amz-Target"]
     operation = (target.decode() if isinstance(target, bytes) else target).partition(".")[2]
     body = request.body or b"{}"
     status = 200
     try:
-        answer = stage.execute(
-            operation,
-            body.encode() if isinstance(body, str) else body,
-            request.context.get(_SCOPE, stage.scope),
-        )
+        answer = stage.execute(operation, body.encode() if isinstance(body, str) else body, call.scope)
     except Fault as fault:
         status, answer = fault.status, fault.body()
     headers = {

@@ -17,7 +17,6 @@ from tavola.values import Item, text_size, value_size
 
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
 _NOT_VALID = "One or more parameter values are not valid. "
-_KINDS = {"S": "string", "B": "binary"}
 
 
 def entries_of(table: Table, item: Item, *, updating: bool = False) -> tuple[Entry, ...]:
@@ -109,7 +108,7 @@ def _refusal(index: Index, refused: KeyRefused, updating: bool) -> ValidationFau
                 f"Expected: {refused.expected} Actual: {refused.actual} IndexName: {index.name}"
             )
         case "empty":
-            empty = _EMPTY.format(_KINDS[refused.expected])
+            empty = _EMPTY.format(refused.kind)
             if updating:
                 return ValidationFault(
                     f"{_NOT_VALID}The update expression attempted to update a secondary index key to a "
@@ -123,13 +122,5 @@ def _refusal(index: Index, refused: KeyRefused, updating: bool) -> ValidationFau
             return ValidationFault(
                 "The update expression attempted to update the secondary index key beyond allowed size limits"
             )
-        case "hash-size":
-            return ValidationFault(
-                "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size "
-                "limit of2048 bytes"
-            )
         case _:
-            return ValidationFault(
-                "One or more parameter values were invalid: Aggregated size of all range keys has exceeded "
-                "the size limit of 1024 bytes"
-            )
+            return ValidationFault(str(refused))

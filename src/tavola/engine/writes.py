@@ -21,8 +21,7 @@ from tavola.values import Item, decode_item, encode_item
 
 ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
-_MISMATCH = "The provided key element does not match the schema"
-_KINDS = {"S": "string", "B": "binary"}
+KEY_MISMATCH = "The provided key element does not match the schema"
 
 
 @dataclass(slots=True)
@@ -89,40 +88,18 @@ def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
                     f"expected: {refused.expected} actual: {refused.actual}"
                 )
             case _:
-                text = _unfit(refused)
+                text = str(refused)
         raise ValidationFault(text) from refused
 
 
 def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
     """Return the key that a request names; refuse what is not exactly the schema's attributes."""
-    if len(key) != len(table.schema.names):
-        raise ValidationFault(_MISMATCH)
     try:
-        return table.schema.key_of(key)
+        if len(key) == len(table.schema.names):
+            return table.schema.key_of(key)
     except KeyRefused as refused:
-        raise ValidationFault(
-            _MISMATCH if refused.reason in ("missing", "type") else _unfit(refused)
-        ) from refused
-
-
-def _unfit(refused: KeyRefused) -> str:
-    match refused.reason:
-        case "empty":
-            return (
-                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
-                f"contain an empty {_KINDS[refused.expected]} value. Key: {refused.name}"
-            )
-        case "hash-size":
-            # The missing space is AWS's.
-            return (
-                "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size "
-                "limit of2048 bytes"
-            )
-        case _:
-            return (
-                "One or more parameter values were invalid: Aggregated size of all range keys has exceeded "
-                "the size limit of 1024 bytes"
-            )
+        raise ValidationFault(str(refused)) from refused
+    raise ValidationFault(KEY_MISMATCH)
 
 
 def look_up(table: Table, key: bytes) -> Standing:

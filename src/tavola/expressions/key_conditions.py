@@ -93,14 +93,14 @@ def key_bounds(condition: KeyCondition, schema: KeySchema, values: Values) -> Ke
         fitting = [_fitting(operand, part, values) for operand in clause.operands]
         if clause.operator == "=":
             if not fitting[0][part.type]:
-                raise ExpressionError(_key_sentence(KeyRefused("empty", part.name, part.type)))
+                raise ExpressionError(str(KeyRefused("empty", part.name, part.type)))
             range_values += fitting
         else:
             last = SortCondition(clause.operator, tuple(fitting))
     try:
         bounds = partition_bounds(schema, hash_values, range_values, last)
     except KeyRefused as refused:
-        raise ExpressionError(_key_sentence(refused)) from refused
+        raise ExpressionError(str(refused)) from refused
     return KeyRange(bounds, hash_values, len(range_values) == len(schema.range))
 
 
@@ -240,17 +240,3 @@ def _range_clauses(clauses: Mapping[str, KeyClause], schema: KeySchema) -> Claus
             f"because a condition is present on key attribute {named[-1]}"
         )
     return tuple([clauses[name] for name in named])
-
-
-def _key_sentence(refused: KeyRefused) -> str:
-    if refused.reason == "hash-size":
-        # The missing space is DynamoDB's.
-        return (
-            "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit "
-            "of2048 bytes"
-        )
-    kind = "binary" if refused.expected == "B" else "string"
-    return (
-        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
-        f"an empty {kind} value. Key: {refused.name}"
-    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tavola.keys.errors import KeyRefused
 from tavola.keys.order import closed, escaped, key_bytes, successor
 from tavola.keys.schema import HASH_SPACE, KeyAttribute, KeySchema, hash_parts, partition_prefix
+from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.values import Value, tag_of
 
 
@@ -39,9 +41,13 @@ def partition_bounds(
     """Return the keys of a partition whose first range attributes equal `range_values` and meet `last`."""
     prefix = partition_prefix(hash_parts(schema, hash_values))
     final = len(schema.range) - 1
+    size = 0
     for place, value in enumerate(range_values):
         attribute = schema.range[place]
         part = key_bytes(attribute.type, value[attribute.type])
+        size += len(part)
+        if size > RANGE_KEY_BYTES_MAX:
+            raise KeyRefused("range-size", attribute.name, attribute.type)
         prefix += part if place == final else closed(attribute.type, part)
     if len(range_values) == len(schema.range):
         return Bounds(prefix, prefix + b"\x00")
@@ -61,6 +67,8 @@ def segment_bounds(segment: int, total: int) -> Bounds:
 def _narrowed(prefix: bytes, attribute: KeyAttribute, final: bool, condition: SortCondition) -> Bounds:
     def at(value: Value) -> bytes:
         part = key_bytes(attribute.type, value[attribute.type])
+        if len(part) > RANGE_KEY_BYTES_MAX:
+            raise KeyRefused("range-size", attribute.name, attribute.type)
         return prefix + (part if final else closed(attribute.type, part))
 
     def past(value: Value) -> bytes:

@@ -62,6 +62,8 @@ class Connection(asyncio.Protocol):
         "_body",
         "_choked_until_s",
         "_deadline_s",
+        "_deliver",
+        "_dispatch",
         "_fields",
         "_head_bytes",
         "_head_bytes_max",
@@ -84,6 +86,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._dispatch = service.dispatch.answer  # what every request needs is close at hand
+        self._deliver = service.commits.deliver
         self._head_bytes_max = service.limits.head_bytes_max
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE
@@ -139,7 +143,10 @@ class Connection(asyncio.Protocol):
             self._decline_upgrade(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
             self._give_up()
-        if self._backlog:
+        backlog = self._backlog
+        if len(backlog) == 1 and not self._choked_until_s:  # as it is nearly always
+            self._answer(backlog.popleft())
+        elif backlog:
             self._work()
         if self._stage == _HEAD:
             # Only a head that this read did not begin behind another request has all of these bytes.
@@ -296,19 +303,22 @@ class Connection(asyncio.Protocol):
             if requests_left == 0 or bytes_left <= 0:
                 service.loop.call_soon(self._work)
                 break
-            asked = backlog.popleft()
-            if len(asked) == 5:
-                payload: Payload = service.dispatch.answer(*asked)
-                last = asked[4]
-            else:
-                payload, last = asked
-            if last:
-                self._stage = _DEAF
-                backlog.clear()
-            service.commits.deliver(self, payload, last)
+            bytes_left -= self._answer(backlog.popleft())
             requests_left -= 1
-            bytes_left -= payload_bytes(payload)
         self._read(not backlog and not self._choked_until_s)
+
+    def _answer(self, asked: _Request | _Said) -> int:
+        """Answer one entry of the backlog, and return how many bytes that took."""
+        if len(asked) == 5:
+            payload: Payload = self._dispatch(*asked)
+            last = asked[4]
+        else:
+            payload, last = asked
+        if last:
+            self._stage = _DEAF
+            self._backlog.clear()
+        self._deliver(self, payload, last)
+        return payload_bytes(payload)
 
     def _read(self, wanted: bool) -> None:
         if wanted == self._reading or self._transport.is_closing():

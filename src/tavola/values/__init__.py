@@ -6,9 +6,10 @@ expression and no table. Why DynamoDB JSON inside too: it is what arrives, what 
 sent, so an item is converted nowhere.
 """
 
-from tavola.values.admission import admit_item, admit_value
+from tavola.values.admission import TOO_DEEP, admit_item, admit_value
 from tavola.values.comparison import compare, equal
 from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
+from tavola.values.nesting import nesting_levels
 from tavola.values.number import (
     add_numbers,
     canonical_number,
@@ -22,6 +23,7 @@ from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag
 
 __all__ = [
     "TAGS",
+    "TOO_DEEP",
     "DuplicatesRefused",
     "Item",
     "NumberRefused",
@@ -40,6 +42,7 @@ __all__ = [
     "encode_item",
     "equal",
     "item_size",
+    "nesting_levels",
     "number_size",
     "subtract_numbers",
     "tag_of",

@@ -27,7 +27,7 @@ _SEVERAL = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
     "datatypes"
 )
-_TOO_DEEP = (
+TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
     "supported limit"
 )
@@ -57,13 +57,13 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
         if tag == "M":
             _expect(content, dict)
             if depth >= NESTING_LEVELS_MAX:
-                raise ValueRefused(_TOO_DEEP, bare=True)
+                raise ValueRefused(TOO_DEEP, bare=True)
             overhead = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
             return overhead + _admit_members(content, depth + 1)
         if tag == "L":
             _expect(content, list)
             if depth >= NESTING_LEVELS_MAX:
-                raise ValueRefused(_TOO_DEEP, bare=True)
+                raise ValueRefused(TOO_DEEP, bare=True)
             size = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
             for member in content:
                 size += admit_value(member, depth + 1)

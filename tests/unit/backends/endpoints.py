@@ -52,8 +52,9 @@ def telling(**told: object) -> Iterator[Told]:
             thread.join()
 
 
-def deserted_url() -> str:
-    """Return a URL of this machine where nobody listens."""
+@contextmanager
+def deserted() -> Iterator[str]:
+    """Give a URL of this machine whose port is taken, and where nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"

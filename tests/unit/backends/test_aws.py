@@ -18,7 +18,7 @@ from tavola.backends.aws import AwsBackend
 from tavola.engine import Engine
 from tavola.protocol import ConditionalCheckFailedFault, Fault, UnknownOperationFault
 from tavola.server import running
-from tests.unit.backends.endpoints import deserted_url, telling
+from tests.unit.backends.endpoints import deserted, telling
 from tests.unit.backends.test_embedded import KEY, TABLE
 
 
@@ -146,13 +146,13 @@ def test_an_endpoint_that_is_configured_is_honoured(monkeypatch: pytest.MonkeyPa
 
 def test_an_endpoint_that_does_not_answer_is_named() -> None:
     """A refused connection says where it went and what to check."""
-    url = deserted_url()
-    with pytest.raises(
-        EndpointUnreachable, match=f"{url} does not answer.*check that a server listens"
-    ) as caught:
-        AwsBackend(endpoint=url).call("ListTables", {})
+    with deserted() as url:
+        with pytest.raises(EndpointUnreachable) as caught:
+            AwsBackend(endpoint=url).call("ListTables", {})
 
     assert caught.value.endpoint == url
+    assert str(caught.value).startswith(f"{url} does not answer")
+    assert "check that a server listens" in str(caught.value)
 
 
 def test_an_endpoint_that_is_something_else_is_named() -> None:
@@ -178,8 +178,10 @@ def test_unknown_codes_come_through() -> None:
 
 def test_an_operation_that_nobody_knows_is_not_sent() -> None:
     """A name that is no operation is refused as the engine refuses it."""
-    with pytest.raises(UnknownOperationFault):
-        AwsBackend(endpoint=deserted_url()).call("MakeCoffee", {})
+    with telling() as told, pytest.raises(UnknownOperationFault):
+        AwsBackend(endpoint=told.url).call("MakeCoffee", {})
+
+    assert told.asked == []
 
 
 def test_inside_a_mock_nothing_is_sent() -> None:

@@ -29,7 +29,7 @@ from tavola.clock import ManualClock
 from tavola.connections import ConnectionRefused
 from tavola.engine import Engine, StoreInUse
 from tavola.server.scopes import account_of_key as account_as_the_server_reads_it
-from tests.unit.backends.endpoints import deserted_url
+from tests.unit.backends.endpoints import deserted
 
 TABLE: dict[str, Any] = {
     "TableName": "Orders",
@@ -352,15 +352,15 @@ def test_accounts_are_read_as_the_server_reads_them(key: str) -> None:
 
 def test_a_client_with_an_endpoint_of_its_own_is_inside() -> None:
     """Code that asks a local server is answered too: nothing of DynamoDB leaves the process."""
-    with tavola.mock():
-        assert names(keyed().client("dynamodb", endpoint_url=deserted_url())) == []
+    with deserted() as url, tavola.mock():
+        assert names(keyed().client("dynamodb", endpoint_url=url)) == []
 
 
 def test_other_services_are_left_alone() -> None:
     """A client of another service goes its own way, and fails as it fails without a mock."""
     once = Config(retries={"total_max_attempts": 1}, connect_timeout=1)
-    with tavola.mock():
-        s3 = keyed().client("s3", endpoint_url=deserted_url(), config=once)
+    with deserted() as url, tavola.mock():
+        s3 = keyed().client("s3", endpoint_url=url, config=once)
         with pytest.raises(EndpointConnectionError):
             s3.list_buckets()
         with pytest.raises(NoRegionError):
@@ -481,7 +481,7 @@ class TestDecorator:
             return names(client)
 
         async def both() -> list[list[str]]:
-            return await asyncio.gather(made(), made())
+            return list(await asyncio.gather(made(), made()))
 
         assert asyncio.run(both()) == [[], []]
         assert not hasattr(botocore.endpoint.Endpoint.make_request, "__wrapped__")
@@ -567,5 +567,6 @@ class TestHandle:
             described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
             assert described["CreationDateTime"].timestamp() == 1_000_000_000.0
 
+        wrong: Any = {"colour": "red"}
         with pytest.raises(ConnectionRefused, match="no setting colour"):
-            tavola.mock(colour="red")
+            tavola.mock(**wrong)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 
-import pytest
 from typer.testing import CliRunner
 
 from tavola.cli.main import app
@@ -73,12 +71,6 @@ def test_other_shells_have_their_own_words() -> None:
     assert "set -q AWS_REGION; or set -gx AWS_REGION 'us-east-1'" in fish
     assert powershell[0] == "$Env:AWS_ENDPOINT_URL_DYNAMODB = 'http://it''s:8000'"
     assert "if (-not $Env:AWS_REGION) { $Env:AWS_REGION = 'us-east-1' }" in powershell
-
-
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
-def test_fish_reads_it() -> None:
-    """Fish itself accepts the lines."""
-    subprocess.run(["fish", "-c", _printed("--shell", "fish")], check=True)
 
 
 def test_a_program_gets_json() -> None:

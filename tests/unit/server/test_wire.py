@@ -9,7 +9,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.wire import JOINED_BODY_BYTES_MAX, JSON, Wire, crc32, http_date, payload_bytes
+from tavola.server.wire import JOINED_BODY_BYTES_MAX, JSON, Wire, http_date, payload_bytes
 
 
 @pytest.fixture
@@ -47,7 +47,6 @@ def test_the_checksum_is_crc32_of_the_body(wire: Wire, size: int) -> None:
     assert b"\r\nx-amz-crc32: %d\r\n" % zlib.crc32(body) in sent
     assert sent.endswith(b"\r\n\r\n" + body)
     assert payload_bytes(payload) == len(sent)
-    assert crc32(body) == zlib.crc32(body)
 
 
 def test_a_large_body_is_not_copied(wire: Wire) -> None:

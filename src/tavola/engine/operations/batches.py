@@ -34,7 +34,6 @@ from tavola.protocol import (
 from tavola.values import Item, decode_item, encode_item
 
 _DUPLICATES = "Provided list of item keys contains duplicates"
-_MISMATCH = "The provided key element does not match the schema"
 
 
 def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
@@ -153,13 +152,10 @@ def _key(table: Table, write: WriteRequest) -> bytes:
     if write.delete_request is not None:
         return key_of_request(table, write.delete_request.key)
     assert write.put_request is not None, "parse lets no empty write through"
-    item = write.put_request.item
     try:
-        return table.schema.key_of(item)
+        return table.schema.key_of(write.put_request.item)
     except KeyRefused as refused:
-        if refused.reason in ("missing", "type"):
-            raise ValidationFault(_MISMATCH) from refused
-        return key_of_request(table, table.schema.extract(item))
+        raise ValidationFault(str(refused)) from refused
 
 
 def _distinct(keys: list[bytes]) -> list[bytes]:

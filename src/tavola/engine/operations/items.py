@@ -35,7 +35,7 @@ from tavola.expressions import (
     project,
     touched_part,
 )
-from tavola.limits import ITEM_BYTES_MAX
+from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.protocol import (
     ConditionalCheckFailedFault,
     DeleteItemRequest,
@@ -44,7 +44,16 @@ from tavola.protocol import (
     UpdateItemRequest,
     ValidationFault,
 )
-from tavola.values import Item, decode_item, encode_item, item_size, text_size, value_size
+from tavola.values import (
+    TOO_DEEP,
+    Item,
+    decode_item,
+    encode_item,
+    item_size,
+    nesting_levels,
+    text_size,
+    value_size,
+)
 
 _GB = 1024**3
 
@@ -178,6 +187,10 @@ def stage_updated(
         # Taking away from nothing leaves nothing: no item is made of the key.
         return stage_delete(standing), applied
     after = applied.item
+    for name in update.written & update.nested:
+        # What goes into a document may be as deep as an item allows, and the place it goes to as well.
+        if name in after and nesting_levels(after[name]) > NESTING_LEVELS_MAX:
+            raise ValidationFault(TOO_DEEP)
     if item is None:
         size = item_size(after)
     else:

@@ -20,6 +20,7 @@ from tavola.engine.operations.items import (
 from tavola.engine.operations.terms import all_used, bind, condition_of, projection_of, update_of
 from tavola.engine.writes import (
     ITEM_TOO_LARGE,
+    KEY_MISMATCH,
     Change,
     Standing,
     apply_change,
@@ -47,7 +48,6 @@ from tavola.protocol import Update as UpdateAction
 from tavola.values import Item, decode_item, encode_item
 
 _ONCE = "Transaction request cannot include multiple operations on one item"
-_MISMATCH = "The provided key element does not match the schema"
 _NONE = CancellationReason("None")
 
 
@@ -130,7 +130,7 @@ def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[byt
             keys.append(key_of_request(table, item.get.key))
             reasons.append(_NONE)
         except ValidationFault as fault:
-            if str(fault) != _MISMATCH:
+            if str(fault) != KEY_MISMATCH:
                 raise
             reasons.append(CancellationReason("ValidationError", str(fault)))
     if any(reason is not _NONE for reason in reasons):

@@ -1,0 +1,364 @@
+"""Indexes: who is in, what is projected, and that every write path keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conformance.asking import column, item, items_of, n, pages, put, refused, s
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+Tables = Callable[..., str]
+
+
+def _entries(client: DynamoDBClient, table: str, index: str = "by-a") -> list[dict[str, Any]]:
+    return sorted(items_of(client.scan, TableName=table, IndexName=index), key=lambda each: each["pk"]["S"])
+
+
+def _query(client: DynamoDBClient, table: str, value: str, **more: Any) -> list[dict[str, Any]]:
+    return items_of(
+        client.query,
+        TableName=table,
+        IndexName="by-a",
+        KeyConditionExpression="a = :a",
+        ExpressionAttributeValues={":a": s(value)},
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("projected", "wanted"),
+    [
+        ("ALL", item(pk="p", sk="s", a="x", b=1, c="c", d="d")),
+        ("KEYS_ONLY", item(pk="p", sk="s", a="x", b=1)),
+        ("c nobody", item(pk="p", sk="s", a="x", b=1, c="c")),
+    ],
+)
+def test_a_projection_is_what_the_index_holds(
+    client: DynamoDBClient, tables: Tables, projected: str, wanted: dict[str, Any]
+) -> None:
+    """Both keys are always there; the rest as the projection says, by query and by scan."""
+    table = tables("pk sk", gsi={"by-a": f"a b:N | {projected}"})
+    put(client, table, item(pk="p", sk="s", a="x", b=1, c="c", d="d"))
+
+    assert _query(client, table, "x") == [wanted]
+    assert _entries(client, table) == [wanted]
+
+
+def test_an_index_holds_only_items_with_its_keys(client: DynamoDBClient, tables: Tables) -> None:
+    """An item without one of the index's attributes is not in the index."""
+    table = tables(gsi={"by-a": "a b:N"})
+
+    put(
+        client,
+        table,
+        item(pk="both", a="x", b=1),
+        item(pk="hash", a="x"),
+        item(pk="range", b=1),
+        item(pk="none"),
+    )
+
+    assert column(_entries(client, table), "pk") == ["both"]
+
+
+def test_equal_index_keys_keep_every_item(client: DynamoDBClient, tables: Tables) -> None:
+    """Index keys need not be unique; pages through equal ones lose and repeat nothing."""
+    table = tables(gsi={"by-a": "a b:N"})
+    put(client, table, *(item(pk=f"{number:02}", a="x", b=7) for number in range(20)))
+
+    found = _query(client, table, "x", Limit=3)
+
+    assert sorted(column(found, "pk")) == [f"{number:02}" for number in range(20)]
+
+
+def test_the_last_key_of_an_index_has_both_keys(client: DynamoDBClient, tables: Tables) -> None:
+    """LastEvaluatedKey of an index holds the index's key and the table's."""
+    table = tables("pk sk", gsi={"by-a": "a b:N"}, lsi={"by-l": "pk l:N"})
+    put(client, table, *(item(pk="p", sk=f"{number}", a="x", b=number, l=-number) for number in range(4)))
+
+    (first, *_) = pages(
+        client.query,
+        TableName=table,
+        IndexName="by-a",
+        KeyConditionExpression="a = :a",
+        ExpressionAttributeValues={":a": s("x")},
+        Limit=2,
+    )
+    (local, *_) = pages(
+        client.query,
+        TableName=table,
+        IndexName="by-l",
+        KeyConditionExpression="pk = :p",
+        ExpressionAttributeValues={":p": s("p")},
+        Limit=1,
+    )
+
+    assert first["LastEvaluatedKey"] == item(pk="p", sk="1", a="x", b=1)
+    assert local["LastEvaluatedKey"] == item(pk="p", sk="3", l=-3)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_range_is_kept_on_the_second_page(client: DynamoDBClient, tables: Tables, forward: bool) -> None:
+    """BETWEEN bounds hold on every page of an index, in both directions."""
+    table = tables(gsi={"by-a": "a b:N"})
+    put(client, table, *(item(pk=f"{number}", a="x", b=number) for number in range(10)))
+
+    found = items_of(
+        client.query,
+        TableName=table,
+        IndexName="by-a",
+        KeyConditionExpression="a = :a AND b BETWEEN :lo AND :hi",
+        ExpressionAttributeValues={":a": s("x"), ":lo": n(2), ":hi": n(7)},
+        Limit=2,
+        ScanIndexForward=forward,
+    )
+
+    wanted = [str(number) for number in range(2, 8)]
+    assert column(found, "b") == (wanted if forward else wanted[::-1])
+
+
+def _put(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
+    client.put_item(TableName=table, Item=new)
+
+
+def _batch(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
+    client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": new}}]})
+
+
+def _transact(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
+    client.transact_write_items(TransactItems=[{"Put": {"TableName": table, "Item": new}}])
+
+
+def _assignments(new: dict[str, Any]) -> Any:
+    names = [name for name in new if name != "pk"]
+    gone = [name for name in ("a", "b") if name not in new]
+    sections = ["SET " + ", ".join(f"{name} = :{name}" for name in names)] if names else []
+    sections += ["REMOVE " + ", ".join(gone)] if gone else []
+    values = {f":{name}": new[name] for name in names}
+    return {
+        "UpdateExpression": " ".join(sections),
+        **({"ExpressionAttributeValues": values} if values else {}),
+    }
+
+
+def _update(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
+    client.update_item(TableName=table, Key={"pk": new["pk"]}, **_assignments(new))
+
+
+def _transact_update(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
+    client.transact_write_items(
+        TransactItems=[{"Update": {"TableName": table, "Key": {"pk": new["pk"]}, **_assignments(new)}}]
+    )
+
+
+_WRITES = [_put, _batch, _transact, _update, _transact_update]
+
+
+@pytest.mark.parametrize("write", _WRITES, ids=[write.__name__[1:] for write in _WRITES])
+def test_an_index_follows_every_write(client: DynamoDBClient, tables: Tables, write: Any) -> None:
+    """Whatever way an item changes, its old entry goes and its new one comes."""
+    table = tables(gsi={"by-a": "a", "by-ab": "a b:N | KEYS_ONLY"})
+    steps = [
+        item(pk="p", a="one", b=1),
+        item(pk="p", a="two", b=1),
+        item(pk="p", a="two", b=2, c="more"),
+        item(pk="p", a="two", c="more"),
+        item(pk="p", c="more"),
+        item(pk="p", a="three", b=3, c="more"),
+    ]
+
+    for step in steps:
+        write(client, table, step)
+
+        assert _entries(client, table) == ([step] if "a" in step else [])
+        both = [{name: step[name] for name in ("pk", "a", "b")}] if "b" in step and "a" in step else []
+        assert _entries(client, table, "by-ab") == both
+
+
+def _delete(client: DynamoDBClient, table: str) -> None:
+    client.delete_item(TableName=table, Key=item(pk="p"))
+
+
+def _batch_delete(client: DynamoDBClient, table: str) -> None:
+    client.batch_write_item(RequestItems={table: [{"DeleteRequest": {"Key": item(pk="p")}}]})
+
+
+def _transact_delete(client: DynamoDBClient, table: str) -> None:
+    client.transact_write_items(TransactItems=[{"Delete": {"TableName": table, "Key": item(pk="p")}}])
+
+
+@pytest.mark.parametrize("delete", [_delete, _batch_delete, _transact_delete])
+def test_an_index_follows_every_delete(client: DynamoDBClient, tables: Tables, delete: Any) -> None:
+    """A deleted item leaves every index, and its neighbour stays."""
+    table = tables(gsi={"by-a": "a", "by-b": "b:N"})
+    put(client, table, item(pk="p", a="x", b=1), item(pk="q", a="x", b=1))
+
+    delete(client, table)
+
+    assert column(_entries(client, table), "pk") == ["q"]
+    assert column(_entries(client, table, "by-b"), "pk") == ["q"]
+
+
+def test_a_projected_attribute_is_kept_current(client: DynamoDBClient, tables: Tables) -> None:
+    """A change of a projected attribute is seen through the index; its removal too."""
+    table = tables(gsi={"by-a": "a | c"})
+    put(client, table, item(pk="p", a="x", c="old", d="d"))
+
+    client.update_item(
+        TableName=table,
+        Key=item(pk="p"),
+        UpdateExpression="SET c = :c",
+        ExpressionAttributeValues={":c": s("new")},
+    )
+    changed = _entries(client, table)
+    client.update_item(TableName=table, Key=item(pk="p"), UpdateExpression="REMOVE c")
+
+    assert changed == [item(pk="p", a="x", c="new")]
+    assert _entries(client, table) == [item(pk="p", a="x")]
+
+
+@pytest.mark.parametrize("value", [n(1), {"BOOL": True}, {"SS": ["x"]}, {"NULL": True}])
+def test_a_key_of_the_wrong_type_refuses_the_write(
+    client: DynamoDBClient, tables: Tables, value: dict[str, Any]
+) -> None:
+    """An index key of another type refuses the whole write, on every path."""
+    table = tables(gsi={"by-a": "a"})
+    wrong = {"pk": s("p"), "a": value}
+    kind = next(iter(value))
+    told = (
+        "One or more parameter values were invalid: "
+        f"Type mismatch for Index Key a Expected: S Actual: {kind} IndexName: by-a"
+    )
+
+    single = refused(client.put_item, TableName=table, Item=wrong)
+    batch = refused(client.batch_write_item, RequestItems={table: [{"PutRequest": {"Item": wrong}}]})
+    update = refused(
+        client.update_item,
+        TableName=table,
+        Key=item(pk="p"),
+        UpdateExpression="SET a = :a",
+        ExpressionAttributeValues={":a": value},
+    )
+    transaction = refused(
+        client.transact_write_items, TransactItems=[{"Put": {"TableName": table, "Item": wrong}}]
+    )
+
+    assert (single.message, batch.message, update.message) == (told, told, told)
+    assert transaction.reasons == [{"Code": "ValidationError", "Message": told}]
+    assert client.scan(TableName=table)["Count"] == 0
+
+
+def test_a_local_index_sorts_a_partition_anew(client: DynamoDBClient, tables: Tables) -> None:
+    """A local index holds a partition's items in the order of another attribute."""
+    table = tables("pk sk:N", lsi={"by-l": "pk l"})
+    put(
+        client,
+        table,
+        *(item(pk="p", sk=number, l=f"{9 - number}") for number in range(5)),
+        item(pk="p", sk=9),
+    )
+
+    found = client.query(
+        TableName=table,
+        IndexName="by-l",
+        KeyConditionExpression="pk = :p AND l > :l",
+        ExpressionAttributeValues={":p": s("p"), ":l": s("6")},
+        ConsistentRead=True,
+    )["Items"]
+
+    assert column(found, "sk") == ["2", "1", "0"]
+
+
+def test_a_local_index_fetches_what_it_does_not_hold(client: DynamoDBClient, tables: Tables) -> None:
+    """A local index gives any attribute that is asked for, and its own by default."""
+    table = tables("pk sk", lsi={"by-l": "pk l | KEYS_ONLY"})
+    put(client, table, item(pk="p", sk="s", l="l", other="o", more="m"))
+    request: Any = {
+        "TableName": table,
+        "IndexName": "by-l",
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": s("p")},
+    }
+
+    default = client.query(**request)["Items"]
+    everything = client.query(**request, Select="ALL_ATTRIBUTES")["Items"]
+    projected = client.query(**request, Select="ALL_PROJECTED_ATTRIBUTES")["Items"]
+    named = client.query(**request, ProjectionExpression="#o, l", ExpressionAttributeNames={"#o": "other"})[
+        "Items"
+    ]
+
+    assert default == projected == [item(pk="p", sk="s", l="l")]
+    assert everything == [item(pk="p", sk="s", l="l", other="o", more="m")]
+    assert named == [item(other="o", l="l")]
+
+
+def test_a_global_index_gives_projected_attributes_alone(client: DynamoDBClient, tables: Tables) -> None:
+    """A projection on an index may name what the index holds, keys of the table included."""
+    table = tables("pk sk", gsi={"by-a": "a | c"})
+    put(client, table, item(pk="p", sk="s", a="x", c="c", d="d"))
+
+    found = _query(client, table, "x", ProjectionExpression="sk, c")
+
+    assert found == [item(sk="s", c="c")]
+
+
+def test_a_filter_sees_the_entry_and_not_the_item(client: DynamoDBClient, tables: Tables) -> None:
+    """On an index a filter sees what the index holds; the table's key may be filtered."""
+    table = tables("pk sk", gsi={"by-a": "a | KEYS_ONLY"})
+    put(client, table, item(pk="p", sk="1", a="x", d="d"), item(pk="p", sk="2", a="x", d="d"))
+
+    by_key = client.query(
+        TableName=table,
+        IndexName="by-a",
+        KeyConditionExpression="a = :a",
+        FilterExpression="sk = :s",
+        ExpressionAttributeValues={":a": s("x"), ":s": s("2")},
+    )
+    unseen = client.scan(TableName=table, IndexName="by-a", FilterExpression="attribute_exists(d)")
+
+    assert column(by_key["Items"], "sk") == ["2"]
+    assert (unseen["Count"], unseen["ScannedCount"]) == (0, 2)
+
+
+def test_an_index_may_use_the_tables_key(client: DynamoDBClient, tables: Tables) -> None:
+    """An inverted index swaps the table's own attributes."""
+    table = tables("pk sk", gsi={"inverted": "sk pk"})
+    put(client, table, item(pk="a", sk="x"), item(pk="b", sk="x"), item(pk="a", sk="y"))
+
+    found = items_of(
+        client.query,
+        TableName=table,
+        IndexName="inverted",
+        KeyConditionExpression="sk = :s",
+        ExpressionAttributeValues={":s": s("x")},
+        Limit=1,
+    )
+
+    assert column(found, "pk") == ["a", "b"]
+
+
+def test_two_indexes_may_share_an_attribute(client: DynamoDBClient, tables: Tables) -> None:
+    """One attribute may be the hash of one index and the range of another."""
+    table = tables(gsi={"by-a": "a b", "by-b": "b a"})
+    put(client, table, item(pk="p", a="x", b="y"))
+
+    assert _entries(client, table, "by-a") == _entries(client, table, "by-b") == [item(pk="p", a="x", b="y")]
+
+
+def test_index_order_is_that_of_its_type(client: DynamoDBClient, tables: Tables) -> None:
+    """A numeric index sorts by number, before and after a change of value."""
+    table = tables(gsi={"by-a": "a b:N"})
+    put(client, table, *(item(pk=f"{number}", a="x", b=number) for number in (10, 9, -1, 100, 0)))
+
+    client.update_item(
+        TableName=table,
+        Key=item(pk="9"),
+        UpdateExpression="SET b = b + :x",
+        ExpressionAttributeValues={":x": n(50)},
+    )
+
+    assert column(_query(client, table, "x"), "b") == ["-1", "0", "10", "59", "100"]
