@@ -8,13 +8,12 @@ import time
 from pathlib import Path
 
 
-def describe(folder: Path) -> str:
-    """Processor, memory, system and the price of a sync, in a sentence."""
+def describe() -> str:
+    """Processor, memory, system and Python, in a line."""
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return (
         f"{len(os.sched_getaffinity(0))} cores of {_processor()}, {memory_gb:.0f} GB, "
-        f"{platform.system()} {platform.release()}, Python {platform.python_version()}; "
-        f"fdatasync of 4 KB takes {sync_us(folder):.0f} µs (median)"
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     )
 
 

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused
 from tavola.client import Backend
 from tavola.clock import Clock
-from tavola.engine import DEFAULT_SCOPE, Engine
+from tavola.engine import Engine
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
-from tavola.protocol import Scope, Wording
+from tavola.protocol import DEFAULT_SCOPE, Scope, Wording
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 

@@ -9,7 +9,10 @@ The families, each in the room that raises it:
     ├── KeyRefused            keys: an item or key that does not fit a key schema
     ├── ExpressionError       expressions: a text that does not parse, check or apply
     ├── StoreError            engine: the file cannot be opened, read or written
-    └── ConnectionRefused     connections: a target that cannot be connected to
+    ├── ConnectionRefused     connections: a target that cannot be connected to
+    ├── RequestMalformed      client: a request that cannot be written as JSON
+    ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
+    └── ConnectionClosed      connections: a handle that was closed
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def test_number_ranges(
     table = tables("pk sk:N")
     numbers = list(range(-3, 8))
     _lay(client, table, [n(number) for number in numbers])
-    more: Any = {"Limit": limit} if limit and "= :a" != text[3:] else {}
+    more: Any = {"Limit": limit} if limit and text[3:] != "= :a" else {}
 
     found = _keys(client, table, f"pk = :p AND {text}", values, ScanIndexForward=forward, **more)
 

@@ -89,13 +89,15 @@ def damaged(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Tr
     random = Random(seed)
     kinds = [("", kind) for kind in damage.FILE_KINDS] + [("-wal", kind) for kind in damage.LOG_KINDS]
     if plant and plant != "no-checksums":
-        kinds = [each for each in kinds if "-".join((each[0].strip("-") or "file", *each[1].split())) == plant]
+        kinds = [
+            each for each in kinds if "-".join((each[0].strip("-") or "file", *each[1].split())) == plant
+        ]
         assert kinds, f"no such damage: {plant}"
     while True:
         with scratch() as folder:
             history = damage.make_store(folder, random)
             (folder / "trial").mkdir()
-            for target, kind in kinds * DAMAGES_PER_STORE:
+            for target, kind in kinds * (DAMAGES_PER_STORE if len(kinds) > 1 else 40):
                 source = folder / ("open" if target else "closed")
                 with planted_in_store(plant):
                     told = damage.trial(folder / "trial", source, history, target, kind, random)
@@ -156,7 +158,15 @@ SECTIONS: dict[str, Callable[[Disk, int, str | None, Counter[str]], Trials]] = {
     "full": full_disk,
 }
 # How a campaign's time is shared out; what is left of one section's time goes to the next.
-SHARES = {"power": 0.3, "nth": 0.25, "kills": 0.12, "server": 0.12, "damage": 0.1, "concurrency": 0.08, "full": 0.03}
+SHARES = {
+    "power": 0.3,
+    "nth": 0.25,
+    "kills": 0.12,
+    "server": 0.12,
+    "damage": 0.1,
+    "concurrency": 0.08,
+    "full": 0.03,
+}
 
 
 def run_section(

@@ -120,7 +120,10 @@ def _append(ask: Ask, transaction: Transaction, keys: list[str], *, spoilt: bool
             "TableName": TABLE,
             "Key": {"pk": {"S": key}},
             "UpdateExpression": "SET members = list_append(if_not_exists(members, :none), :own)",
-            "ExpressionAttributeValues": {":none": {"L": []}, ":own": {"L": [{"N": str(transaction.number)}]}},
+            "ExpressionAttributeValues": {
+                ":none": {"L": []},
+                ":own": {"L": [{"N": str(transaction.number)}]},
+            },
         }
         for key in keys
     ]

@@ -18,7 +18,16 @@ from tests.durability.power import NAME
 from tests.durability.state import faults_in, read_state, settle
 
 PAGE = 4096
-FILE_KINDS = ("flip", "flips", "zero sector", "random sector", "zero page", "swap pages", "repeat page", "truncate")
+FILE_KINDS = (
+    "flip",
+    "flips",
+    "zero sector",
+    "random sector",
+    "zero page",
+    "swap pages",
+    "repeat page",
+    "truncate",
+)
 LOG_KINDS = ("flip", "zero sector", "random sector", "truncate")
 
 

@@ -22,10 +22,10 @@ from tests.durability.state import faults_in, scan, settle
 _ROOM = "there is no room left"
 
 
-def fill(engine: Engine, acknowledged: dict[str, str]) -> str:
-    """Put items until the engine refuses; return what it said."""
+def fill(engine: Engine, acknowledged: dict[str, str], most: int = 5000) -> str:
+    """Put items until the engine refuses, or so many; return what it said."""
     random = Random(3)
-    for number in range(len(acknowledged), 5000):
+    for number in range(len(acknowledged), len(acknowledged) + most):
         item = {"pk": {"S": f"p{number}"}, "sk": {"N": "0"}, "state": {"S": "a"}, "score": {"N": str(number)}}
         item["note"] = {"S": str(random.random()) * 200}
         try:
@@ -63,7 +63,7 @@ def run(folder: Path, free: Callable[[], None], *, goes_on: bool) -> list[str]:
         wrong += faults(engine, acknowledged, "still full")
         free()
         before = len(acknowledged)
-        after = fill(engine, acknowledged)
+        after = fill(engine, acknowledged, 50)
         if len(acknowledged) == before:
             wrong.append(f"with room again, nothing can be written: {after} (before: {again})")
         wrong += faults(engine, acknowledged, "with room again")
@@ -76,7 +76,7 @@ def run(folder: Path, free: Callable[[], None], *, goes_on: bool) -> list[str]:
     settle(engine)
     wrong += faults(engine, acknowledged, "opened again")
     before = len(acknowledged)
-    fill(engine, acknowledged)
+    fill(engine, acknowledged, 50)
     if len(acknowledged) == before:
         wrong.append("nothing can be written after opening again")
     engine.close()

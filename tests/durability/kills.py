@@ -41,7 +41,8 @@ def write(path: Path, seed: int, early: bool) -> None:
     for thread in range(THREADS):
         _make(engine, table_of(thread))
     workers = [
-        threading.Thread(target=_work, args=(engine, thread, seed, early), daemon=True) for thread in range(THREADS)
+        threading.Thread(target=_work, args=(engine, thread, seed, early), daemon=True)
+        for thread in range(THREADS)
     ]
     for worker in workers:
         worker.start()

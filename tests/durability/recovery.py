@@ -27,7 +27,9 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
         state = read_state(engine)
         allowed = history.states[acknowledged : acknowledged + 2]
         if state not in allowed:
-            return [_told(history, acknowledged, history.states.index(state) if state in history.states else None)]
+            return [
+                _told(history, acknowledged, history.states.index(state) if state in history.states else None)
+            ]
         wrong = [f"I4 {fault}" for fault in faults_in(engine)]
         reached = acknowledged + allowed.index(state)
         sent = [

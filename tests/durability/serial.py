@@ -72,11 +72,16 @@ def _orders(history: Sequence[Transaction], found: list[str]) -> dict[str, tuple
     return orders
 
 
-def _edges(
-    history: Sequence[Transaction], orders: dict[str, tuple[int, ...]]
-) -> Iterable[tuple[int, int]]:
+def _edges(history: Sequence[Transaction], orders: dict[str, tuple[int, ...]]) -> Iterable[tuple[int, int]]:
     place = {each.number: at for at, each in enumerate(history)}
-    for order in orders.values():
+    # What nobody saw in a list was appended after everything that somebody saw, if it was at all.
+    unseen: dict[str, list[int]] = {}
+    for at, each in enumerate(history):
+        for key in each.appends:
+            if not each.refused and each.number not in orders.get(key, ()):
+                unseen.setdefault(key, []).append(at)
+    for key, order in orders.items():
+        yield from ((place[order[-1]], writer) for writer in unseen.get(key, ()))
         for first, second in zip(order, order[1:], strict=False):
             yield place[first], place[second]
     for at, each in enumerate(history):
@@ -84,8 +89,10 @@ def _edges(
             order = orders.get(key, ())
             if seen:
                 yield place[seen[-1]], at
-            if len(seen) < len(order) and place[order[len(seen)]] != at:
+            if len(seen) < len(order):
                 yield at, place[order[len(seen)]]
+            else:
+                yield from ((at, writer) for writer in unseen.get(key, ()))
     yield from _time_edges(history)
 
 

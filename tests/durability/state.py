@@ -68,7 +68,9 @@ def faults_in(engine: Engine) -> list[str]:
             ]
             found = scan(engine, name, index["IndexName"])
             if _rows(found) != _rows(rebuilt):
-                wrong.append(f"{label} holds {len(found)} entries that differ from the {len(rebuilt)} rebuilt")
+                wrong.append(
+                    f"{label} holds {len(found)} entries that differ from the {len(rebuilt)} rebuilt"
+                )
             _compare_counts(wrong, label, index, rebuilt, "IndexSizeBytes")
     return wrong
 

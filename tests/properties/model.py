@@ -71,7 +71,9 @@ _LIST = IndexShape("list", ("n",), ("b",), "INCLUDE", ("note", "c"))
 SHAPES = (
     Shape("sorted", "pk", "sk", _TYPES, (_LOCAL, _GLOBAL), (_MULTI, _KEYS)),
     Shape("plain", "b", None, _TYPES, (_KEYS,), (_GLOBAL, _WIDE)),
-    Shape("binary", "n", "b", _TYPES, (IndexShape("local", ("n",), ("c",), "ALL", local=True), _MULTI), (_LIST,)),
+    Shape(
+        "binary", "n", "b", _TYPES, (IndexShape("local", ("n",), ("c",), "ALL", local=True), _MULTI), (_LIST,)
+    ),
     Shape("texts", "a", "c", _TYPES, (_WIDE,), (_LIST, _KEYS)),
 )
 

@@ -73,7 +73,9 @@ def plain(value: Any) -> Any:
     """Return a value with its sets made unordered, so that == is DynamoDB's equality."""
     if isinstance(value, dict):
         return {
-            tag: frozenset(content) if tag in ("SS", "NS", "BS") and isinstance(content, list) else plain(content)
+            tag: frozenset(content)
+            if tag in ("SS", "NS", "BS") and isinstance(content, list)
+            else plain(content)
             for tag, content in value.items()
         }
     return [plain(member) for member in value] if isinstance(value, list) else value

@@ -31,7 +31,9 @@ NUMBERS = st.sampled_from(["0", "1", "-1", "1.5", "100", "-0.01", "9" * 38])
 BINARIES = st.sampled_from([b"\x00", b"\x00\x00", b"\x00\x01", b"\xff", b"\xff\xff", b"a"]).map(base64_text)
 SCALARS = {"S": TEXTS, "N": NUMBERS, "B": BINARIES}
 NOTES = st.one_of(
-    st.sampled_from([{"S": "x" * 1100}, {"S": "y" * 5000}, {"SS": ["p", "q"]}, {"SS": ["q", "p"]}, {"BOOL": True}]),
+    st.sampled_from(
+        [{"S": "x" * 1100}, {"S": "y" * 5000}, {"SS": ["p", "q"]}, {"SS": ["q", "p"]}, {"BOOL": True}]
+    ),
     st.integers(0, 3).map(lambda number: {"N": str(number)}),
 )
 OPERATORS = ["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
@@ -68,7 +70,9 @@ def updates_of(draw: st.DrawFn, model: Model) -> tuple[dict[str, Any], dict[str,
     free = [name for name in ("a", "b", "c", "note") if name not in model.shape.keys]
     chosen = draw(st.lists(st.sampled_from(free), max_size=3, unique=True))
     removed = [name for name in chosen if draw(st.booleans())]
-    given = {n: draw(NOTES if n == "note" else _typed(model.shape.types[n])) for n in chosen if n not in removed}
+    given = {
+        n: draw(NOTES if n == "note" else _typed(model.shape.types[n])) for n in chosen if n not in removed
+    }
     return given, {}, removed, draw(st.integers(-3, 3))
 
 
@@ -192,7 +196,11 @@ class EngineAgainstDict(RuleBasedStateMachine):
                 case "ConditionCheck":
                     there = self.model.get(key) is not None
                     function = "attribute_exists" if there else "attribute_not_exists"
-                    check = {"TableName": name, "Key": key, "ConditionExpression": f"{function}({next(iter(key))})"}
+                    check = {
+                        "TableName": name,
+                        "Key": key,
+                        "ConditionExpression": f"{function}({next(iter(key))})",
+                    }
                     actions.append({"ConditionCheck": check})
                     cost.table += 2 * max(1, -(-item_bytes(self.model.get(key) or {}) // 1024))
         if spoiled:
@@ -259,7 +267,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         batch = self.engine.call("BatchGetItem", {"RequestItems": {name: {"Keys": keys}}})
 
         expected = [self.model.get(key) for key in keys]
-        assert [plain(each.get("Item")) for each in together["Responses"]] == [plain(item) for item in expected]
+        assert [plain(each.get("Item")) for each in together["Responses"]] == [
+            plain(item) for item in expected
+        ]
         there = [item for item in expected if item is not None]
         assert self._same(batch["Responses"][name], there)
 
@@ -277,7 +287,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         if named < len(ranges) and data.draw(st.booleans()):
             terms.append(self._range_term(data, ranges[named], rows))
         expected = [
-            row for row in rows if all(satisfies(row[name], operator, given) for name, operator, given in terms)
+            row
+            for row in rows
+            if all(satisfies(row[name], operator, given) for name, operator, given in terms)
         ]
         request = self._key_condition(index, terms) | {"ScanIndexForward": not reverse}
 
@@ -321,7 +333,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
             operation, {"TableName": self.model.shape.name, "ReturnConsumedCapacity": "INDEXES", **request}
         )
 
-    def _condition(self, wanted: str, data: st.DataObject, item: Item) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _condition(
+        self, wanted: str, data: st.DataObject, item: Item
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         name = self.model.shape.hash
         match wanted:
             case "there":
@@ -347,7 +361,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
 
     def _update(self, data: st.DataObject, key: Item) -> tuple[dict[str, Any], Item]:
         given, _, removed, added = data.draw(updates_of(self.model))
-        new = {name: value for name, value in (self.model.get(key) or key).items() if name not in removed} | given
+        new = {
+            name: value for name, value in (self.model.get(key) or key).items() if name not in removed
+        } | given
         counted = Decimal(new.get("hits", {"N": "0"})["N"]) + added
         new["hits"] = {"N": str(counted)}
         parts = [f"ADD hits :add{' ' if given or removed else ''}"]
@@ -376,7 +392,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         drawn = data.draw(st.lists(items_of(self.model), min_size=1, max_size=most))
         return list({self.model.key(item): item for item in drawn}.values())
 
-    def _range_term(self, data: st.DataObject, name: str, rows: list[Item]) -> tuple[str, str, tuple[Any, ...]]:
+    def _range_term(
+        self, data: st.DataObject, name: str, rows: list[Item]
+    ) -> tuple[str, str, tuple[Any, ...]]:
         type_ = self.model.shape.types[name]
         operator = data.draw(st.sampled_from([o for o in OPERATORS if o != "begins_with" or type_ != "N"]))
         given = [
@@ -385,7 +403,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         ]
         return name, operator, tuple(sorted(given, key=sort_key))
 
-    def _key_condition(self, index: str | None, terms: list[tuple[str, str, tuple[Any, ...]]]) -> dict[str, Any]:
+    def _key_condition(
+        self, index: str | None, terms: list[tuple[str, str, tuple[Any, ...]]]
+    ) -> dict[str, Any]:
         clauses: list[str] = []
         values: dict[str, Any] = {}
         for place, (name, operator, given) in enumerate(terms):
@@ -401,7 +421,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         request = {"KeyConditionExpression": " AND ".join(clauses), "ExpressionAttributeValues": values}
         return request | ({"IndexName": index} if index else {})
 
-    def _pages(self, operation: str, request: dict[str, Any], limit: int | None, index: str | None) -> list[Item]:
+    def _pages(
+        self, operation: str, request: dict[str, Any], limit: int | None, index: str | None
+    ) -> list[Item]:
         """Read to the end, page after page, checking each page's price."""
         asked = {**request, **({"Limit": limit} if limit else {})}
         found: list[Item] = []

@@ -43,7 +43,10 @@ def test_bounds_hold_what_a_filter_keeps(data: st.DataObject, drawn: tuple[KeySc
     """A key lies in the bounds of a condition exactly when its values meet it, for each operator."""
     schema, keys = drawn
     chosen = data.draw(st.sampled_from(keys))
-    keys = [key | {e.name: chosen[e.name] for e in schema.hash} if place % 2 else key for place, key in enumerate(keys)]
+    keys = [
+        key | {e.name: chosen[e.name] for e in schema.hash} if place % 2 else key
+        for place, key in enumerate(keys)
+    ]
     equal_count = data.draw(st.integers(0, len(schema.range)))
     prefix = schema.range[:equal_count]
     condition: SortCondition | None = None
@@ -51,7 +54,9 @@ def test_bounds_hold_what_a_filter_keeps(data: st.DataObject, drawn: tuple[KeySc
         attribute = schema.range[equal_count]
         operator = data.draw(st.sampled_from(OPERATORS[:-1] if attribute.type == "N" else OPERATORS))
         given_values = [
-            data.draw(st.one_of(st.sampled_from([key[attribute.name] for key in keys]), key_values(attribute.type)))
+            data.draw(
+                st.one_of(st.sampled_from([key[attribute.name] for key in keys]), key_values(attribute.type))
+            )
             for _ in range(2 if operator == "BETWEEN" else 1)
         ]
         condition = SortCondition(operator, tuple(sorted(given_values, key=sort_key)))
@@ -67,7 +72,9 @@ def test_bounds_hold_what_a_filter_keeps(data: st.DataObject, drawn: tuple[KeySc
     for key in keys:
         kept = identity(key, fixed) == identity(chosen, fixed)
         if condition is not None:
-            kept = kept and satisfies(key[schema.range[equal_count].name], condition.operator, condition.values)
+            kept = kept and satisfies(
+                key[schema.range[equal_count].name], condition.operator, condition.values
+            )
         assert bounds.holds(schema.key_of(key)) == kept
 
 
@@ -102,7 +109,9 @@ def test_a_successor_is_past_every_extension_and_nothing_else(prefix: bytes, key
 
 
 @given(schemas().flatmap(lambda schema: st.tuples(st.just(schema), st.sampled_from(schema.names))), st.data())
-def test_an_item_without_a_key_attribute_is_in_no_index(drawn: tuple[KeySchema, str], data: st.DataObject) -> None:
+def test_an_item_without_a_key_attribute_is_in_no_index(
+    drawn: tuple[KeySchema, str], data: st.DataObject
+) -> None:
     """An item is in an index only with all of its key attributes."""
     schema, missing = drawn
     key = {each.name: data.draw(key_values(each.type)) for each in schema.attributes if each.name != missing}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -262,6 +264,28 @@ def test_chunks_are_counted_as_they_come(endpoint: Endpoint, chunk: int) -> None
         client.send(head + piece * (300_000 // chunk))
         assert client.answer().status == 413
         assert client.closed()
+
+
+def test_large_bodies_together_are_bounded() -> None:
+    """Bodies that have come in part may have so many bytes together; one more is told to come later."""
+    with served(waiting_bytes_max=300 * KB) as endpoint, ExitStack() as stack:
+        body = json.dumps({"key": "part", "text": "x" * 200 * KB}).encode()
+        clients = [stack.enter_context(Raw(endpoint)) for _ in range(2)]
+        for client in clients:
+            client.send(request() + request("PutItem", body)[:-1])
+            assert client.answer().status == 200
+        refused, other = clients if _readable(clients[0]) else reversed(clients)
+        assert refused.answer().status == 503
+        assert refused.closed()
+        other.send(body[-1:])
+        assert other.answer().status == 200
+        assert ask(endpoint, request("PutItem", body)).status == 200
+
+
+def _readable(client: Raw) -> bool:
+    """Tell whether this client is answered first, of two of which one is; waits for it."""
+    found, _, _ = select.select([client.socket], [], [], 1)
+    return bool(found)
 
 
 def test_a_large_answer_comes_whole() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -134,3 +136,20 @@ def test_a_server_that_was_never_started_lets_its_port_go() -> None:
 
     with running(StandIn(), port=server.endpoint.port) as endpoint:
         assert endpoint == server.endpoint
+
+
+def test_enough_files_may_be_open() -> None:
+    """The process may open as many files as it has places, if the system lets it."""
+    script = (
+        "import resource\n"
+        "from tavola.server.listener import allow_files\n"
+        "_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))\n"
+        "allow_files(150)\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+        "allow_files(50)\n"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert run.stdout.split() == ["150", "150"]

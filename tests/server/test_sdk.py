@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -155,6 +156,7 @@ BAD_BODIES = {
     + b"}}",
     "deep unknown member": b'{"Zork":' + b"[" * DEEP + b"]" * DEEP + b"}",
     "nul": b'{"TableName":"\\u0000"}',
+    "compressed": gzip.compress(b'{"TableName":"Orders"}'),
     "trailing": b'{"TableName":"Orders"} {}',
 }
 

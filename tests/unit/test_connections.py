@@ -86,7 +86,7 @@ def test_a_file_opened_twice_is_refused(tmp_path: Path) -> None:
             timeout=30,
         )
     assert "refused: " in other.stderr
-    assert "shop.db is open in another process" in other.stderr
+    assert "shop.db is open already, here or in another process" in other.stderr
     connect(target).close()
 
 

@@ -25,8 +25,7 @@ from tavola.backends.answers import read_answer
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, RegionMissing
 from tavola.backends.mocking import current_stage
 from tavola.client import encode_request
-from tavola.engine import DEFAULT_SCOPE
-from tavola.protocol import OPERATIONS, Operation, Scope, UnknownOperationFault
+from tavola.protocol import DEFAULT_SCOPE, OPERATIONS, Operation, Scope, UnknownOperationFault
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0

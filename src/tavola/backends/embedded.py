@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from tavola.client import encode_request
-from tavola.engine import DEFAULT_SCOPE, Engine
-from tavola.protocol import Scope
+from tavola.engine import Engine
+from tavola.protocol import DEFAULT_SCOPE, Scope
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 

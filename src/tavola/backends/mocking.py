@@ -23,7 +23,6 @@ from __future__ import annotations
 import base64
 import inspect
 import io
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -43,17 +42,12 @@ from botocore.session import Session
 from tavola.backends.errors import MockRefused
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.protocol import Fault, Scope
+from tavola.protocol import Fault, Scope, account_of_key
 
 Execute = Callable[[str, bytes, Scope], bytes]
 """An operation's name, its JSON and whose tables are meant, to the JSON of the answer: `Engine.execute`."""
 
 _EVENTS = {"dynamodb": "dynamodb", "dynamodbstreams": "dynamodb-streams"}  # a service to its name in events
-
-_ACCOUNT = re.compile(r"[0-9]{12}")
-_AWS_KEY = re.compile(r"(?:AKIA|ASIA)([A-Z2-7]{16})")
-_CARRIES_ACCOUNT = 1 << 47  # the top bit of a key's first six bytes; keys from before 2019 lack it
-_ACCOUNT_SHIFT = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,16 +248,3 @@ def _filling(create_client: Callable[..., Any]) -> Callable[..., Any]:
         return create_client(*asked.args, **asked.kwargs)
 
     return filled
-
-
-def account_of_key(access_key: str) -> str | None:
-    """Return the account that an access key stands for, as the server tells accounts apart; None: any."""
-    if _ACCOUNT.fullmatch(access_key):
-        return access_key
-    body = _AWS_KEY.fullmatch(access_key)
-    if body is None:
-        return None
-    number = int.from_bytes(base64.b32decode(body[1])[:6], "big")
-    if not number & _CARRIES_ACCOUNT:
-        return None
-    return f"{(number & ~_CARRIES_ACCOUNT) >> _ACCOUNT_SHIFT:012}"

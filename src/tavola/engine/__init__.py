@@ -5,11 +5,10 @@ JSON bodies. Knows no entity, no HTTP and no client: it would serve any. Why bod
 stored as the bytes that are sent, so reading one copies bytes and converts nothing.
 """
 
-from tavola.engine.engine import DEFAULT_SCOPE, Engine
+from tavola.engine.engine import Engine
 from tavola.engine.storage import StoreDamaged, StoreError, StoreFailed, StoreFull, StoreInUse
 
 __all__ = [
-    "DEFAULT_SCOPE",
     "Engine",
     "StoreDamaged",
     "StoreError",

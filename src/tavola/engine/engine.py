@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from threading import RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -24,6 +24,7 @@ from tavola.engine.operations import HANDLERS, Call, Services
 from tavola.engine.storage import SqliteStore, StoreError, StoreFailed
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol import (
+    DEFAULT_SCOPE,
     Fault,
     InternalServerFault,
     Scope,
@@ -34,8 +35,6 @@ from tavola.protocol import (
     parse,
 )
 from tavola.values import ValueMalformed
-
-DEFAULT_SCOPE = Scope(account="000000000000", region="us-east-1")
 
 
 class Engine:
@@ -81,6 +80,8 @@ class Engine:
         `sync` "full" loses no acknowledged write whatever happens; "off" leaves syncing to the system.
         `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
         """
+        if wording not in get_args(Wording):
+            raise ValueError(f"wording must be one of {', '.join(get_args(Wording))}, not {wording!r}")
         store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb)
         try:
             return cls(store, clock, entropy, wording, table_delay_ms / 1000)
@@ -97,6 +98,8 @@ class Engine:
         request = parse(operation, body, self._wording)
         call = Call(operation, body, scope, self._services)
         with self._lock:
+            if self._closed:
+                raise StoreError("the engine is closed; open it again to go on")
             if self._doomed is not None:
                 raise InternalServerFault(str(self._doomed))
             if self._lost is not None:

@@ -5,6 +5,7 @@ fault that can be the answer, in AWS's words. Knows no table, no item and no exp
 the engine behaves, the server speaks HTTP, and both take their words from here.
 """
 
+from tavola.protocol.accounts import DEFAULT_SCOPE, account_of_key
 from tavola.protocol.arns import (
     ResourceArn,
     Scope,
@@ -160,6 +161,7 @@ from tavola.protocol.wording import (
 )
 
 __all__ = [
+    "DEFAULT_SCOPE",
     "OPERATIONS",
     "TARGET_PREFIXES",
     "AccessDeniedFault",
@@ -265,6 +267,7 @@ __all__ = [
     "WarmThroughput",
     "Wording",
     "WriteRequest",
+    "account_of_key",
     "backup_arn",
     "check_index_key",
     "check_keys_defined",

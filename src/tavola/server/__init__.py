@@ -10,10 +10,8 @@ from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.limits import ServerLimits
 from tavola.server.listener import Endpoint, Server, running, serve
 from tavola.server.port import Served
-from tavola.server.scopes import DEFAULT_SCOPE
 
 __all__ = [
-    "DEFAULT_SCOPE",
     "AddressInUse",
     "AddressUnusable",
     "Endpoint",

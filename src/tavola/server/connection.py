@@ -39,6 +39,7 @@ class Service:
     commits: Commits
     limits: ServerLimits
     connections: set[Connection] = field(default_factory=set)
+    waiting_bytes: int = 0  # of bodies that have come in part
     stopping: bool = False
 
     def make_room(self) -> bool:
@@ -126,6 +127,7 @@ class Connection(asyncio.Protocol):
         """Forget the client; what it asked and did not yet get is dropped."""
         self._stage = _DEAF
         self._backlog.clear()
+        self._let_go()
         self._service.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
@@ -158,6 +160,9 @@ class Connection(asyncio.Protocol):
             self._gather()
             if len(self._body) > self._body_bytes_max:
                 self._say_last(self._too_large())
+                self._work()
+            elif self._service.waiting_bytes > self._service.limits.waiting_bytes_max:
+                self._say_last(self._refused(503, "Too many large requests at once; try again later."))
                 self._work()
             elif not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.body_s
@@ -231,7 +236,7 @@ class Connection(asyncio.Protocol):
             if len(self._body) > self._body_bytes_max:
                 self._refuse_large()
             body = bytes(self._body)
-            self._body = bytearray()
+            self._let_go()
         self._parts = []
         parser = self._parser
         last = not parser.should_keep_alive() or self._service.stopping
@@ -331,7 +336,15 @@ class Connection(asyncio.Protocol):
 
     def _gather(self) -> None:
         """Put the parts of a body together after each read: many tiny chunks would take much memory."""
+        before = len(self._body)
         self._body += b"".join(self._parts)
+        self._parts = []
+        self._service.waiting_bytes += len(self._body) - before
+
+    def _let_go(self) -> None:
+        """Forget the body that was put together."""
+        self._service.waiting_bytes -= len(self._body)
+        self._body = bytearray()
         self._parts = []
 
     def _feed_warily(self, data: bytes, begun: int) -> None:
@@ -393,8 +406,7 @@ class Connection(asyncio.Protocol):
         self._stage = _DEAF
         self._linger = True
         self._deadline_s = 0.0
-        self._parts = []
-        self._body = bytearray()
+        self._let_go()
 
     def _finish(self) -> None:
         """Close when the last answer is out, or soon after if the client is still sending.

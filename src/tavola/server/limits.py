@@ -18,6 +18,7 @@ class ServerLimits:
     connections_max: int = 1024
     head_bytes_max: int = 16 * 1024  # request line and headers (AWS: 400 above it)
     body_bytes_max: int = REQUEST_BYTES_MAX
+    waiting_bytes_max: int = 256 * 1024 * 1024  # of bodies on their way, all connections together
     head_s: float = 10.0  # from the first byte of a request to the end of its headers
     body_s: float = 30.0  # from the end of the headers to the end of the body
     idle_s: float = 300.0  # between two requests, or before the first one

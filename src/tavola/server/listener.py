@@ -12,8 +12,10 @@ import errno
 import logging
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from tavola.clock import SYSTEM_CLOCK, Clock
@@ -34,12 +36,16 @@ try:  # a third faster; the loop of the standard library does the same where it 
 except ImportError:  # pragma: no cover - Windows and PyPy
     _new_loop = asyncio.new_event_loop
 
+if sys.platform != "win32":
+    import resource
+
 _log = logging.getLogger("tavola.server")
 
 TEND_SLICE_MS = 5.0
 TEND_AGAIN_S = 0.005  # while there is more to do: half of the time is the clients'
 TEND_LATER_S = 0.1
 _BACKLOG = 1024
+_FILES_BESIDE = 64  # what the process has open beside its connections
 _DEFAULT_LIMITS = ServerLimits()
 
 
@@ -150,6 +156,7 @@ def serve(
     left open: who opened it closes it.
     """
     server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
+    allow_files(limits.connections_max + _FILES_BESIDE)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         runner.run(_serve(server, ready))
 
@@ -181,14 +188,16 @@ def running(
 ) -> Iterator[Endpoint]:
     """Serve from a thread of its own while the block runs: for tests, and for a program beside its data."""
     server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
-    started = threading.Event()
-    handles: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def live() -> None:
         end = asyncio.Event()
-        handles.append((asyncio.get_running_loop(), end))
-        await server.start()
-        started.set()
+        try:
+            await server.start()
+        except BaseException as error:
+            started.set_exception(error)
+            raise
+        started.set_result((asyncio.get_running_loop(), end))
         await end.wait()
         await server.stop()
 
@@ -198,11 +207,10 @@ def running(
 
     thread = threading.Thread(target=main, name="tavola-server", daemon=True)
     thread.start()
-    started.wait()
+    loop, end = started.result()
     try:
         yield server.endpoint
     finally:
-        ((loop, end),) = handles
         loop.call_soon_threadsafe(end.set)
         thread.join()
 
@@ -232,3 +240,13 @@ def open_sockets(host: str, port: int) -> list[socket.socket]:
             raise AddressInUse(host, port) from error
         raise AddressUnusable(host, port, error.strerror or str(error)) from error
     return sockets
+
+
+def allow_files(wanted: int) -> None:
+    """Raise the number of files that this process may open, as far as it may do so itself."""
+    if sys.platform == "win32":  # it has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -7,23 +7,14 @@ the default account. Nothing is verified here; this tells tenants apart, it does
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
-from tavola.protocol import Scope
-
-DEFAULT_ACCOUNT = "000000000000"
-DEFAULT_REGION = "us-east-1"
-DEFAULT_SCOPE = Scope(DEFAULT_ACCOUNT, DEFAULT_REGION)
+from tavola.protocol import DEFAULT_SCOPE, Scope, account_of_key
 
 _CREDENTIAL = re.compile(rb"Credential=([^,\s&]+)")
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
-_ACCOUNT = re.compile(r"[0-9]{12}")
-_AWS_KEY = re.compile(r"(?:AKIA|ASIA)([A-Z2-7]{16})")
-_CARRIES_ACCOUNT = 1 << 47  # the top bit of a key's first six bytes; keys from before 2019 lack it
-_ACCOUNT_SHIFT = 7
 
 _PREFIX_BYTES_MAX = 256
 _KNOWN_MAX = 1024
@@ -59,21 +50,8 @@ def scope_of_request(fields: Mapping[bytes, bytes], url: bytes) -> Scope:
 def parse_credential(credential: bytes) -> Scope:
     """Return the scope that a credential names; what is missing or malformed is the default."""
     parts = credential.decode("latin-1").split("/")
-    region = parts[2] if len(parts) > 2 and _REGION.fullmatch(parts[2]) else DEFAULT_REGION
-    return Scope(account_of_key(parts[0]), region)
-
-
-def account_of_key(access_key: str) -> str:
-    """Return the account that an access key stands for."""
-    if _ACCOUNT.fullmatch(access_key):
-        return access_key
-    body = _AWS_KEY.fullmatch(access_key)
-    if body is None:
-        return DEFAULT_ACCOUNT
-    number = int.from_bytes(base64.b32decode(body[1])[:6], "big")
-    if not number & _CARRIES_ACCOUNT:
-        return DEFAULT_ACCOUNT
-    return f"{(number & ~_CARRIES_ACCOUNT) >> _ACCOUNT_SHIFT:012}"
+    region = parts[2] if len(parts) > 2 and _REGION.fullmatch(parts[2]) else DEFAULT_SCOPE.region
+    return Scope(account_of_key(parts[0]) or DEFAULT_SCOPE.account, region)
 
 
 def _scope_of_query(url: bytes) -> Scope:

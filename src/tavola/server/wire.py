@@ -116,4 +116,4 @@ def http_date(epoch_s: float) -> str:
 
 def payload_bytes(payload: Payload) -> int:
     """Return how many bytes an answer has on the wire."""
-    return len(payload) if type(payload) is bytes else len(payload[0]) + len(payload[1])
+    return len(payload) if isinstance(payload, bytes) else len(payload[0]) + len(payload[1])

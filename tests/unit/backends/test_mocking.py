@@ -24,11 +24,9 @@ from botocore.exceptions import EndpointConnectionError, HTTPClientError, NoCred
 
 import tavola
 from tavola.backends import MockRefused
-from tavola.backends.mocking import account_of_key
 from tavola.clock import ManualClock
 from tavola.connections import ConnectionRefused
 from tavola.engine import Engine, StoreInUse
-from tavola.server.scopes import account_of_key as account_as_the_server_reads_it
 from tests.unit.backends.endpoints import deserted
 
 TABLE: dict[str, Any] = {
@@ -339,15 +337,6 @@ def test_what_is_configured_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     with tavola.mock(region="eu-north-1"):
         described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
         assert described["TableArn"] == "arn:aws:dynamodb:ap-south-1:444444444444:table/Orders"
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["123456789012", "testing", "", "AKIAIOSFODNN7EXAMPLE", "ASIAQNZGKIQY56JQ7WML", "AKIA0000000000000000"],
-)
-def test_accounts_are_read_as_the_server_reads_them(key: str) -> None:
-    """The same key means the same account inside a mock and at a server."""
-    assert (account_of_key(key) or "000000000000") == account_as_the_server_reads_it(key)
 
 
 def test_a_client_with_an_endpoint_of_its_own_is_inside() -> None:

@@ -184,7 +184,7 @@ def test_a_file_has_one_server(tmp_path: Path) -> None:
         code, lines = _failed(file, "--port", "0")
 
     assert code == Exit.CONFLICT
-    assert "open in another process" in lines[1]
+    assert "open already, here or in another process" in lines[1]
 
 
 def test_a_damaged_file_is_not_served(tmp_path: Path) -> None:

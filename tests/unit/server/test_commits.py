@@ -10,8 +10,8 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
+from tavola.protocol import DEFAULT_SCOPE
 from tavola.server.commits import Commits
-from tavola.server.scopes import DEFAULT_SCOPE
 from tavola.server.wire import CONTINUE, Payload, Wire
 from tests.unit.server.standin import StandIn
 

@@ -425,7 +425,7 @@ def _opening_error(path: object, error: apsw.Error | StoreError) -> StoreError:
         return error
     if isinstance(error, apsw.BusyError):
         return StoreInUse(
-            f"{path} is open in another process; stop that one, or connect to its endpoint instead"
+            f"{path} is open already, here or in another process; close that one, or connect to its endpoint"
         )
     if isinstance(error, apsw.NotADBError):
         return StoreDamaged(

@@ -1,0 +1,113 @@
+"""Whose file it is: one engine at a time, and only a Tavola store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tavola.engine import Engine, StoreDamaged, StoreError, StoreInUse
+
+ROOT = Path(__file__).parents[2]
+
+HOLDER = """
+import sys
+from tavola.engine import Engine
+engine = Engine.open(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_file_that_another_process_has_open_is_refused(tmp_path: Path) -> None:
+    """A second process is told so in a sentence, and may have the file once the first is gone."""
+    path = tmp_path / "store.db"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT / "src")}
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"open\n"
+
+        with pytest.raises(StoreInUse, match=r"store\.db is open already, here or in another process"):
+            Engine.open(path)
+        holder.kill()
+    Engine.open(path).close()
+
+
+def test_a_file_that_this_process_has_open_is_refused(tmp_path: Path) -> None:
+    """Two engines of one process cannot own one file either, also when opened by two threads at once."""
+    path = tmp_path / "store.db"
+    opened: list[Engine] = []
+    refused: list[StoreError] = []
+
+    def open_it() -> None:
+        try:
+            opened.append(Engine.open(path))
+        except StoreInUse as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (len(opened), len(refused)) == (1, 3)
+    opened[0].close()
+    Engine.open(path).close()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"not a database, but long enough to be read as one" * 100, StoreDamaged),
+        (b"\x00" * 8192, StoreError),
+    ],
+)
+def test_a_file_that_is_no_store_is_refused_and_left_alone(
+    tmp_path: Path, content: bytes, kind: type[StoreError]
+) -> None:
+    """A file that is something else is told apart, and not a byte of it is changed."""
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+
+    with pytest.raises(kind, match=r"."):
+        Engine.open(path)
+    assert path.read_bytes() == content
+
+
+def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """An SQLite database of another program is not turned into a store."""
+    path = tmp_path / "other.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE notes (text); PRAGMA user_version = 3")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StoreError, match="not a Tavola store"):
+        Engine.open(path)
+    assert path.read_bytes() == before
+
+
+def test_an_unversioned_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """A database with tables but no version, as most programs leave it, is not taken for an empty store."""
+    path = tmp_path / "other.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE notes (text); INSERT INTO notes VALUES ('mine')")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StoreError, match="not a Tavola store"):
+        Engine.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """The sentence says what to check."""
+    with pytest.raises(StoreError, match="check that its folder exists"):
+        Engine.open(tmp_path / "nowhere" / "store.db")
