@@ -65,6 +65,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--warm", type=int, help=f"seconds of untimed load first (default {full.warm_s})")
     parser.add_argument("--starts", type=int, help=f"timed starts of each server (default {full.starts})")
     parser.add_argument(
+        "--repeats", type=int, help=f"of a run disturbed by other work (default {full.repeats})"
+    )
+    parser.add_argument(
         "--fill-seconds", type=int, help=f"a peer fills its table in (default {full.fill_s_max})"
     )
     parser.add_argument("--minutes", type=int, help=f"the whole run ends after (default {full.minutes})")
@@ -98,6 +101,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         "seconds": options.seconds,
         "warm_s": options.warm,
         "starts": options.starts,
+        "repeats": options.repeats,
         "fill_s_max": options.fill_seconds,
         "minutes": options.minutes,
     }
@@ -155,6 +159,7 @@ def _run(settings: Settings, output: Path) -> Results:
         seconds=settings.seconds,
         warm_s=settings.warm_s,
         starts=settings.starts,
+        repeats=settings.repeats,
         fill_s_max=float(settings.fill_s_max),
         deadline=deadline,
     )

@@ -20,6 +20,7 @@ from benchmarks.workload import Operation
 _SEQUENCES_PER_RUN: Final = 10**7  # so that no two runs on a server share a number
 _SETTLE_S: Final = 30.0
 _PATIENCE_S: Final = 20.0  # of one connection for one answer; an operation beyond it is not put under load
+_FOREIGN_CORES_MAX: Final = 0.25  # a run beside more other work than this is repeated
 _WARM_ALONE_S: Final = 0.1  # an operation slower than this is not warmed up
 _CLEAN_S: Final = 60.0
 _ACTIVE_S: Final = 30.0
@@ -43,6 +44,7 @@ class Rules:
     seconds: int
     warm_s: int
     starts: int
+    repeats: int  # of a run while something else kept the machine busy; the calmest counts
     fill_s_max: float  # a peer that fills its table slower than this is left out
     deadline: float  # of the whole run, on the monotonic clock
 
@@ -250,6 +252,12 @@ class StageRun:
             return ""
         contender = standing.contender
         timed = self._time(standing, operation, connections, self._rules.seconds)
+        for _ in range(self._rules.repeats):
+            if timed is None or timed.foreign_cores < _FOREIGN_CORES_MAX:
+                break
+            again = self._time(standing, operation, connections, self._rules.seconds)
+            if again is not None and again.foreign_cores < timed.foreign_cores:
+                timed = again
         if timed is None:
             return f"{contender} failed" if operation.name in standing.out else ""
         drive = timed.drive

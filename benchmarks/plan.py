@@ -1,7 +1,7 @@
 """The plan: which servers stand side by side, at which sizes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from benchmarks.measure import Stage
@@ -25,13 +25,15 @@ class Settings:
     seconds: int = 2
     warm_s: int = 2
     starts: int = 3
+    repeats: int = 1
     fill_s_max: int = 180
     minutes: int = 120
 
     @classmethod
     def short(cls) -> "Settings":
         """A look in a few minutes: one size, one round."""
-        return cls(items=(10_000,), connections=(16,), rounds=1, seconds=1, warm_s=0, starts=1, minutes=20)
+        once = cls(rounds=1, seconds=1, warm_s=0, starts=1, repeats=0)
+        return replace(once, items=(10_000,), connections=(16,), minutes=20)
 
 
 def stages(settings: Settings, engines: Sequence[Engine]) -> list[Stage]:

@@ -20,7 +20,7 @@ _METHOD: Final = """\
 - The load comes from another process over raw HTTP with SDK-like headers, prepared as text. Engines take
   turns within a round, and the order rotates; the median of the rounds counts. Before the first round every
   answer is checked for its content, after the last once more; an answer other than 2xx during a run makes
-  its rate void.
+  its rate void. A run is repeated when other work took more than a quarter of a core, and the calmest counts.
 - Where a run saw fewer than 10 answers a connection, it is timed again by a loader that waits for the last
   answer, so that slow engines do not lose what they had begun; one that overruns three times is timed in one
   round only.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Item = dict[str, Any]
 BATCH_MAX = 25
+TRIES_MAX = 5_000
 ENVELOPE = "1 validation error detected: "
 OOM = "One or more parameter values were invalid: "
 
@@ -158,3 +159,16 @@ def items_of(read: Callable[..., Any], **request: Any) -> list[Item]:
 def column(items: list[Item], name: str) -> list[str]:
     """Return one attribute of each item as text."""
     return [next(iter(each[name].values())) for each in items]
+
+
+def settle(client: DynamoDBClient, table: str) -> Any:
+    """Return the description once the table and each of its indexes are ACTIVE."""
+    for _ in range(TRIES_MAX):
+        found = client.describe_table(TableName=table)["Table"]
+        states = [
+            found["TableStatus"],
+            *(each["IndexStatus"] for each in found.get("GlobalSecondaryIndexes", [])),
+        ]
+        if set(states) == {"ACTIVE"}:
+            return found
+    raise AssertionError(f"{table} does not settle: {states}")

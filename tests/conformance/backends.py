@@ -6,18 +6,18 @@ import http.client
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest, AWSResponse
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 
+from tavola.connections import mock
 from tavola.engine import Engine
 from tavola.protocol import Fault, Scope
 from tavola.server import running
@@ -64,35 +64,28 @@ class Backend(Protocol):
 
     name: str
 
+    def on(self) -> AbstractContextManager[object]:
+        """Let boto3 reach this backend while the block runs."""
+
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
-        """Return a boto3 client of one account in one region."""
+        """Return a boto3 client of one account in one region, to be used while the backend is on."""
 
     def ask(self, operation: str, body: bytes) -> Answer:
         """Send a body as it is, past every check and conversion of an SDK."""
 
 
 class Embedded:
-    """An engine in this process, which answers botocore before it opens a socket."""
+    """An engine in this process, put under boto3 by `tavola.mock`."""
 
     def __init__(self, name: str, engine: Engine) -> None:
         self.name = name
         self._engine = engine
 
+    def on(self) -> AbstractContextManager[object]:
+        return mock(engine=self._engine)
+
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
-        client = new_client(region=region, account=account, endpoint_url="http://embedded.invalid")
-        scope = Scope(account, region)
-
-        def answer(request: Any, **_: Any) -> AWSResponse:
-            target = request.headers["X-Amz-Target"]
-            operation = (target.decode() if isinstance(target, bytes) else target).partition(".")[2]
-            try:
-                status, body = 200, self._engine.execute(operation, request.body, scope)
-            except Fault as fault:
-                status, body = fault.status, fault.body()
-            return AWSResponse(request.url, status, {"content-type": JSON}, _Streamed(body))
-
-        client.meta.events.register("before-send.dynamodb", answer)
-        return client
+        return new_client(region=region, account=account, endpoint_url="http://embedded.invalid")
 
     def ask(self, operation: str, body: bytes) -> Answer:
         try:
@@ -108,6 +101,9 @@ class Http:
 
     def __init__(self, url: str) -> None:
         self.url = url
+
+    def on(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def client(self, *, region: str = REGION, account: str = ACCOUNT) -> DynamoDBClient:
         return new_client(region=region, account=account, endpoint_url=self.url)
@@ -137,6 +133,9 @@ class Aws:
     """AWS itself, with the credentials and region that the SDK finds."""
 
     name = "aws"
+
+    def on(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def client(self, *, region: str = "", account: str = "") -> DynamoDBClient:
         assert not account, "AWS has the account of its credentials"
@@ -187,10 +186,3 @@ def opened(name: str, folder: Path) -> Iterator[Backend]:
                 yield Http(stack.enter_context(running(engine)).url)
             case _:
                 yield Aws()
-
-
-class _Streamed(BytesIO):
-    """A body as botocore reads it."""
-
-    def stream(self, **_: Any) -> Iterator[bytes]:
-        yield self.read()

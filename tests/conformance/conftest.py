@@ -28,18 +28,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", params=NAMES)
-def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+def opened_backend(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Backend, DynamoDBClient]]:
     """One backend for the whole session, whose tests keep apart by the names of their tables."""
     with opened(request.param, tmp_path_factory.mktemp("conformance")) as found:
+        client = found.client()
+        yield found, client
+        client.close()
+
+
+@pytest.fixture
+def backend(opened_backend: tuple[Backend, DynamoDBClient]) -> Iterator[Backend]:
+    """The backend, on for this test alone: other tests of the process must not be answered by it."""
+    found, _ = opened_backend
+    with found.on():
         yield found
 
 
-@pytest.fixture(scope="session")
-def client(backend: Backend) -> Iterator[DynamoDBClient]:
+@pytest.fixture
+def client(backend: Backend, opened_backend: tuple[Backend, DynamoDBClient]) -> DynamoDBClient:
     """A boto3 client of the backend."""
-    made = backend.client()
-    yield made
-    made.close()
+    assert backend is opened_backend[0]
+    return opened_backend[1]
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +98,6 @@ def ask(backend: Backend) -> Callable[..., Answer]:
 
 
 @pytest.fixture(scope="session")
-def sentences(backend: Backend) -> None:
+def sentences(opened_backend: tuple[Backend, DynamoDBClient]) -> None:
     """The tables that the rows of refusals ask of."""
-    lay_tables(backend)
+    lay_tables(*opened_backend)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.conformance.asking import ENVELOPE, item, n, s, table_request
 from tests.conformance.backends import Answer, Backend
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
 
 TABLE = "sentences"  # pk sk, with one item
 HASH = "sentences-hash"  # pk alone
@@ -22,6 +25,7 @@ STORED = {
     "list": {"L": [s("x"), n(1)]},
     "map": {"M": {"in": n(1)}},
     "set": {"SS": ["a", "b"]},
+    "ns": {"NS": ["1", "2"]},
 }
 _ENVELOPED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 
@@ -68,9 +72,8 @@ def modern_member(path: str, rule: str) -> str:
     return f"{ENVELOPE}Value at '{path}' failed to satisfy constraint: {rule}"
 
 
-def lay_tables(backend: Backend) -> None:
+def lay_tables(backend: Backend, client: DynamoDBClient) -> None:
     """Make the tables that the rows ask of; they outlive the test, for no row changes them."""
-    client = backend.client()
     wanted = (
         table_request(
             TABLE,
@@ -81,11 +84,11 @@ def lay_tables(backend: Backend) -> None:
         table_request(HASH, "pk"),
         table_request(MULTI, "pk", gsi={"multi": "h1 h2 / r1 r2:N r3"}),
     )
-    for request in wanted:
-        try:
-            client.create_table(**request)
-        except client.exceptions.ResourceInUseException:
-            pass
-        client.get_waiter("table_exists").wait(TableName=request["TableName"], WaiterConfig={"Delay": 1})
-    client.put_item(TableName=TABLE, Item=STORED)
-    client.close()
+    with backend.on():
+        for request in wanted:
+            try:
+                client.create_table(**request)
+            except client.exceptions.ResourceInUseException:
+                pass
+            client.get_waiter("table_exists").wait(TableName=request["TableName"], WaiterConfig={"Delay": 1})
+        client.put_item(TableName=TABLE, Item=STORED)

@@ -33,8 +33,8 @@ def test_nothing_is_told_unasked(client: DynamoDBClient, tables: Tables) -> None
     """NONE is the default, and has no ConsumedCapacity at all."""
     table = tables()
 
-    silent = client.put_item(TableName=table, Item=_KEY)
-    none = client.get_item(TableName=table, Key=_KEY, ReturnConsumedCapacity="NONE")
+    silent: Any = client.put_item(TableName=table, Item=_KEY)
+    none: Any = client.get_item(TableName=table, Key=_KEY, ReturnConsumedCapacity="NONE")
 
     assert "ConsumedCapacity" not in silent
     assert "ConsumedCapacity" not in none
@@ -416,3 +416,91 @@ def test_a_replay_costs_reads(client: DynamoDBClient, tables: Tables) -> None:
     assert first == {"TableName": table, "CapacityUnits": 12, "WriteCapacityUnits": 12}
     assert second == {"TableName": table, "CapacityUnits": 6, "ReadCapacityUnits": 6}
     assert get(client, table, pk="counter") == item(pk="counter", cnt=1)
+
+
+def test_batches_tell_their_indexes(client: DynamoDBClient, tables: Tables) -> None:
+    """The arms of a batch's writes are added up per index."""
+    table = tables(gsi={"by-a": "a"})
+    rows: Any = [{"PutRequest": {"Item": item(pk=f"{i}", **({"a": "x"} if i else {}))}} for i in range(3)]
+
+    (told,) = client.batch_write_item(RequestItems={table: rows}, ReturnConsumedCapacity="INDEXES")[
+        "ConsumedCapacity"
+    ]
+    (read,) = client.batch_get_item(
+        RequestItems={table: {"Keys": [item(pk="0")]}}, ReturnConsumedCapacity="INDEXES"
+    )["ConsumedCapacity"]
+
+    assert told == {
+        "TableName": table,
+        "CapacityUnits": 5,
+        "Table": {"CapacityUnits": 3},
+        "GlobalSecondaryIndexes": {"by-a": {"CapacityUnits": 2}},
+    }
+    assert read == {"TableName": table, "CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}}
+
+
+def test_an_update_is_measured_like_a_put(client: DynamoDBClient, tables: Tables) -> None:
+    """An update costs the larger image on the table and the rules of a put on each index."""
+    table = tables(gsi={"by-a": "a | KEYS_ONLY"})
+    put(client, table, _sized(1500, a="x"))
+    request: Any = {"TableName": table, "Key": _KEY, "ReturnConsumedCapacity": "INDEXES"}
+
+    other = client.update_item(
+        **request, UpdateExpression="SET b = :b", ExpressionAttributeValues={":b": s("b")}
+    )["ConsumedCapacity"]
+    moved = client.update_item(
+        **request, UpdateExpression="SET a = :a", ExpressionAttributeValues={":a": s("y")}
+    )["ConsumedCapacity"]
+    left = client.update_item(**request, UpdateExpression="REMOVE a")["ConsumedCapacity"]
+
+    assert other == {"TableName": table, "CapacityUnits": 2, "Table": {"CapacityUnits": 2}}
+    assert moved["GlobalSecondaryIndexes"] == {"by-a": {"CapacityUnits": 2}}
+    assert left["GlobalSecondaryIndexes"] == {"by-a": {"CapacityUnits": 1}}
+
+
+def test_a_transaction_adds_up_per_table(client: DynamoDBClient, tables: Tables) -> None:
+    """One element for each table, whatever the number of its actions."""
+    one, two = tables(), tables()
+
+    told = client.transact_write_items(
+        TransactItems=[
+            {"Put": {"TableName": one, "Item": item(pk="a")}},
+            {"Put": {"TableName": two, "Item": item(pk="a")}},
+            {"Put": {"TableName": one, "Item": item(pk="b")}},
+        ],
+        ReturnConsumedCapacity="TOTAL",
+    )["ConsumedCapacity"]
+
+    assert {each["TableName"]: each["CapacityUnits"] for each in told} == {one: 4, two: 2}
+    assert len(told) == 2
+
+
+def test_an_identical_put_costs_the_table_alone(client: DynamoDBClient, tables: Tables) -> None:
+    """Writing what is there costs a write on the table and nothing on an index."""
+    table = tables(gsi={"by-a": "a"})
+    put(client, table, _sized(1500, a="x"))
+
+    told = _write(client, table, _sized(1500, a="x"), "INDEXES")
+
+    assert told == {"TableName": table, "CapacityUnits": 2, "Table": {"CapacityUnits": 2}}
+
+
+def test_a_table_read_has_a_table_arm(client: DynamoDBClient, tables: Tables) -> None:
+    """INDEXES on a read of the table tells the table's arm alone."""
+    table = tables("pk sk", gsi={"by-a": "a"})
+    arm = {"CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}, "TableName": table}
+
+    got = client.get_item(TableName=table, Key=item(pk="p", sk="s"), ReturnConsumedCapacity="INDEXES")
+    scanned = client.scan(TableName=table, ReturnConsumedCapacity="INDEXES")
+    (read,) = client.transact_get_items(
+        TransactItems=[{"Get": {"TableName": table, "Key": item(pk="p", sk="s")}}],
+        ReturnConsumedCapacity="INDEXES",
+    )["ConsumedCapacity"]
+
+    assert got["ConsumedCapacity"] == scanned["ConsumedCapacity"] == arm
+    assert read == {
+        "TableName": table,
+        "CapacityUnits": 2,
+        "ReadCapacityUnits": 2,
+        "Table": {"CapacityUnits": 2, "ReadCapacityUnits": 2},
+    }

@@ -30,6 +30,7 @@ _ITEM: dict[str, Any] = {
 _VALUES: dict[str, Any] = {
     ":hello": s("hello"),
     ":hel": s("hel"),
+    ":in": s("in"),
     ":lo": s("lo"),
     ":a": s("a"),
     ":z": s("z"),
@@ -143,6 +144,23 @@ num = :five and txt = :hello
 not num = :one
 num between :one and :nine
 num in (:five)
+contains(:hello, txt)
+begins_with(:hello, txt)
+size(:hello) = :five
+:hello IN (txt, num)
+num IN (big, m.x, :five)
+num BETWEEN m.x AND big
+(num) = :five
+num=:five AND(txt=:hello)
+NOT(num=:one)
+NOT NOT num = :five
+contains(li[2], :two)
+contains(m.y, :in)
+begins_with(m.y, :in)
+attribute_exists(li[0]) AND (attribute_exists(m.y) OR attribute_exists(nobody))
+size(m.y) = size(bin)
+t <> :false
+li <> :other_list
 """.strip().splitlines()
 
 _FALSE = """
@@ -183,13 +201,18 @@ NOT num = :five
 NOT nobody <> :one
 num = :one OR num = :two AND num = :five
 NOT (num = :five)
+nobody BETWEEN nobody2 AND nobody3
+contains(:hello, num)
+t < t2
+num BETWEEN txt AND big
+li[0] = li[1]
 num <> :five
 m.x.y = :one
 """.strip().splitlines()
 
 
 def _values(text: str) -> dict[str, Any]:
-    words = text.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    words = text.replace("=", " ").replace("(", " ").replace(")", " ").replace(",", " ").split()
     return {word: _VALUES[word] for word in words if word.startswith(":")}
 
 

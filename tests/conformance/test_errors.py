@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("sentences")
 _NULL = "Member must not be null"
 _LONG_NAME = "a" * 256
 _PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
-_SINGLE = {
+_SINGLE: dict[str, dict[str, Any]] = {
     "GetItem": {"Key": KEY},
     "PutItem": {"Item": KEY},
     "UpdateItem": {"Key": KEY},
@@ -230,8 +230,10 @@ _SHAPELESS: list[tuple[str, dict[str, Any], str]] = [
     (
         "two types",
         {"S": "a", "N": "1"},
-        "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
-        "datatypes",
+        (
+            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
+            "datatypes"
+        ),
     ),
 ]
 
@@ -313,6 +315,12 @@ def _keys() -> Iterator[Row]:
         f"{OOM}Type mismatch for Index Key l Expected: N Actual: S IndexName: by-l",
     )
     yield put("empty index key", item(pk="p", sk="s", a=""), _EMPTY_INDEX_KEY)
+    yield Row(
+        "empty index key",
+        "BatchWriteItem",
+        {"RequestItems": {TABLE: [{"PutRequest": {"Item": item(pk="p", sk="s", a="")}}]}},
+        _EMPTY_INDEX_KEY,
+    )
     wrong_keys = {
         "no hash": item(sk="s"),
         "no range": item(pk="p"),
@@ -374,6 +382,25 @@ def _keys() -> Iterator[Row]:
         v=s(""),
     )
     scalars = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+    for text, told in (("pk.x", "Key: pk"), ("sk[0]", "Key: sk"), ("a.x", "IndexKey: a")):
+        projection = {"ProjectionExpression": text}
+        reads: dict[str, dict[str, Any]] = {
+            "GetItem": {"TableName": TABLE, "Key": KEY, **projection},
+            "BatchGetItem": {"RequestItems": {TABLE: {"Keys": [KEY], **projection}}},
+            "Scan": {"TableName": TABLE, **projection},
+        }
+        for operation, request in reads.items():
+            yield Row(f"projection of {text}", operation, request, scalars + told)
+        condition = f"attribute_exists({text})"
+        yield Row(
+            f"condition on {text}",
+            "DeleteItem",
+            {"TableName": TABLE, "Key": KEY, "ConditionExpression": condition},
+            scalars + told,
+        )
+        yield Row(
+            f"filter on {text}", "Scan", {"TableName": TABLE, "FilterExpression": condition}, scalars + told
+        )
     yield update("path into a key", "SET pk.x = :v", f"{scalars}Key: pk", v=s("x"))
     yield update("list place of a key", "SET pk[0] = :v", f"{scalars}Key: pk", v=s("x"))
     yield update("path into an index key", "SET a.x = :v", f"{scalars}IndexKey: a", v=s("x"))

@@ -163,6 +163,33 @@ def _transactions() -> Iterator[Row]:
     yield write(
         "no key", {"Delete": {"TableName": TABLE}}, member("transactItems.1.member.delete.key", _NULL)
     )
+    yield write(
+        "update without expression",
+        {"Update": {"TableName": TABLE, "Key": KEY}},
+        member("transactItems.1.member.update.updateExpression", _NULL),
+    )
+    yield write(
+        "values without condition",
+        {"Put": {"TableName": TABLE, "Item": KEY, "ExpressionAttributeValues": {":x": n(1)}}},
+        "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null",
+    )
+    for operation, action in (("TransactWriteItems", delete), ("TransactGetItems", get)):
+        yield Row(
+            "ReturnConsumedCapacity",
+            operation,
+            {"TransactItems": [action], "ReturnConsumedCapacity": "abc"},
+            member(
+                "returnConsumedCapacity",
+                "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]",
+                value="'abc'",
+            ),
+        )
+    yield Row(
+        "second action is bad",
+        "TransactWriteItems",
+        {"TransactItems": [delete, {"Put": {"TableName": TABLE, "Item": {"pk": {"NS": []}}}}]},
+        f"{OOM}An number set  may not be empty",
+    )
     token = "a" * 37
     yield Row(
         "long token",

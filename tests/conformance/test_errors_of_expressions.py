@@ -23,6 +23,7 @@ from tests.conformance.sentences import (
 
 pytestmark = pytest.mark.usefixtures("sentences")
 
+_STORED_VALUES: dict[str, Any] = {":n": n(1), ":set": {"SS": ["x"]}, ":ns": {"NS": ["1"]}}
 _B = {":b": s("b")}
 _N = {":n": n(1)}
 
@@ -85,15 +86,19 @@ _CONDITIONS: list[tuple[str, str, dict[str, Any], str]] = [
         "two operands",
         "attribute_exists(a, b)",
         {},
-        "Incorrect number of operands for operator or function; "
-        "operator or function: attribute_exists, number of operands: 2",
+        (
+            "Incorrect number of operands for operator or function; "
+            "operator or function: attribute_exists, number of operands: 2"
+        ),
     ),
     (
         "one operand",
         "begins_with(a)",
         {},
-        "Incorrect number of operands for operator or function; "
-        "operator or function: begins_with, number of operands: 1",
+        (
+            "Incorrect number of operands for operator or function; "
+            "operator or function: begins_with, number of operands: 1"
+        ),
     ),
     (
         "value for a path",
@@ -141,29 +146,37 @@ _CONDITIONS: list[tuple[str, str, dict[str, Any], str]] = [
         "same path twice",
         "a = a",
         {},
-        "The first operand must be distinct from the remaining operands for this operator or function; "
-        "operator: =, first operand: [a]",
+        (
+            "The first operand must be distinct from the remaining operands for this operator or function; "
+            "operator: =, first operand: [a]"
+        ),
     ),
     (
         "same long path twice",
         "a.b[1] < a.b[1]",
         {},
-        "The first operand must be distinct from the remaining operands for this operator or function; "
-        "operator: <, first operand: [a, b, [1]]",
+        (
+            "The first operand must be distinct from the remaining operands for this operator or function; "
+            "operator: <, first operand: [a, b, [1]]"
+        ),
     ),
     (
         "bounds of two types",
         "a BETWEEN :n AND :b",
         {**_N, **_B},
-        "The BETWEEN operator requires same data type for lower and upper bounds; "
-        "lower bound operand: AttributeValue: {N:1}, upper bound operand: AttributeValue: {S:b}",
+        (
+            "The BETWEEN operator requires same data type for lower and upper bounds; "
+            "lower bound operand: AttributeValue: {N:1}, upper bound operand: AttributeValue: {S:b}"
+        ),
     ),
     (
         "bounds reversed",
         "a BETWEEN :b AND :a",
         {**_B, ":a": s("a")},
-        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
-        "lower bound operand: AttributeValue: {S:b}, upper bound operand: AttributeValue: {S:a}",
+        (
+            "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
+            "lower bound operand: AttributeValue: {S:b}, upper bound operand: AttributeValue: {S:a}"
+        ),
     ),
     (
         "list place out of range",
@@ -171,6 +184,20 @@ _CONDITIONS: list[tuple[str, str, dict[str, Any], str]] = [
         _B,
         "List index is not within the allowable range; index: [99999999999999]",
     ),
+    (
+        "contains itself",
+        "contains(a, a)",
+        {},
+        (
+            "The first operand must be distinct from the remaining operands for this operator or function; "
+            "operator: contains, first operand: [a]"
+        ),
+    ),
+    ("segment that starts with a digit", "a.1b = :b", _B, 'Syntax error; token: "1", near: ".1b"'),
+    ("open parenthesis", "(a = :b", _B, 'Syntax error; token: "<EOF>", near: ":b"'),
+    ("closed parenthesis", "a = :b)", _B, 'Syntax error; token: ")", near: ":b)"'),
+    ("two comparisons", "a = :b = c", _B, 'Syntax error; token: "=", near: ":b = c"'),
+    ("value alone", ":b", _B, 'Syntax error; token: "<EOF>", near: ":b"'),
     # The order in which several faults are found.
     ("parentheses before function", "((foo(a)))", {}, "The expression has redundant parentheses;"),
     ("function before reserved", "foo(name)", {}, "Invalid function name; function: foo"),
@@ -262,8 +289,10 @@ _UPDATES: list[tuple[str, str, dict[str, Any], str]] = [
         "one operand",
         "SET a = if_not_exists(a)",
         {},
-        "Incorrect number of operands for operator or function; "
-        "operator or function: if_not_exists, number of operands: 1",
+        (
+            "Incorrect number of operands for operator or function; "
+            "operator or function: if_not_exists, number of operands: 1"
+        ),
     ),
     (
         "value for a path",
@@ -293,50 +322,64 @@ _UPDATES: list[tuple[str, str, dict[str, Any], str]] = [
         "add a string",
         "ADD a :b",
         _B,
-        "Incorrect operand type for operator or function; operator: ADD, operand type: STRING, "
-        "typeSet: ALLOWED_FOR_ADD_OPERAND",
+        (
+            "Incorrect operand type for operator or function; operator: ADD, operand type: STRING, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND"
+        ),
     ),
     (
         "add a boolean",
         "ADD a :t",
         {":t": {"BOOL": True}},
-        "Incorrect operand type for operator or function; operator: ADD, operand type: BOOL, "
-        "typeSet: ALLOWED_FOR_ADD_OPERAND",
+        (
+            "Incorrect operand type for operator or function; operator: ADD, operand type: BOOL, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND"
+        ),
     ),
     (
         "add a list",
         "ADD a :l",
         {":l": {"L": []}},
-        "Incorrect operand type for operator or function; operator: ADD, operand type: LIST, "
-        "typeSet: ALLOWED_FOR_ADD_OPERAND",
+        (
+            "Incorrect operand type for operator or function; operator: ADD, operand type: LIST, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND"
+        ),
     ),
     (
         "delete a number",
         "DELETE a :n",
         _N,
-        "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER, "
-        "typeSet: ALLOWED_FOR_ADD_OPERAND",
+        (
+            "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER, "
+            "typeSet: ALLOWED_FOR_ADD_OPERAND"
+        ),
     ),
     (
         "overlap",
         "SET a = :n, a.b[0] = :n",
         _N,
-        "Two document paths overlap with each other; must remove or rewrite one of these paths; "
-        "path one: [a], path two: [a, b, [0]]",
+        (
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [a], path two: [a, b, [0]]"
+        ),
     ),
     (
         "same path",
         "SET a = :n REMOVE a",
         _N,
-        "Two document paths overlap with each other; must remove or rewrite one of these paths; "
-        "path one: [a], path two: [a]",
+        (
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [a], path two: [a]"
+        ),
     ),
     (
         "conflict",
         "SET a.c = :n, a[1] = :n",
         _N,
-        "Two document paths conflict with each other; must remove or rewrite one of these paths; "
-        "path one: [a, c], path two: [a, [1]]",
+        (
+            "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+            "path one: [a, c], path two: [a, [1]]"
+        ),
     ),
     (
         "too long",
@@ -377,14 +420,18 @@ _PROJECTIONS: list[tuple[str, str, str]] = [
     (
         "overlap",
         "a, a.b[0]",
-        "Two document paths overlap with each other; must remove or rewrite one of these paths; "
-        "path one: [a], path two: [a, b, [0]]",
+        (
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [a], path two: [a, b, [0]]"
+        ),
     ),
     (
         "conflict",
         "a.c, a[1]",
-        "Two document paths conflict with each other; must remove or rewrite one of these paths; "
-        "path one: [a, c], path two: [a, [1]]",
+        (
+            "Two document paths conflict with each other; must remove or rewrite one of these paths; "
+            "path one: [a, c], path two: [a, [1]]"
+        ),
     ),
     ("reserved before names", "#x, name", "Attribute name is a reserved keyword; reserved keyword: name"),
 ]
@@ -451,6 +498,32 @@ def _placeholders() -> Iterator[Row]:
         "GetItem",
         {"TableName": TABLE, "Key": KEY, "ProjectionExpression": "a", "ExpressionAttributeNames": names},
         unused_names,
+    )
+    yield both(
+        "two unused names",
+        "Scan",
+        {
+            "TableName": TABLE,
+            "FilterExpression": "attribute_exists(a)",
+            "ExpressionAttributeNames": {"#x": "x", "#y": "y"},
+        },
+        "Value provided in ExpressionAttributeNames unused in expressions: keys: {#x, #y}",
+    )
+    yield both(
+        "unused names before values",
+        "PutItem",
+        {**put, **condition, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values},
+        unused_names,
+    )
+    yield both(
+        "values with key conditions",
+        "Query",
+        {
+            "TableName": TABLE,
+            "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [s("p")]}},
+            "ExpressionAttributeValues": values,
+        },
+        no_values,
     )
     yield both("names alone", "PutItem", {**put, "ExpressionAttributeNames": names}, no_names)
     yield both("names alone", "UpdateItem", {**update, "ExpressionAttributeNames": names}, no_names)
@@ -686,6 +759,9 @@ def _executed() -> Iterator[Row]:
         ("add to a stored string", "ADD txt :n", data_type),
         ("add a number to a set", "ADD #set :n", data_type),
         ("append to a stored string", "SET #list = list_append(txt, #list)", data_type),
+        ("add strings to numbers", "ADD ns :set", data_type),
+        ("delete numbers from strings", "DELETE #set :ns", data_type),
+        ("minus a stored list", "SET num = num - #list", data_type),
         ("absent operand", "SET num = nobody + :n", absent),
         ("absent copy", "SET num = nobody", absent),
         ("absent list", "SET #list = list_append(nobody, #list)", absent),
@@ -697,8 +773,11 @@ def _executed() -> Iterator[Row]:
     ]
     for id, text, told in updates:
         request: dict[str, Any] = {"TableName": TABLE, "Key": KEY, "UpdateExpression": text}
-        if ":n" in text:
-            request["ExpressionAttributeValues"] = _N
+        used = {
+            name: value for name, value in _STORED_VALUES.items() if name in text.replace(",", " ").split()
+        }
+        if used:
+            request["ExpressionAttributeValues"] = used
         if names := {f"#{word}": word for word in ("set", "list", "map") if f"#{word}" in text}:
             request["ExpressionAttributeNames"] = names
         yield Row(id, "UpdateItem", request, told)

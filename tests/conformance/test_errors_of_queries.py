@@ -227,22 +227,28 @@ def _choices() -> Iterator[Row]:
     segments = {
         "segment alone": (
             {"Segment": 0},
-            "The TotalSegments parameter is required but was not present in the request when Segment parameter is "
-            "present",
+            (
+                "The TotalSegments parameter is required but was not present in the request when Segment parameter is "
+                "present"
+            ),
         ),
         "total alone": (
             {"TotalSegments": 2},
-            "The Segment parameter is required but was not present in the request when parameter TotalSegments is "
-            "present",
+            (
+                "The Segment parameter is required but was not present in the request when parameter TotalSegments is "
+                "present"
+            ),
         ),
         "segment beyond": (
             {"Segment": 5, "TotalSegments": 5},
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
-            "Segment: 5 is not less than TotalSegments: 5",
+            (
+                "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+                "Segment: 5 is not less than TotalSegments: 5"
+            ),
         ),
     }
-    for id, (request, told) in segments.items():
-        yield Row(id, "Scan", {"TableName": TABLE, **request}, told)
+    for id, (segment, told) in segments.items():
+        yield Row(id, "Scan", {"TableName": TABLE, **segment}, told)
     yield Row(
         "too many segments",
         "Scan",

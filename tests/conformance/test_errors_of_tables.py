@@ -223,6 +223,17 @@ def _throughput() -> Iterator[Row]:
         OnDemandThroughput={"MaxReadRequestUnits": 5},
     )
     yield _create(
+        "maximum out of range",
+        f"{OOM}Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
+        OnDemandThroughput={"MaxReadRequestUnits": 0},
+    )
+    yield _create(
+        "little warm throughput",
+        f"{OOM}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for "
+        "OnDemand",
+        WarmThroughput={"ReadUnitsPerSecond": 1, "WriteUnitsPerSecond": 4_000},
+    )
+    yield _create(
         "disabled stream with a view",
         f"{OOM}Table is being created with a stream disabled, UpdateViewType should not be specified",
         StreamSpecification={"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"},
@@ -262,7 +273,7 @@ def _indexes() -> Iterator[Row]:
         keys="pk sk",
         lsi={"by-l": "sk pk"},
     )
-    both = {"keys": "pk sk", "AttributeDefinitions": definitions("pk sk l")}
+    both: dict[str, Any] = {"keys": "pk sk", "AttributeDefinitions": definitions("pk sk l")}
 
     def local(id: str, told: str, projection: dict[str, Any]) -> Row:
         return _create(id, told, **both, LocalSecondaryIndexes=_local("pk l", projection))
@@ -501,13 +512,55 @@ def test_tags_and_time_to_live(ask: Callable[..., Answer], row: Row) -> None:
     check(ask, row)
 
 
-def test_an_update_of_an_unknown_index(ask: Callable[..., Answer]) -> None:
+def test_an_update_of_an_unknown_index(ask: Callable[..., Answer], tables: Callable[..., str]) -> None:
     """The units of an index that is not there cannot change."""
+    table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
     change = {"Update": {"IndexName": "nobody", "ProvisionedThroughput": _UNITS}}
 
-    answer = ask("UpdateTable", {"TableName": TABLE, "GlobalSecondaryIndexUpdates": [change]})
+    answer = ask("UpdateTable", {"TableName": table, "GlobalSecondaryIndexUpdates": [change]})
 
-    assert answer.code in ("ValidationException", "ResourceNotFoundException")
+    assert (answer.code, answer.text) == (
+        "ValidationException",
+        (
+            "This operation cannot be performed with given input values. Please contact DynamoDB service team for "
+            "more info: Action Blocked: IndexUpdate"
+        ),
+    )
+
+
+def test_a_maximum_of_a_provisioned_table(ask: Callable[..., Answer], tables: Callable[..., str]) -> None:
+    """Requests are limited on demand alone."""
+    table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
+
+    answer = ask("UpdateTable", {"TableName": table, "OnDemandThroughput": {"MaxReadRequestUnits": 5}})
+
+    assert answer.text == (
+        f"{OOM}MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is "
+        "PROVISIONED"
+    )
+
+
+def test_an_index_whose_attribute_is_not_defined(
+    ask: Callable[..., Answer], tables: Callable[..., str]
+) -> None:
+    """A new index brings the definitions of its attributes with it."""
+    table = tables()
+    create = {"GlobalSecondaryIndexUpdates": [{"Create": index("by-a", "a")}]}
+
+    bare = ask("UpdateTable", {"TableName": table, **create})
+    wrong = ask("UpdateTable", {"TableName": table, "AttributeDefinitions": definitions("b"), **create})
+
+    assert {bare.code, wrong.code} == {"ValidationException"}
+
+
+def test_tags_of_another_account(ask: Callable[..., Answer]) -> None:
+    """An ARN of another account is not ours to tag."""
+    arn = f"arn:aws:dynamodb:{REGION}:999999999999:table/{TABLE}"
+
+    answer = ask("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "k", "Value": "v"}]})
+
+    assert answer.code == "AccessDeniedException"
+    assert f"is not authorized to perform: dynamodb:TagResource on resource: {arn}" in (answer.text or "")
 
 
 @pytest.mark.parametrize(

@@ -150,9 +150,8 @@ def _update(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
 
 
 def _transact_update(client: DynamoDBClient, table: str, new: dict[str, Any]) -> None:
-    client.transact_write_items(
-        TransactItems=[{"Update": {"TableName": table, "Key": {"pk": new["pk"]}, **_assignments(new)}}]
-    )
+    action: Any = {"TableName": table, "Key": {"pk": new["pk"]}, **_assignments(new)}
+    client.transact_write_items(TransactItems=[{"Update": action}])
 
 
 _WRITES = [_put, _batch, _transact, _update, _transact_update]
@@ -362,3 +361,143 @@ def test_index_order_is_that_of_its_type(client: DynamoDBClient, tables: Tables)
     )
 
     assert column(_query(client, table, "x"), "b") == ["-1", "0", "10", "59", "100"]
+
+
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_ties_page_in_both_directions(
+    client: DynamoDBClient, tables: Tables, limit: int, forward: bool
+) -> None:
+    """Pages through equal index keys give each item once, and the whole in one order."""
+    table = tables("pk sk:N", gsi={"by-a": "a b:N"})
+    rows = [item(pk=f"{i % 3}", sk=i, a="x", b=i // 6) for i in range(18)]
+    put(client, table, *rows)
+
+    paged = _query(client, table, "x", Limit=limit, ScanIndexForward=forward)
+    whole = _query(client, table, "x", ScanIndexForward=forward)
+
+    assert paged == whole
+    assert sorted(column(paged, "sk"), key=int) == [str(i) for i in range(18)]
+    groups = [int(each) for each in column(paged, "b")]
+    assert groups == sorted(groups, reverse=not forward)
+
+
+def test_a_start_that_left_the_index_still_starts(client: DynamoDBClient, tables: Tables) -> None:
+    """A page goes on from a last key whose item has since moved or gone."""
+    table = tables(gsi={"by-a": "a b:N"})
+    put(client, table, *(item(pk=f"{i}", a="x", b=i) for i in range(6)))
+    request: Any = {
+        "TableName": table,
+        "IndexName": "by-a",
+        "KeyConditionExpression": "a = :a",
+        "ExpressionAttributeValues": {":a": s("x")},
+    }
+    first = client.query(**request, Limit=3)
+
+    client.delete_item(TableName=table, Key=item(pk="2"))
+    put(client, table, item(pk="4", a="elsewhere", b=4))
+    rest = client.query(**request, ExclusiveStartKey=first["LastEvaluatedKey"])
+
+    assert column(first["Items"], "pk") == ["0", "1", "2"]
+    assert column(rest["Items"], "pk") == ["3", "5"]
+
+
+def test_count_and_all_attributes_of_an_index(client: DynamoDBClient, tables: Tables) -> None:
+    """An index that projects everything gives ALL_ATTRIBUTES; any index counts."""
+    table = tables(gsi={"by-a": "a", "keys": "a | KEYS_ONLY"})
+    put(client, table, item(pk="p", a="x", c="c"))
+
+    everything = _query(client, table, "x", Select="ALL_ATTRIBUTES")
+    counted = client.scan(TableName=table, IndexName="keys", Select="COUNT")
+
+    assert everything == [item(pk="p", a="x", c="c")]
+    assert (counted["Count"], "Items" in counted) == (1, False)
+
+
+@pytest.mark.parametrize(("keys", "size"), [("a", 2048), ("b a", 1024)])
+def test_an_index_key_has_the_length_of_its_kind(
+    client: DynamoDBClient, tables: Tables, keys: str, size: int
+) -> None:
+    """An index's hash key has 2048 bytes and its range key 1024; longer ones refuse the write."""
+    table = tables(gsi={"by-a": keys})
+
+    put(client, table, item(pk="fits", a="x" * size, b="b"))
+    longer = refused(client.put_item, TableName=table, Item=item(pk="p", a="x" * (size + 1), b="b"))
+    grown = refused(
+        client.update_item,
+        TableName=table,
+        Key=item(pk="fits"),
+        UpdateExpression="SET a = :a",
+        ExpressionAttributeValues={":a": s("x" * (size + 1))},
+    )
+
+    assert longer.code == "ValidationException"
+    assert grown.code == "ValidationException"
+    assert column(_entries(client, table), "pk") == ["fits"]
+
+
+def test_a_refused_write_leaves_the_index(client: DynamoDBClient, tables: Tables) -> None:
+    """A write that is refused, or whose condition fails, moves no entry."""
+    table = tables(gsi={"by-a": "a"})
+    put(client, table, item(pk="p", a="x"))
+
+    refused(
+        client.put_item, TableName=table, Item=item(pk="p", a="y"), ConditionExpression="attribute_exists(z)"
+    )
+    refused(client.delete_item, TableName=table, Key=item(pk="p"), ConditionExpression="attribute_exists(z)")
+    refused(client.update_item, TableName=table, Key=item(pk="p"), UpdateExpression="SET a = nobody")
+
+    assert _entries(client, table) == [item(pk="p", a="x")]
+
+
+def test_local_indexes_follow_every_write(client: DynamoDBClient, tables: Tables) -> None:
+    """A local index follows puts, updates and deletes, and leaves out what lacks its key."""
+    table = tables("pk sk:N", lsi={"by-l": "pk l:N"})
+    request: Any = {
+        "TableName": table,
+        "IndexName": "by-l",
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": s("p")},
+        "ConsistentRead": True,
+    }
+    put(
+        client,
+        table,
+        item(pk="p", sk=1, l=5),
+        item(pk="p", sk=2, l=5),
+        item(pk="p", sk=3),
+        item(pk="q", sk=1, l=5),
+    )
+
+    first = column(client.query(**request)["Items"], "sk")
+    client.update_item(
+        TableName=table,
+        Key=item(pk="p", sk=1),
+        UpdateExpression="SET l = :l",
+        ExpressionAttributeValues={":l": n(9)},
+    )
+    moved = column(client.query(**request)["Items"], "sk")
+    client.update_item(TableName=table, Key=item(pk="p", sk=2), UpdateExpression="REMOVE l")
+    left = column(client.query(**request)["Items"], "sk")
+    client.delete_item(TableName=table, Key=item(pk="p", sk=1))
+
+    assert first == ["1", "2"]
+    assert moved == ["2", "1"]
+    assert left == ["1"]
+    assert client.query(**request)["Count"] == 0
+
+
+def test_numbers_in_an_index_are_canonical(client: DynamoDBClient, tables: Tables) -> None:
+    """Two texts of one number are one index key."""
+    table = tables(gsi={"by-n": "num:N"})
+    put(client, table, {"pk": s("a"), "num": n("1.50")}, {"pk": s("b"), "num": n("15E-1")})
+
+    found = client.query(
+        TableName=table,
+        IndexName="by-n",
+        KeyConditionExpression="num = :n",
+        ExpressionAttributeValues={":n": n("+1.5")},
+    )
+
+    assert found["Count"] == 2
+    assert {each["num"]["N"] for each in found["Items"]} == {"1.5"}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
+from boto3.dynamodb.conditions import Attr, Key
 
 from tests.conformance.asking import get, item, n, put, refused, s
 from tests.conformance.backends import Answer
@@ -159,8 +162,8 @@ def test_delete_is_repeatable(client: DynamoDBClient, tables: Tables) -> None:
     table = tables()
     put(client, table, item(pk="p"))
 
-    first = client.delete_item(TableName=table, Key=item(pk="p"))
-    second = client.delete_item(TableName=table, Key=item(pk="p"))
+    first: Any = client.delete_item(TableName=table, Key=item(pk="p"))
+    second: Any = client.delete_item(TableName=table, Key=item(pk="p"))
 
     assert get(client, table, pk="p") is None
     assert "Attributes" not in first
@@ -312,8 +315,10 @@ def test_item_collection_metrics(client: DynamoDBClient, tables: Tables) -> None
     local, plain = tables("pk sk", lsi={"by-l": "pk l"}), tables("pk sk")
 
     told = client.put_item(TableName=local, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE")
-    silent = client.put_item(TableName=plain, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE")
-    unasked = client.put_item(TableName=local, Item=item(pk="p", sk="s"))
+    silent: Any = client.put_item(
+        TableName=plain, Item=item(pk="p", sk="s"), ReturnItemCollectionMetrics="SIZE"
+    )
+    unasked: Any = client.put_item(TableName=local, Item=item(pk="p", sk="s"))
 
     metrics = told["ItemCollectionMetrics"]
     assert metrics["ItemCollectionKey"] == item(pk="p")
@@ -331,3 +336,46 @@ def test_a_refused_put_changes_nothing(client: DynamoDBClient, tables: Tables) -
     refused(client.put_item, TableName=table, Item=item(pk="p", a=1))
 
     assert get(client, table, pk="p") == item(pk="p", a="x")
+
+
+def test_the_resource_of_boto3(client: DynamoDBClient, tables: Tables) -> None:
+    """boto3's resource, with its Python types and conditions, works like its client."""
+    name = tables("pk sk:N", gsi={"by-a": "a sk:N"})
+    resource: Any = boto3.resource(
+        "dynamodb",
+        region_name=client.meta.region_name,
+        endpoint_url=client.meta.endpoint_url,
+        aws_access_key_id="000000000000",
+        aws_secret_access_key="secret",
+    )
+    table = resource.Table(name)
+    row = {
+        "pk": "p",
+        "sk": Decimal("1.5"),
+        "a": "x",
+        "list": [1, "two", None, True, {"deep": b"bytes"}],
+        "set": {"a", "b"},
+        "numbers": {Decimal(1), Decimal("2.5")},
+    }
+
+    with table.batch_writer() as batch:
+        batch.put_item(Item=row)
+        for number in range(30):
+            batch.put_item(Item={"pk": "q", "sk": number, "a": "x"})
+    found = table.get_item(Key={"pk": "p", "sk": Decimal("1.5")})["Item"]
+    queried = table.query(
+        IndexName="by-a",
+        KeyConditionExpression=Key("a").eq("x") & Key("sk").between(10, 14),
+        FilterExpression=Attr("pk").eq("q") & ~Attr("nobody").exists(),
+    )
+    updated = table.update_item(
+        Key={"pk": "p", "sk": Decimal("1.5")},
+        UpdateExpression="ADD num :n",
+        ExpressionAttributeValues={":n": 2},
+        ReturnValues="UPDATED_NEW",
+    )
+    resource.meta.client.close()
+
+    assert {**found, "list": [*found["list"][:4], {"deep": found["list"][4]["deep"].value}]} == row
+    assert [int(each["sk"]) for each in queried["Items"]] == [10, 11, 12, 13, 14]
+    assert updated["Attributes"] == {"num": 2}

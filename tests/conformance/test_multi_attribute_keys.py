@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, definitions, index, item, items_of, n, put, refused, s
+from tests.conformance.asking import column, definitions, index, item, items_of, n, put, refused, s, settle
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -233,11 +233,6 @@ def test_such_an_index_may_be_added_later(client: DynamoDBClient, tables: Tables
     change: Any = {"Create": index("multi", _KEYS)}
 
     client.update_table(TableName=table, AttributeDefinitions=words, GlobalSecondaryIndexUpdates=[change])
-    client.get_waiter("table_exists").wait(TableName=table, WaiterConfig={"Delay": 1})
-    while (
-        client.describe_table(TableName=table)["Table"]["GlobalSecondaryIndexes"][0]["IndexStatus"]
-        != "ACTIVE"
-    ):
-        pass
+    settle(client, table)
 
     assert _query(client, table, _HASH) == [f"A1{r1}{r2}{r3}" for r1, r2, r3 in product("ab", (9, 10), "xy")]

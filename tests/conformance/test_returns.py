@@ -81,6 +81,8 @@ _CASES: list[tuple[str, str, dict[str, Any], dict[str, Any] | None, dict[str, An
         {"ss": {"SS": ["a", "b"]}},
         {"ss": {"SS": ["b"]}},
     ),
+    ("add inside", "ADD m.x :v", {":v": n(1)}, {"m": {"M": {"x": n(1)}}}, {"m": {"M": {"x": n(2)}}}),
+    ("remove inside", "REMOVE m.x", {}, {"m": {"M": {"x": n(1)}}}, None),
     ("empty a set", "DELETE ss :v", {":v": {"SS": ["a", "b"]}}, {"ss": {"SS": ["a", "b"]}}, None),
 ]
 

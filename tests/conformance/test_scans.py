@@ -157,3 +157,21 @@ def test_a_scan_of_an_index_is_segmented(client: DynamoDBClient, tables: Tables)
     ]
 
     assert sorted(int(number) for part in parts for number in column(part, "num")) == list(range(30))
+
+
+def test_the_paginator_of_boto3(client: DynamoDBClient, tables: Tables) -> None:
+    """boto3's own paginator walks the pages, and can be taken up from its token."""
+    table = tables()
+    _fill(client, table, 50)
+    paginator = client.get_paginator("scan")
+
+    part = paginator.paginate(
+        TableName=table, PaginationConfig={"PageSize": 7, "MaxItems": 20}
+    ).build_full_result()
+    rest = paginator.paginate(
+        TableName=table, PaginationConfig={"PageSize": 7, "StartingToken": part["NextToken"]}
+    ).build_full_result()
+
+    found = column([*part["Items"], *rest["Items"]], "num")
+    assert len(part["Items"]) == 20
+    assert sorted(found, key=int) == [str(number) for number in range(50)]

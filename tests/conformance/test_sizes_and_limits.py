@@ -271,3 +271,41 @@ def test_substituted_values_have_2_mb(ask: Callable[..., Answer], tables: Tables
     )
 
     assert answer.code == "ValidationException"
+
+
+def test_a_placeholder_may_hold_a_reserved_word(client: DynamoDBClient, tables: Tables) -> None:
+    """Every reserved word may be an attribute's name, by a placeholder."""
+    table = tables()
+    words = ["name", "SIZE", "Status", "date", "values", "hash", "key", "zone"]
+    put(client, table, {"pk": s("p"), **{word: s(word) for word in words}})
+    names = {f"#n{number}": word for number, word in enumerate(words)}
+
+    bare = [
+        refused(client.get_item, TableName=table, Key=item(pk="p"), ProjectionExpression=word).message
+        for word in words
+    ]
+    found = client.get_item(
+        TableName=table,
+        Key=item(pk="p"),
+        ProjectionExpression=", ".join(names),
+        ExpressionAttributeNames=names,
+    )
+
+    assert bare == [
+        "Invalid ProjectionExpression: Attribute name is a reserved keyword; reserved keyword: " + word
+        for word in words
+    ]
+    assert found["Item"] == {word: s(word) for word in words}
+
+
+def test_a_batch_of_16_mb(client: DynamoDBClient, tables: Tables) -> None:
+    """25 writes of large items go in one batch while its body is within 16 MB."""
+    table = tables()
+    rows: Any = [{"PutRequest": {"Item": item(pk=f"{i}", v="x" * 400_000)}} for i in range(25)]
+
+    answer = client.batch_write_item(RequestItems={table: rows})
+
+    assert answer["UnprocessedItems"] == {}
+    found = pages(client.scan, TableName=table, ProjectionExpression="pk")
+    assert sum(page["Count"] for page in found) == 25
+    assert len(found) > 5

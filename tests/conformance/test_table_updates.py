@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import column, definitions, get, index, item, items_of, put, refused, s
+from tests.conformance.asking import column, definitions, get, index, item, items_of, put, refused, s, settle
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 Tables = Callable[..., str]
 _UNITS: Any = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-_TRIES = 2_000
 
 
 def _add_index(client: DynamoDBClient, table: str, name: str, keys: str) -> Any:
@@ -25,19 +24,6 @@ def _add_index(client: DynamoDBClient, table: str, name: str, keys: str) -> Any:
     )["TableDescription"]
 
 
-def _settle(client: DynamoDBClient, table: str) -> Any:
-    """Return the description once the table and each of its indexes are ACTIVE."""
-    for _ in range(_TRIES):
-        found = client.describe_table(TableName=table)["Table"]
-        states = [
-            found["TableStatus"],
-            *(each["IndexStatus"] for each in found.get("GlobalSecondaryIndexes", [])),
-        ]
-        if set(states) == {"ACTIVE"}:
-            return found
-    raise AssertionError(f"{table} does not settle: {states}")
-
-
 def test_a_new_index_is_filled_from_the_table(client: DynamoDBClient, tables: Tables) -> None:
     """An index that is added later holds every item that has its keys."""
     table = tables()
@@ -45,7 +31,7 @@ def test_a_new_index_is_filled_from_the_table(client: DynamoDBClient, tables: Ta
     put(client, table, item(pk="none"))
 
     told = _add_index(client, table, "by-a", "a pk")
-    found = _settle(client, table)
+    found = settle(client, table)
     odd = items_of(
         client.query,
         TableName=table,
@@ -68,7 +54,7 @@ def test_backfill_leaves_out_what_does_not_fit(client: DynamoDBClient, tables: T
     put(client, table, item(pk="fits", a="x"), item(pk="number", a=1), item(pk="empty", a=""))
 
     _add_index(client, table, "by-a", "a")
-    _settle(client, table)
+    settle(client, table)
     found = client.scan(TableName=table, IndexName="by-a")["Items"]
     error = refused(client.put_item, TableName=table, Item=item(pk="late", a=1))
 
@@ -82,7 +68,7 @@ def test_an_item_outside_an_index_may_still_be_changed(client: DynamoDBClient, t
     table = tables()
     put(client, table, item(pk="p", a=1))
     _add_index(client, table, "by-a", "a")
-    _settle(client, table)
+    settle(client, table)
 
     client.update_item(
         TableName=table,
@@ -99,7 +85,7 @@ def test_a_new_index_follows_later_writes(client: DynamoDBClient, tables: Tables
     table = tables()
     put(client, table, item(pk="old", a="x"))
     _add_index(client, table, "by-a", "a | KEYS_ONLY")
-    _settle(client, table)
+    settle(client, table)
 
     put(client, table, item(pk="new", a="x", other="o"))
     client.delete_item(TableName=table, Key=item(pk="old"))
@@ -116,7 +102,7 @@ def test_an_index_may_be_deleted(client: DynamoDBClient, tables: Tables) -> None
     told = client.update_table(
         TableName=table, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-a"}}]
     )["TableDescription"]
-    found = _settle(client, table)
+    found = settle(client, table)
     put(client, table, item(pk="q", a=1, b="z"))
     error = refused(client.scan, TableName=table, IndexName="by-a")
 
@@ -133,10 +119,10 @@ def test_an_index_may_be_made_again(client: DynamoDBClient, tables: Tables) -> N
     table = tables(gsi={"again": "a"})
     put(client, table, item(pk="p", a="x"), item(pk="q", b="y"))
     client.update_table(TableName=table, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "again"}}])
-    _settle(client, table)
+    settle(client, table)
 
     _add_index(client, table, "again", "b")
-    _settle(client, table)
+    settle(client, table)
     found = client.scan(TableName=table, IndexName="again")["Items"]
 
     assert column(found, "pk") == ["q"]
@@ -147,9 +133,9 @@ def test_the_mode_may_change(client: DynamoDBClient, tables: Tables) -> None:
     table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
 
     client.update_table(TableName=table, BillingMode="PAY_PER_REQUEST")
-    demanded = _settle(client, table)
+    demanded = settle(client, table)
     client.update_table(TableName=table, BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
-    provisioned = _settle(client, table)
+    provisioned = settle(client, table)
 
     assert demanded["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert demanded["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
@@ -164,11 +150,11 @@ def test_units_may_change(client: DynamoDBClient, tables: Tables) -> None:
     client.update_table(
         TableName=table, ProvisionedThroughput={"ReadCapacityUnits": 9, "WriteCapacityUnits": 9}
     )
-    more = _settle(client, table)["ProvisionedThroughput"]
+    more = settle(client, table)["ProvisionedThroughput"]
     client.update_table(
         TableName=table, ProvisionedThroughput={"ReadCapacityUnits": 2, "WriteCapacityUnits": 9}
     )
-    less = _settle(client, table)["ProvisionedThroughput"]
+    less = settle(client, table)["ProvisionedThroughput"]
 
     assert (more["ReadCapacityUnits"], more["WriteCapacityUnits"]) == (9, 9)
     assert "LastIncreaseDateTime" in more
@@ -211,7 +197,7 @@ def test_an_index_has_units_of_its_own(client: DynamoDBClient, tables: Tables) -
             }
         ],
     )
-    found = _settle(client, table)
+    found = settle(client, table)
 
     (gsi,) = found["GlobalSecondaryIndexes"]
     assert gsi["ProvisionedThroughput"]["ReadCapacityUnits"] == 7
@@ -226,9 +212,9 @@ def test_a_stream_may_be_switched(client: DynamoDBClient, tables: Tables) -> Non
     client.update_table(
         TableName=table, StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
     )
-    first = _settle(client, table)
+    first = settle(client, table)
     client.update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
-    off = _settle(client, table)
+    off = settle(client, table)
 
     assert first["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
     assert first["LatestStreamArn"].endswith(first["LatestStreamLabel"])
@@ -255,9 +241,9 @@ def test_class_and_protection_may_change(client: DynamoDBClient, tables: Tables)
     table = tables()
 
     client.update_table(TableName=table, TableClass="STANDARD_INFREQUENT_ACCESS")
-    _settle(client, table)
+    settle(client, table)
     client.update_table(TableName=table, DeletionProtectionEnabled=True)
-    found = _settle(client, table)
+    found = settle(client, table)
     client.update_table(TableName=table, DeletionProtectionEnabled=False)
 
     assert found["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
@@ -272,8 +258,45 @@ def test_a_repeated_update_does_no_harm(client: DynamoDBClient, tables: Tables, 
 
     for _ in range(again):
         client.update_table(TableName=table, DeletionProtectionEnabled=True)
-    found = _settle(client, table)
+    found = settle(client, table)
     client.update_table(TableName=table, DeletionProtectionEnabled=False)
 
     assert found["DeletionProtectionEnabled"] is True
     assert get(client, table, pk="p") == item(pk="p")
+
+
+def test_a_stream_that_is_off_is_not_switched_off(client: DynamoDBClient, tables: Tables) -> None:
+    """Switching off what is off is refused."""
+    error = refused(client.update_table, TableName=tables(), StreamSpecification={"StreamEnabled": False})
+
+    assert error.code == "ValidationException"
+
+
+def test_requests_may_be_limited_on_demand(client: DynamoDBClient, tables: Tables) -> None:
+    """An on-demand table may have a maximum, which is told."""
+    table = tables(OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 20})
+
+    made = settle(client, table)["OnDemandThroughput"]
+    client.update_table(TableName=table, OnDemandThroughput={"MaxReadRequestUnits": 30})
+    changed = settle(client, table)["OnDemandThroughput"]
+
+    assert made == {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 20}
+    assert changed["MaxReadRequestUnits"] == 30
+
+
+def test_an_index_added_to_a_provisioned_table_has_units(client: DynamoDBClient, tables: Tables) -> None:
+    """In provisioned mode a new index needs units of its own."""
+    table = tables(BillingMode="PROVISIONED", ProvisionedThroughput=_UNITS)
+    put(client, table, item(pk="p", a="x"))
+    request: Any = {"TableName": table, "AttributeDefinitions": definitions("a")}
+
+    error = refused(
+        client.update_table, **request, GlobalSecondaryIndexUpdates=[{"Create": index("by-a", "a")}]
+    )
+    create: Any = {**index("by-a", "a"), "ProvisionedThroughput": _UNITS}
+    client.update_table(**request, GlobalSecondaryIndexUpdates=[{"Create": create}])
+    found = settle(client, table)
+
+    assert error.code == "ValidationException"
+    assert found["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+    assert client.scan(TableName=table, IndexName="by-a")["Count"] == 1

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, put, refused, table_request
-from tests.conformance.backends import Backend
+from tavola.clock import ManualClock
+from tavola.connections import mock
+from tavola.engine import Engine
+from tests.conformance.asking import definitions, get, index, item, put, refused, table_request
+from tests.conformance.backends import Backend, new_client
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -302,3 +305,62 @@ def test_accounts_and_regions_have_their_own_names(backend: Backend, fresh: Fres
 
     assert len(arns) == len(clients)
     assert all(left)
+
+
+@pytest.fixture
+def slow() -> Iterator[tuple[DynamoDBClient, ManualClock]]:
+    """A client of an engine whose tables and indexes take ten seconds to make, on a clock of our own."""
+    clock = ManualClock(1_900_000_000)
+    client = new_client(region="us-east-1", account="000000000000", endpoint_url="http://embedded.invalid")
+    with Engine.open(clock=clock, table_delay_ms=10_000) as engine, mock(engine=engine):
+        yield client, clock
+    client.close()
+
+
+def test_a_table_that_is_being_made(slow: tuple[DynamoDBClient, ManualClock]) -> None:
+    """While it is CREATING a table is described, and neither read, written, changed nor deleted."""
+    client, clock = slow
+    client.create_table(**table_request("slow", "pk"))
+
+    before = client.describe_table(TableName="slow")["Table"]["TableStatus"]
+    read = refused(client.get_item, TableName="slow", Key=item(pk="p"))
+    written = refused(client.put_item, TableName="slow", Item=item(pk="p"))
+    deleted = refused(client.delete_table, TableName="slow")
+    again = refused(client.create_table, **table_request("slow", "pk"))
+    clock.advance(11)
+    after = client.describe_table(TableName="slow")["Table"]["TableStatus"]
+    put(client, "slow", item(pk="p"))
+
+    assert (before, after) == ("CREATING", "ACTIVE")
+    assert (read.code, read.message) == ("ResourceNotFoundException", "Requested resource not found")
+    assert written.code == "ResourceNotFoundException"
+    assert (deleted.code, deleted.message) == (
+        "ResourceInUseException",
+        "Attempt to change a resource which is still in use: Table is being created: slow",
+    )
+    assert (again.code, again.message) == ("ResourceInUseException", "Table already exists: slow")
+    assert get(client, "slow", pk="p") == item(pk="p")
+
+
+def test_an_index_that_is_being_made(slow: tuple[DynamoDBClient, ManualClock]) -> None:
+    """An index stays CREATING until it is filled; meanwhile writes go on and count in it."""
+    client, clock = slow
+    client.create_table(**table_request("slow", "pk"))
+    clock.advance(11)
+    put(client, "slow", item(pk="old", a="x"), item(pk="gone", a="x"))
+    change: Any = {"Create": index("by-a", "a")}
+    words: Any = definitions("a")
+
+    client.update_table(TableName="slow", AttributeDefinitions=words, GlobalSecondaryIndexUpdates=[change])
+    during = client.describe_table(TableName="slow")["Table"]
+    put(client, "slow", item(pk="new", a="x"))
+    client.delete_item(TableName="slow", Key=item(pk="gone"))
+    clock.advance(11)
+    after = client.describe_table(TableName="slow")["Table"]
+    found = client.scan(TableName="slow", IndexName="by-a")["Items"]
+
+    assert during["TableStatus"] == "UPDATING"
+    assert during["GlobalSecondaryIndexes"][0]["IndexStatus"] == "CREATING"
+    assert after["TableStatus"] == "ACTIVE"
+    assert after["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
+    assert sorted(each["pk"]["S"] for each in found) == ["new", "old"]

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conformance.asking import get, item, n, put, refused, s
+from tavola.clock import ManualClock
+from tavola.connections import mock
+from tavola.engine import Engine
+from tests.conformance.asking import get, item, n, put, refused, s, table_request
+from tests.conformance.backends import new_client
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -304,3 +308,67 @@ def test_a_transaction_keeps_indexes(client: DynamoDBClient, tables: Tables) -> 
 
     assert sorted(each["pk"]["S"] for each in found) == ["one", "three"]
     assert {each["a"]["S"] for each in found} == {"y"}
+
+
+def test_a_token_lasts_ten_minutes() -> None:
+    """A token is remembered for ten minutes after its request, and then may be used for another."""
+    clock = ManualClock(1_900_000_000)
+    client = new_client(region="us-east-1", account="000000000000", endpoint_url="http://embedded.invalid")
+    with Engine.open(clock=clock) as engine, mock(engine=engine):
+        client.create_table(**table_request("tokens", "pk"))
+        request: Any = {"TransactItems": [_add("tokens", pk="p")], "ClientRequestToken": "token"}
+        client.transact_write_items(**request)
+        clock.advance(9 * 60 + 59)
+        client.transact_write_items(**request)
+        within = get(client, "tokens", pk="p")
+        clock.advance(2)
+        client.transact_write_items(**request)
+        after = get(client, "tokens", pk="p")
+    client.close()
+
+    assert within == item(pk="p", cnt=1)
+    assert after == item(pk="p", cnt=2)
+
+
+def test_a_table_named_twice_is_one_table(client: DynamoDBClient, tables: Tables) -> None:
+    """The same item by its table's name and by its ARN is the same item."""
+    table = tables()
+    arn = client.describe_table(TableName=table)["Table"]["TableArn"]
+
+    error = refused(client.transact_write_items, TransactItems=[_put(table, pk="p"), _delete(arn, pk="p")])
+
+    assert error.message == "Transaction request cannot include multiple operations on one item"
+
+
+def test_a_refused_request_changes_nothing(client: DynamoDBClient, tables: Tables) -> None:
+    """A transaction that is refused for one action's form does none of its actions."""
+    table = tables()
+
+    missing = refused(
+        client.transact_write_items, TransactItems=[_put(table, pk="p"), _put("nobody", pk="p")]
+    )
+    malformed = refused(client.transact_write_items, TransactItems=[_put(table, pk="p"), _put(table, pk="")])
+
+    assert missing.code == "ResourceNotFoundException"
+    assert malformed.code == "ValidationException"
+    assert get(client, table, pk="p") is None
+
+
+def test_every_kind_of_failure_in_its_place(client: DynamoDBClient, tables: Tables) -> None:
+    """A failed condition and a validation error stand each at its action."""
+    table = tables()
+
+    error = refused(
+        client.transact_write_items,
+        TransactItems=[
+            _check(table, "attribute_exists(pk)", pk="nobody"),
+            _put(table, pk="fine"),
+            _put(table, pk=7),
+        ],
+    )
+
+    assert error.reason_codes in (
+        ["ConditionalCheckFailed", "None", "ValidationError"],
+        ["None", "None", "ValidationError"],
+    )
+    assert get(client, table, pk="fine") is None

@@ -22,6 +22,7 @@ _BEFORE = {
     "ss": {"SS": ["a", "b"]},
     "ns": {"NS": ["1", "2"]},
     "t": {"BOOL": True},
+    "docs": {"L": [{"M": {"x": n(1)}}]},
 }
 
 
@@ -98,6 +99,25 @@ _CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {":v": n(1), ":d": {"SS": ["a"]}},
         {"a": None, "num": n(6), "ss": {"SS": ["b"]}, "b": n(1)},
     ),
+    ("no spaces", "SET a=:v,b=:v REMOVE num", {":v": s("y")}, {"a": s("y"), "b": s("y"), "num": None}),
+    ("lines and tabs", "SET\n\ta = :v,\n\tb = :v\n", {":v": s("y")}, {"a": s("y"), "b": s("y")}),
+    ("add binaries", "ADD bs :v", {":v": {"BS": [b"\x01"]}}, {"bs": {"BS": [b"\x01"]}}),
+    ("delete numbers by value", "DELETE ns :v", {":v": {"NS": ["1.00"]}}, {"ns": {"NS": ["2"]}}),
+    ("set inside a list", "SET docs[0].x = :v", {":v": n(9)}, {"docs": {"L": [{"M": {"x": n(9)}}]}}),
+    ("remove inside a list", "REMOVE docs[0].x", {}, {"docs": {"L": [{"M": {}}]}}),
+    ("value in parentheses", "SET num = (:v)", {":v": n(9)}, {"num": n(9)}),
+    (
+        "if_not_exists on both sides",
+        "SET num = if_not_exists(num, :z) - if_not_exists(nobody, :v)",
+        {":z": n(0), ":v": n(1)},
+        {"num": n(4)},
+    ),
+    (
+        "if_not_exists inside itself",
+        "SET b = if_not_exists(nobody, if_not_exists(no2, a))",
+        {},
+        {"b": s("x")},
+    ),
     (
         "lower case",
         "set a = :v remove num add rest :w",
@@ -110,7 +130,7 @@ _CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 def _sorted(found: dict[str, Any] | None) -> dict[str, Any]:
     """Return an item with its sets in one order."""
     return {
-        name: {kind: sorted(inner) if kind in ("SS", "NS") else inner for kind, inner in value.items()}
+        name: {kind: sorted(inner) if kind in ("SS", "NS", "BS") else inner for kind, inner in value.items()}
         for name, value in (found or {}).items()
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from tests.differential.opponents import Answer
@@ -41,6 +42,17 @@ ABSENT = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """How far the order of Items counts: wholly, not at all, or by the sort key with ties as they come."""
+
+    strict: bool = True
+    by: tuple[str, ...] | None = None
+
+
+_STRICT = Order()
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One piece in which the answers differ: `refusal`, or the path of a member of the answer."""
 
@@ -54,16 +66,16 @@ class Difference:
         return f"{self.operation} at {self.place}\n    Tavola: {self.ours}\n    Local:  {self.theirs}"
 
 
-def differences(operation: str, ours: Answer, theirs: Answer, *, ordered: bool = True) -> list[Difference]:
-    """Return what two answers differ in; `ordered` False compares Items as a collection."""
+def differences(operation: str, ours: Answer, theirs: Answer, *, order: Order = _STRICT) -> list[Difference]:
+    """Return what two answers differ in."""
     if ours.status != 200 or theirs.status != 200:
         said = (_refusal(ours), _refusal(theirs))
         found = [Difference(operation, "refusal", *said)] if said[0] != said[1] else []
         if ours.code and ours.code == theirs.code:
             extra = [{k: v for k, v in a.body.items() if k not in _SAID} for a in (ours, theirs)]
-            found += _pieces(operation, "", _normal(extra[0], ordered), _normal(extra[1], ordered))
+            found += _pieces(operation, "", _normal(extra[0], order), _normal(extra[1], order))
         return found
-    return list(_pieces(operation, "", _normal(ours.body, ordered), _normal(theirs.body, ordered)))
+    return list(_pieces(operation, "", _normal(ours.body, order), _normal(theirs.body, order)))
 
 
 _SAID = frozenset({"__type", "message", "Message"})
@@ -98,18 +110,28 @@ def _said(value: Any) -> str:
     return ABSENT if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _normal(value: Any, ordered: bool) -> Any:
+def _normal(value: Any, order: Order) -> Any:
     if isinstance(value, list):
-        return [_normal(each, ordered) for each in value]
+        return [_normal(each, order) for each in value]
     if not isinstance(value, dict):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     found: dict[str, Any] = {}
     for key, each in value.items():
-        inner = _normal(each, ordered)
+        inner = _normal(each, order)
         if isinstance(inner, list):
-            loose = key in _SETS or key in _UNORDERED or (key == "Items" and not ordered)
-            inner = sorted(inner, key=_said) if loose else inner
+            if key in _SETS or key in _UNORDERED or (key == "Items" and not order.strict):
+                inner = sorted(inner, key=_said)
+            elif key == "Items" and order.by is not None:
+                inner = _ties_sorted(inner, order.by)
         if key == "Responses" and isinstance(inner, dict):  # a batch promises no order
             inner = {t: sorted(items, key=_said) for t, items in inner.items()}
         found[key] = "something" if key in _VOLATILE else inner
     return found
+
+
+def _ties_sorted(items: list[Any], by: tuple[str, ...]) -> list[Any]:
+    """The items, those next to each other with one sort key in an order of their own."""
+    if by and any(name not in item for item in items for name in by):
+        return sorted(items, key=_said)  # a projection left the sort key out
+    groups = groupby(items, key=lambda item: _said([item[name] for name in by]))
+    return [item for _, group in groups for item in sorted(group, key=_said)]

@@ -1,7 +1,7 @@
 """Known differences: the rows that `docs/fidelity.md` shows, and which difference each allows.
 
-A row's `tavola` and `local` are the words of the two answers, in which `…` stands for anything. A
-difference that no row allows fails the suite, and so does a row that nothing in the corpus shows.
+A row's `tavola` and `local` are the words of the two answers, or lists of them, in which `…` stands for
+anything. A difference that no row allows fails the suite, and so does a row that nothing in the corpus shows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.differential.answers import Difference
 FILE = Path(__file__).with_name("known.toml")
 RIGHTS = ("Tavola", "Local", "unknown", "either")
 _FIELDS = ("noun", "what", "tavola", "local", "right", "source")
-_DEFAULTS = {"operation": "*", "place": "refusal"}
+_DEFAULTS = {"operation": "*", "place": "refusal", "request": "…", "generated": True}
 
 
 class RowRefused(Exception):
@@ -34,23 +34,30 @@ class Row:
     what: str  # also its name: no two rows say the same
     operation: str  # names with `|` between them, or `*`
     place: str  # `refusal`, or a member's path; `…` stands for anything
-    tavola: str
-    local: str
+    tavola: tuple[str, ...]
+    local: tuple[str, ...]
     right: str
     source: str
+    request: str  # what the body looks like
+    generated: bool  # False: allowed in the corpus alone, because the words would cover too much elsewhere
 
-    def allows(self, difference: Difference) -> bool:
-        """Tell whether this row is about a difference."""
+    def allows(self, difference: Difference, body: str) -> bool:
+        """Tell whether this row is about a difference in the answers to a body."""
         return (
             (self.operation == "*" or difference.operation in self.operation.split("|"))
             and self._place.fullmatch(difference.place) is not None
             and self._ours.fullmatch(difference.ours) is not None
             and self._theirs.fullmatch(difference.theirs) is not None
+            and self._request.fullmatch(body) is not None
         )
 
     @cached_property
     def _place(self) -> re.Pattern[str]:
-        return _pattern(self.place)
+        return _pattern((self.place,))
+
+    @cached_property
+    def _request(self) -> re.Pattern[str]:
+        return _pattern((self.request,))
 
     @cached_property
     def _ours(self) -> re.Pattern[str]:
@@ -61,8 +68,8 @@ class Row:
         return _pattern(self.local)
 
 
-def _pattern(words: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(part) for part in words.split("…")), re.DOTALL)
+def _pattern(choices: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(".*".join(map(re.escape, each.split("…"))) for each in choices), re.DOTALL)
 
 
 def read_rows(text: str | None = None) -> tuple[Row, ...]:
@@ -79,10 +86,14 @@ def read_rows(text: str | None = None) -> tuple[Row, ...]:
             raise RowRefused(f"{what}: right is one of {', '.join(RIGHTS)}")
         if what in {row.what for row in found}:
             raise RowRefused(f"{what}: is there twice")
-        found.append(Row(**_DEFAULTS | raw))
+        found.append(Row(**_DEFAULTS | raw | {side: _choices(raw[side]) for side in ("tavola", "local")}))
     return tuple(found)
 
 
-def allowing(rows: Iterable[Row], difference: Difference) -> Row | None:
-    """Return the first row that allows a difference."""
-    return next((row for row in rows if row.allows(difference)), None)
+def _choices(words: str | list[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def allowing(rows: Iterable[Row], difference: Difference, body: str) -> Row | None:
+    """Return the first row that allows a difference in the answers to a body."""
+    return next((row for row in rows if row.allows(difference, body)), None)

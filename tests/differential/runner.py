@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.differential.answers import Difference, differences
+from tests.differential.answers import Difference, Order, differences
 from tests.differential.known import Row, allowing
 from tests.differential.opponents import Answer, Opponent
 from tests.differential.scripts import Step
@@ -53,6 +53,7 @@ class Runner:
         self._theirs = theirs
         self._rows = rows
         self._keys: dict[str, tuple[str, ...]] = {}
+        self._indexes: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def run(self, steps: Iterable[Step]) -> None:
         """Ask every step of both."""
@@ -65,11 +66,13 @@ class Runner:
         self.tally.compared += 1
         self.tally.refused += ours.status != 200
         if step.operation == "CreateTable" and ours.status == 200 and step.request:
-            schema = step.request["KeySchema"]
-            self._keys[step.request["TableName"]] = tuple(each["AttributeName"] for each in schema)
-        found = differences(step.operation, ours, theirs, ordered=step.operation != "Scan")
+            self._keys[step.request["TableName"]] = _names(step.request)
+            local = step.request.get("LocalSecondaryIndexes", ())
+            for index in (*local, *step.request.get("GlobalSecondaryIndexes", ())):
+                self._indexes[step.request["TableName"], index["IndexName"]] = _names(index)
+        found = differences(step.operation, ours, theirs, order=self._order(step))
         for difference in found:
-            row = allowing(self._rows, difference)
+            row = allowing(self._rows, difference, step.body.decode(errors="replace"))
             if row is None:
                 self.tally.findings.append(Finding(step, difference))
             else:
@@ -79,32 +82,49 @@ class Runner:
                 self._reconcile(table)
         return ours
 
+    def _order(self, step: Step) -> Order:
+        """How far the order of Items counts: not at all in a scan, but for ties in an index."""
+        if step.operation != "Query":
+            return Order(strict=False)
+        index = (step.request or {}).get("IndexName")
+        keys = self._indexes.get((step.table, index)) if step.table and isinstance(index, str) else None
+        return Order() if keys is None else Order(by=keys[1:])
+
     def _answer(self, side: Opponent, step: Step) -> Answer:
-        answer = side.ask(step.operation, step.body)
-        if not step.follow or answer.status != 200 or step.request is None:
+        if not step.follow or step.request is None:
+            return side.ask(step.operation, step.body)
+        total = step.request.get("TotalSegments")
+        if not isinstance(total, int) or "Segment" not in step.request:
+            return self._pages(side, step.operation, step.request)
+        parts = [self._pages(side, step.operation, step.request | {"Segment": n}) for n in range(total)]
+        return next((part for part in parts if part.status != 200), None) or _sum(parts)
+
+    def _pages(self, side: Opponent, operation: str, request: dict[str, Any]) -> Answer:
+        answer = side.ask(operation, json.dumps(request).encode())
+        if answer.status != 200:
             return answer
         whole = dict(answer.body)
         whole.pop("ConsumedCapacity", None)  # where a scan's pages end is each side's own
-        request = dict(step.request)
+        request = dict(request)
         for _ in range(_PAGES_MAX):
             if "LastEvaluatedKey" not in answer.body:
                 break
             request["ExclusiveStartKey"] = answer.body["LastEvaluatedKey"]
-            answer = side.ask(step.operation, json.dumps(request).encode())
+            answer = side.ask(operation, json.dumps(request).encode())
             if answer.status != 200:
                 return answer
-            whole["Items"] = [*whole.get("Items", []), *answer.body.get("Items", [])]
-            for member in ("Count", "ScannedCount"):
-                whole[member] += answer.body[member]
+            whole = _sum([Answer(200, whole), answer]).body
         whole.pop("LastEvaluatedKey", None)
         return Answer(200, whole)
 
     def _tables(self, step: Step) -> list[str]:
         if step.operation == "BatchWriteItem":
-            named = list((step.request or {}).get("RequestItems") or {})
+            items = (step.request or {}).get("RequestItems")
+            named = list(items) if isinstance(items, dict) else []
         elif step.operation == "TransactWriteItems":
-            elements = (step.request or {}).get("TransactItems") or []
-            actions = [a for each in elements if isinstance(each, dict) for a in each.values()]
+            elements = (step.request or {}).get("TransactItems")
+            listed = elements if isinstance(elements, list) else []
+            actions = [a for each in listed if isinstance(each, dict) for a in each.values()]
             named = [a.get("TableName") for a in actions if isinstance(a, dict)]
         else:
             named = [step.table]
@@ -137,3 +157,18 @@ class Runner:
 
     def _send(self, side: Opponent, operation: str, request: dict[str, Any]) -> bool:
         return side.ask(operation, json.dumps(request).encode()).status == 200
+
+
+def _names(schema: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(each["AttributeName"] for each in schema["KeySchema"])
+
+
+def _sum(parts: Sequence[Answer]) -> Answer:
+    """The pages of one answer as one."""
+    whole = dict(parts[0].body)
+    whole.pop("ConsumedCapacity", None)
+    for part in parts[1:]:
+        whole["Items"] = [*whole.get("Items", []), *part.body.get("Items", [])]
+        for member in ("Count", "ScannedCount"):
+            whole[member] += part.body[member]
+    return Answer(200, whole)

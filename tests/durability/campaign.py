@@ -24,6 +24,7 @@ from tests.durability.disk import Disk, install
 from tests.durability.history import open_store
 from tests.durability.power import planted_in_store, scratch, trial_run
 from tests.durability.serial import Transaction, lost, violations
+from tests.durability.serving import Ask, serving
 
 Trials = Iterator[list[str]]  # what was wrong with each trial
 
@@ -109,14 +110,26 @@ def concurrent(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) ->
     """Eight threads on one engine; what they saw must be strictly serializable."""
     while True:
         with open_store(None) as engine:
-            create(engine)
             ask = {"torn": torn(engine), "stale": stale(engine)}.get(plant or "", engine.call)
-            history = run_clients(ask, 8, 60, seed)
-            last = final_lists(engine)
-            whole = Transaction(0, reads=last, asked=1 << 60, answered=1 << 61)
-            tally["transactions"] += len(history)
-            yield violations([*history, whole]) + lost(history, last)
+            yield _history_faults(ask, seed, tally)
         seed += 1
+
+
+def served(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:
+    """Eight clients of one server on a file, whose writes commit together."""
+    while True:
+        with scratch() as folder, serving(str(folder / "store.db")) as ask:
+            yield _history_faults(ask, seed, tally)
+        seed += 1
+
+
+def _history_faults(ask: Ask, seed: int, tally: Counter[str]) -> list[str]:
+    create(ask)
+    history = run_clients(ask, 8, 60, seed)
+    last = final_lists(ask)
+    whole = Transaction(0, reads=last, asked=1 << 60, answered=1 << 61)
+    tally["transactions"] += len(history)
+    return violations([*history, whole]) + lost(history, last)
 
 
 def full_disk(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:
@@ -155,6 +168,7 @@ SECTIONS: dict[str, Callable[[Disk, int, str | None, Counter[str]], Trials]] = {
     "server": server_killed,
     "damage": damaged,
     "concurrency": concurrent,
+    "served": served,
     "full": full_disk,
 }
 # How a campaign's time is shared out; what is left of one section's time goes to the next.
@@ -164,7 +178,8 @@ SHARES = {
     "kills": 0.12,
     "server": 0.12,
     "damage": 0.1,
-    "concurrency": 0.08,
+    "concurrency": 0.05,
+    "served": 0.03,
     "full": 0.03,
 }
 

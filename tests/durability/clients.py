@@ -18,9 +18,9 @@ TABLE = "lists"
 _LISTS = 4
 
 
-def create(engine: Engine) -> None:
-    """Make the table of lists and accounts."""
-    engine.call(
+def create(ask: Ask) -> None:
+    """Make the table of lists."""
+    ask(
         "CreateTable",
         {
             "TableName": TABLE,
@@ -73,9 +73,9 @@ def run_clients(ask: Ask, threads: int, transactions: int, seed: int) -> list[Tr
     return history
 
 
-def final_lists(engine: Engine) -> dict[str, tuple[int, ...]]:
+def final_lists(ask: Ask) -> dict[str, tuple[int, ...]]:
     """Return the lists as they are in the end."""
-    items = engine.call("Scan", {"TableName": TABLE})["Items"]
+    items = ask("Scan", {"TableName": TABLE})["Items"]
     return {item["pk"]["S"]: _members(item) for item in items}
 
 

@@ -83,20 +83,23 @@ class Disk(apsw.VFS):
         if self.plan.full:
             return apsw.FullError("planted: no space")
         error = apsw.IOError(f"planted: {kind} failed")
-        error.extendedresult = _CODES[kind]
+        error.extendedresult = _CODES[kind]  # type: ignore[attr-defined]  # apsw looks for it
         return error
 
-    def excepthook(self, *_: Any) -> None:
+    def excepthook(
+        self, etype: type[BaseException] | None, evalue: BaseException | None, etraceback: Any
+    ) -> bool:
         """Say nothing: a planted failure that SQLite passes over is no defect of the test."""
+        return True
 
-    def xOpen(self, name: Any, flags: list[int]) -> Any:
+    def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802
         """Open a file that reports to this disk."""
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         if path and not os.path.exists(path):
             self.note("create", os.path.basename(path))
         return _File(self, name, flags, os.path.basename(path or ""))
 
-    def xDelete(self, name: str, syncdir: bool) -> None:
+    def xDelete(self, name: str, syncdir: bool) -> None:  # noqa: N802
         """Delete a file."""
         super().xDelete(name, syncdir)
         self.note("delete", os.path.basename(name), int(syncdir))
@@ -108,15 +111,17 @@ class _File(apsw.VFSFile):
         self._disk = disk
         self._file = file
 
-    def excepthook(self, *_: Any) -> None:
-        pass
+    def excepthook(
+        self, etype: type[BaseException] | None, evalue: BaseException | None, etraceback: Any
+    ) -> bool:
+        return True
 
-    def xRead(self, amount: int, offset: int) -> bytes:
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         if self._disk.fails("read"):
             raise self._disk.failure("read")
         return super().xRead(amount, offset)
 
-    def xWrite(self, data: bytes, offset: int) -> None:
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self._disk.fails("write"):
             assert self._disk.plan is not None
             if self._disk.plan.short:
@@ -126,13 +131,13 @@ class _File(apsw.VFSFile):
         super().xWrite(data, offset)
         self._disk.note("write", self._file, offset, bytes(data))
 
-    def xTruncate(self, size: int) -> None:
+    def xTruncate(self, size: int) -> None:  # noqa: N802
         if self._disk.fails("truncate"):
             raise self._disk.failure("truncate")
         super().xTruncate(size)
         self._disk.note("truncate", self._file, size)
 
-    def xSync(self, flags: int) -> None:
+    def xSync(self, flags: int) -> None:  # noqa: N802
         if self._disk.fails("sync"):
             self._disk.note("failed-sync", self._file)
             raise self._disk.failure("sync")

@@ -60,9 +60,7 @@ def image(events: Sequence[Event], point: int, random: Random) -> dict[str, byte
             file.pending.clear()
         else:
             file.pending.append(event)
-    for name, ghost in ghosts.items():
-        if random.random() < 0.3:
-            files[name] = ghost
+    files |= {name: ghost for name, ghost in ghosts.items() if random.random() < 0.3}
     mode = random.choice(MODES)
     left: dict[str, bytes] = {}
     for name, file in files.items():

@@ -207,7 +207,7 @@ def _check_refusal(engine: Engine, faults: list[str]) -> None:
         if str(fault) != engine.failure:
             faults.append(f"the refusal is told as {fault}")
     except Fault as fault:
-        if not isinstance(fault, Fault) or fault.code != "ResourceNotFoundException":
+        if fault.code != "ResourceNotFoundException":
             faults.append(f"a write after the failure was refused as {fault!r}")
     else:
         faults.append("a write after the failure was acknowledged")

@@ -26,11 +26,10 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
         settle(engine)
         state = read_state(engine)
         allowed = history.states[acknowledged : acknowledged + 2]
-        if state not in allowed:
-            return [
-                _told(history, acknowledged, history.states.index(state) if state in history.states else None)
-            ]
         wrong = [f"I4 {fault}" for fault in faults_in(engine)]
+        if state not in allowed:
+            found = history.states.index(state) if state in history.states else None
+            return [*wrong, _told(history, acknowledged, found)]
         reached = acknowledged + allowed.index(state)
         sent = [
             place

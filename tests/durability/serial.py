@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ def _edges(history: Sequence[Transaction], orders: dict[str, tuple[int, ...]]) -
                 unseen.setdefault(key, []).append(at)
     for key, order in orders.items():
         yield from ((place[order[-1]], writer) for writer in unseen.get(key, ()))
-        for first, second in zip(order, order[1:], strict=False):
+        for first, second in pairwise(order):
             yield place[first], place[second]
     for at, each in enumerate(history):
         for key, seen in each.reads.items():

@@ -31,9 +31,9 @@ def _run(section: str, trials: int, seed: int = 1000, plant: str | None = None) 
 
 def test_a_power_cut_loses_nothing_acknowledged() -> None:
     """I1 I2 I4 I7: after a power cut the store is in the state of the last answer, or of the step after it."""
-    result = _run("power", trials=1500)
+    result = _run("power", trials=1000)
 
-    assert result["trials"] == 1500
+    assert result["trials"] == 1000
     assert result["examples"] == []
 
 
@@ -55,12 +55,11 @@ def test_a_power_cut_finds_a_planted_fault(plant: str, invariant: str) -> None:
     assert any(invariant in example for example in result["examples"]), result["examples"]
 
 
-@pytest.mark.parametrize("stride", [5, 7])
-def test_a_failed_call_of_the_disk_is_told_and_undone(stride: int) -> None:
+def test_a_failed_call_of_the_disk_is_told_and_undone() -> None:
     """I1 I2 I9: whichever call fails, nothing acknowledged is lost, nothing is half done, reads go on."""
-    result = _run("nth", trials=100_000, seed=stride)
+    result = _run("nth", trials=100_000, seed=5)
 
-    assert result["trials"] > 500
+    assert result["trials"] > 800
     assert result["examples"] == []
 
 
@@ -125,6 +124,14 @@ def test_concurrent_transactions_are_strictly_serializable() -> None:
     result = _run("concurrency", trials=12)
 
     assert result["tally"]["transactions"] > 5000
+    assert result["examples"] == []
+
+
+def test_transactions_over_http_are_strictly_serializable() -> None:
+    """I3: also when a server commits the writes of several clients together."""
+    result = _run("served", trials=2)
+
+    assert result["trials"] == 2
     assert result["examples"] == []
 
 

@@ -62,6 +62,28 @@ def test_a_file_that_this_process_has_open_is_refused(tmp_path: Path) -> None:
     Engine.open(path).close()
 
 
+def test_a_refused_opening_gives_the_file_to_nobody(tmp_path: Path) -> None:
+    """A second opening in this process leaves the first one's lock in place against other processes.
+
+    The locks of a file belong to the process, and end when it closes any handle of that file.
+    """
+    path = tmp_path / "store.db"
+    with Engine.open(path):
+        with pytest.raises(StoreInUse):
+            Engine.open(path)
+        command = [sys.executable, "-c", HOLDER, str(path)]
+        other = subprocess.run(
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={"PYTHONPATH": str(ROOT / "src")},
+            check=False,
+        )
+
+        assert b"StoreInUse" in other.stderr
+        assert other.stdout == b""
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [

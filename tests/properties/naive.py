@@ -16,8 +16,9 @@ Item = dict[str, Value]
 
 def number_bytes_counted(text: str) -> int:
     """Return the size of a number by the captured rule: sign, digits before and after the point, by two."""
-    sign, digits, exponent = Decimal(text).as_tuple()
-    assert isinstance(exponent, int)
+    sign, digits, power = Decimal(text).as_tuple()
+    assert isinstance(power, int)
+    exponent: int = power
     shown = "".join(map(str, digits))
     padded = shown + "0" * max(0, exponent)
     exponent = min(exponent, 0)
@@ -99,7 +100,8 @@ def satisfies(value: Value, operator: str, operands: Sequence[Value]) -> bool:
             return bool(given[0] <= mine <= given[1])
         case "begins_with":
             return bool(mine.startswith(given[0]))
-    raise AssertionError(operator)
+        case _:
+            raise AssertionError(operator)
 
 
 def read_units(size: int, *, consistent: bool) -> float:

@@ -15,7 +15,7 @@ from tavola.keys import KeyAttribute, KeySchema
 Value = dict[str, Any]
 Item = dict[str, Value]
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 # Where encodings go wrong: NUL and its neighbours, the last of one, two, three and four UTF-8 bytes.
 EDGE_TEXT = st.text(st.sampled_from("\x00\x01a\x7f\x80\u07ff\u0800\uffff\U0010ffff"), max_size=5)
 EDGE_BYTES = st.lists(st.sampled_from([0, 1, 0x61, 0x7F, 0x80, 0xFE, 0xFF]), max_size=5).map(bytes)

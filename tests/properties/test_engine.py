@@ -10,12 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, settings
+from _pytest.outcomes import Failed
+from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine
+from tavola.engine import Engine, isolation, writes
+from tavola.engine.operations import items
+from tavola.engine.storage import sqlite
 from tavola.entropy import SeededEntropy
 from tavola.protocol import ConditionalCheckFailedFault, TransactionCanceledFault
 from tests.durability.state import faults_in, scan
@@ -30,7 +39,7 @@ TEXTS = st.sampled_from(["a", "a\x00", "a\x00b", "b", "\uffff", "\U0001f600", "a
 NUMBERS = st.sampled_from(["0", "1", "-1", "1.5", "100", "-0.01", "9" * 38])
 BINARIES = st.sampled_from([b"\x00", b"\x00\x00", b"\x00\x01", b"\xff", b"\xff\xff", b"a"]).map(base64_text)
 SCALARS = {"S": TEXTS, "N": NUMBERS, "B": BINARIES}
-NOTES = st.one_of(
+NOTES: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.sampled_from(
         [{"S": "x" * 1100}, {"S": "y" * 5000}, {"SS": ["p", "q"]}, {"SS": ["q", "p"]}, {"BOOL": True}]
     ),
@@ -46,7 +55,8 @@ def _typed(type_: str) -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def keys_of(draw: st.DrawFn, model: Model) -> Item:
     """Draw the key of an item, there or not."""
-    if model.items and draw(st.integers(0, 3)):
+    known_share: int = draw(st.integers(0, 3))
+    if known_share and model.items:
         known = draw(st.sampled_from(list(model.items.values())))
         return {name: known[name] for name in model.shape.keys}
     return {name: draw(_typed(model.shape.types[name])) for name in model.shape.keys}
@@ -64,16 +74,18 @@ def items_of(draw: st.DrawFn, model: Model) -> Item:
     return item
 
 
+def _free_value(model: Model, name: str) -> st.SearchStrategy[dict[str, Any]]:
+    return NOTES if name == "note" else _typed(model.shape.types[name])
+
+
 @st.composite
-def updates_of(draw: st.DrawFn, model: Model) -> tuple[dict[str, Any], dict[str, Any], list[str], int]:
+def updates_of(draw: st.DrawFn, model: Model) -> tuple[dict[str, Any], list[str], int]:
     """Draw an update as attributes to set, a number to add, and attributes to remove."""
     free = [name for name in ("a", "b", "c", "note") if name not in model.shape.keys]
     chosen = draw(st.lists(st.sampled_from(free), max_size=3, unique=True))
     removed = [name for name in chosen if draw(st.booleans())]
-    given = {
-        n: draw(NOTES if n == "note" else _typed(model.shape.types[n])) for n in chosen if n not in removed
-    }
-    return given, {}, removed, draw(st.integers(-3, 3))
+    given = {n: draw(_free_value(model, n)) for n in chosen if n not in removed}
+    return given, removed, draw(st.integers(-3, 3))
 
 
 class EngineAgainstDict(RuleBasedStateMachine):
@@ -193,7 +205,7 @@ class EngineAgainstDict(RuleBasedStateMachine):
                 case "Delete":
                     actions.append({"Delete": {"TableName": name, "Key": key}})
                     after.append((key, None))
-                case "ConditionCheck":
+                case _:
                     there = self.model.get(key) is not None
                     function = "attribute_exists" if there else "attribute_not_exists"
                     check = {
@@ -216,12 +228,12 @@ class EngineAgainstDict(RuleBasedStateMachine):
                 self.engine.call("TransactWriteItems", request)
             return
         answer = self.engine.call("TransactWriteItems", request)
-        for key, new in after:
-            cost.add(self.model.cost(self.model.get(key), new), 2.0)
-            if new is None:
+        for key, image in after:
+            cost.add(self.model.cost(self.model.get(key), image), 2.0)
+            if image is None:
                 self.model.items.pop(self.model.key(key), None)
             else:
-                self.model.items[self.model.key(key)] = new
+                self.model.items[self.model.key(key)] = image
         self._check_cost(answer["ConsumedCapacity"][0], cost)
         self.tokens.append(request)
 
@@ -281,9 +293,9 @@ class EngineAgainstDict(RuleBasedStateMachine):
         near = data.draw(st.sampled_from(rows))
         hashes, ranges = self.model.names(index)
         terms = [(name, "=", (near[name],)) for name in hashes]
-        for name in ranges[: data.draw(st.integers(0, len(ranges)))]:
-            terms.append((name, "=", (near[name],)))
-        named = len(terms) - len(hashes)
+        equal = ranges[: data.draw(st.integers(0, len(ranges)))]
+        terms += [(name, "=", (near[name],)) for name in equal]
+        named = len(equal)
         if named < len(ranges) and data.draw(st.booleans()):
             terms.append(self._range_term(data, ranges[named], rows))
         expected = [
@@ -347,7 +359,8 @@ class EngineAgainstDict(RuleBasedStateMachine):
                 value = old.get("note") or data.draw(NOTES)
                 values = {":v": value if data.draw(st.booleans()) else data.draw(NOTES)}
                 return {"ConditionExpression": "note = :v", "ExpressionAttributeValues": values}, values
-        return {}, {}
+            case _:
+                return {}, {}
 
     def _holds(self, wanted: str, old: Item | None, values: dict[str, Any]) -> bool:
         match wanted:
@@ -356,11 +369,12 @@ class EngineAgainstDict(RuleBasedStateMachine):
             case "gone":
                 return old is None
             case "same":
-                return plain((old or {}).get("note")) == plain(values[":v"])
-        return True
+                return bool(plain((old or {}).get("note")) == plain(values[":v"]))
+            case _:
+                return True
 
     def _update(self, data: st.DataObject, key: Item) -> tuple[dict[str, Any], Item]:
-        given, _, removed, added = data.draw(updates_of(self.model))
+        given, removed, added = data.draw(updates_of(self.model))
         new = {
             name: value for name, value in (self.model.get(key) or key).items() if name not in removed
         } | given
@@ -466,3 +480,40 @@ EngineAgainstDict.TestCase.settings = settings(
     deadline=None,
 )
 TestEngineAgainstDict = pytest.mark.timeout(3600 if LONG else 60)(EngineAgainstDict.TestCase)
+
+
+def _keeps_old_entries(rack: Any, row: int, size: int, item: bytes, old: Any, entries: Any) -> None:
+    _replace(rack, row, size, item, old, old)
+
+
+_replace = sqlite.SqliteRack.replace
+
+PLANTED: dict[str, tuple[Any, str, Any]] = {
+    "an index entry is not rewritten": (sqlite.SqliteRack, "replace", _keeps_old_entries),
+    "counts are not kept up": (writes, "recount", lambda *_: None),
+    "a write costs one unit more": (items, "write_units", lambda *_: 7.0),
+    "a condition always holds": (items, "evaluate", lambda *_: True),
+    "a token is not kept": (isolation.Tokens, "keep", lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine disagrees with an engine that has a defect."""
+    owner, name, defect = PLANTED[fault]
+    monkeypatch.setattr(owner, name, defect)
+
+    with pytest.raises((AssertionError, Failed, ExceptionGroup)):
+        run_state_machine_as_test(
+            EngineAgainstDict,
+            settings=settings(
+                max_examples=100,
+                stateful_step_count=25,
+                suppress_health_check=list(HealthCheck),
+                deadline=None,
+                database=None,
+                derandomize=True,
+                print_blob=False,
+                phases=[Phase.generate],
+            ),
+        )

@@ -35,8 +35,8 @@ def fill_slice(catalog: Catalog, table: Table, index: Index) -> None:
     counts = table.counts
     slot = index.definition.slot
     for row in found:
-        entries = _with_entry(table, index, decode_item(row[2]), row[3:])
-        if entries != row[3:]:
+        entries = _with_entry(table, index, decode_item(row[2]), row[4:])
+        if entries != row[4:]:
             table.rack.fill(row[0], entries)
             size = entries[_place(table, index) + 1] if index.projected is not None else row[1]
             assert isinstance(size, int), "an entry that was made has a size"

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from tavola.clock import Clock
-from tavola.engine.storage import Rack, Store
+from tavola.engine.storage import Rack, Store, StoreDamaged
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol import Scope
 
@@ -217,9 +217,16 @@ class Catalog:
         counts = dict(self._store.records(_COUNTS))
         tables: dict[tuple[str, str, str], Table] = {}
         for number, data in self._store.records(_KIND):
-            definition = msgspec.json.decode(data, type=TableDefinition)
             kept = counts.get(number)
-            table = Table(definition, self._store, Counts.decode(kept) if kept else Counts())
+            try:
+                definition = msgspec.json.decode(data, type=TableDefinition)
+                counted = Counts.decode(kept) if kept else Counts()
+            except msgspec.DecodeError as error:
+                raise StoreDamaged(
+                    f"the store is damaged (the definition of a table cannot be read: {error}); restore it "
+                    "from a backup"
+                ) from error
+            table = Table(definition, self._store, counted)
             tables[definition.account, definition.region, definition.name] = table
         self._touched.clear()
         self._tables = tables

@@ -25,6 +25,7 @@ class Span:
     bounds: Bounds
     reverse: bool = False
     after: tuple[bytes, bytes] | None = None  # index key (empty for the table itself) and key to go on after
+    at_most_one: bool = False  # the whole key is given, so there is nothing to go on with
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def select(
     if keep is None and shape is None:
         return [line[0] for line in lines]
     chosen: list[bytes] = []
-    for data, _ in lines:
+    for line in lines:
+        data = line[0]
         item = decode_item(data)
         if keep is None or keep(item):
             chosen.append(data if shape is None else encode_item(shape(item)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.engine.catalog import Catalog, Table
-from tavola.engine.indexes import entries_of, recount
+from tavola.engine.indexes import entries_of, recount, sizes_of
 from tavola.engine.storage import Entry, Found
 from tavola.keys import Bounds, KeyRefused, successor
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
@@ -53,7 +53,7 @@ class Standing:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Return the row's index columns, all None if there is no row."""
-        return (None,) * len(self.table.columns) if self.found is None else self.found[3:]
+        return (None,) * len(self.table.columns) if self.found is None else self.found[4:]
 
 
 @dataclass(slots=True)
@@ -109,24 +109,19 @@ def look_up(table: Table, key: bytes) -> Standing:
 
 def stage_put(standing: Standing, item: Item, size: int) -> Change:
     """Return the change that puts an admitted item in the place of what stands."""
-    if size > ITEM_BYTES_MAX:
-        raise ValidationFault(ITEM_TOO_LARGE)
-    if standing.table.has_local:
-        _check_collection(standing, size)
-    return Change(standing, item, encode_item(item), size, entries_of(standing.table, item))
+    entries = entries_of(standing.table, item)
+    _check_size(standing, size, entries, ITEM_TOO_LARGE)
+    return Change(standing, item, encode_item(item), size, entries)
 
 
 def stage_update(standing: Standing, item: Item, size: int, written: frozenset[str]) -> Change:
     """Return the change that puts an item, updated in some attributes, in the place of what stands."""
-    if size > ITEM_BYTES_MAX:
-        raise ValidationFault(UPDATE_TOO_LARGE)
     table = standing.table
     if standing.found is not None and table.indexed.isdisjoint(written):
         entries = standing.entries
     else:
         entries = entries_of(table, item, updating=True)
-    if table.has_local:
-        _check_collection(standing, size)
+    _check_size(standing, size, entries, UPDATE_TOO_LARGE)
     return Change(standing, item, encode_item(item), size, entries)
 
 
@@ -143,16 +138,16 @@ def apply_change(catalog: Catalog, change: Change) -> None:
     if change.item is None:
         if found is not None:
             table.rack.delete(found[0])
-            recount(table, found[1], found[3:], 0, None)
+            recount(table, found[1], found[4:], 0, None)
             catalog.touch(table)
     elif found is None:
         table.rack.insert(standing.key, change.size, change.data, change.entries)
         recount(table, 0, None, change.size, change.entries)
         catalog.touch(table)
     elif found[2] != change.data:
-        table.rack.replace(found[0], change.size, change.data, found[3:], change.entries)
-        if found[1] != change.size or found[3:] != change.entries:
-            recount(table, found[1], found[3:], change.size, change.entries)
+        table.rack.replace(found[0], change.size, change.data, found[4:], change.entries)
+        if found[1] != change.size or found[4:] != change.entries:
+            recount(table, found[1], found[4:], change.size, change.entries)
             catalog.touch(table)
 
 
@@ -172,14 +167,25 @@ def collection_bytes(table: Table, key: bytes) -> int:
     return total
 
 
-def _check_collection(standing: Standing, size: int) -> None:
-    """Refuse a write that makes an item collection too large.
+def _check_size(standing: Standing, size: int, entries: tuple[Entry, ...], refusal: str) -> None:
+    """Refuse an item that is too large, counted with its entries in local indexes.
 
     Collections are summed only where the whole table is large enough to hold one that is too large.
     """
     table = standing.table
-    entries = 1 + sum(not index.is_global for index in table.indexes)
-    if (table.counts.bytes + size) * entries <= ITEM_COLLECTION_BYTES_MAX or size <= standing.size:
+    if not table.has_local:
+        if size > ITEM_BYTES_MAX:
+            raise ValidationFault(refusal)
+        return
+    locally = [
+        own or 0
+        for index, own in zip(table.indexes, sizes_of(table, size, entries), strict=True)
+        if not index.is_global
+    ]
+    if size + sum(locally) > ITEM_BYTES_MAX:
+        raise ValidationFault(refusal)
+    shares = 1 + len(locally)
+    if size <= standing.size or (table.counts.bytes + size) * shares <= ITEM_COLLECTION_BYTES_MAX:
         return
     if collection_bytes(table, standing.key) + size - standing.size > ITEM_COLLECTION_BYTES_MAX:
         raise ItemCollectionSizeLimitExceededFault()

@@ -1,8 +1,8 @@
 """Server: the engine over HTTP, as AWS speaks it.
 
 Holds the connections with their deadlines, the headers and checksums of an answer, the scope of a
-credential, and the group in which writes of one moment commit together. Knows the engine by four of its
-methods (`Served`) and the operations by name; knows no entity and no table. Why no web framework: between
+credential, and the group in which writes of one moment commit together. Knows the engine by its
+port (`Served`) and the operations by name; knows no entity and no table. Why no web framework: between
 a socket and an engine that answers in microseconds it would be most of the cost.
 """
 

@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
         begun = self._begun
         try:
             if before != _BODY and self._head_bytes + len(data) > self._head_bytes_max:
-                self._feed_warily(data, begun + (before == _IDLE))
+                self._feed_warily(memoryview(data), begun + (before == _IDLE))
             else:
                 self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as stop:
@@ -347,21 +347,20 @@ class Connection(asyncio.Protocol):
         self._body = bytearray()
         self._parts = []
 
-    def _feed_warily(self, data: bytes, begun: int) -> None:
+    def _feed_warily(self, data: memoryview, begun: int) -> None:
         """Parse what might hold a head that is too large: first as much of it as a head may have."""
         allowed = self._head_bytes_max - self._head_bytes
-        view = memoryview(data)
-        if allowed:
+        for part in (data[:allowed], data[allowed:]):
             try:
-                self._parser.feed_data(view[:allowed])
+                self._parser.feed_data(part)
             except httptools.HttpParserUpgrade as stop:
-                self._decline_upgrade(view[stop.args[0] :])
+                self._decline_upgrade(part[stop.args[0] :])
+            if self._stage == _DEAF:
                 return
-        if self._stage == _HEAD and self._begun == begun:
-            self._refusal = self._refused(400, f"The headers are larger than {self._head_bytes_max} bytes.")
-            self._give_up()
-            return
-        self._parser.feed_data(view[allowed:])
+            if self._stage == _HEAD and self._begun == begun:
+                told = f"The headers are larger than {self._head_bytes_max} bytes."
+                self._say_last(self._refused(400, told))
+                return
 
     def _decline_upgrade(self, rest: memoryview) -> None:
         """Go on in HTTP/1.1 with a client that offered another protocol, as it must allow.

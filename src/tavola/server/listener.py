@@ -94,6 +94,7 @@ class Server:
             self._servers.append(
                 await loop.create_server(lambda: Connection(service), sock=listening, backlog=_BACKLOG)
             )
+        self._swept_s = loop.time()
         self._sweep()
         self._tend()
 
@@ -125,6 +126,10 @@ class Server:
         self._timers["sweep"] = service.loop.call_later(self._limits.sweep_s, self._sweep)
         self._wire.refresh()
         now_s = service.loop.time()
+        late = now_s - self._swept_s > 4 * self._limits.sweep_s
+        self._swept_s = now_s
+        if late:  # the loop itself was busy; what clients sent meanwhile has not been read yet
+            return
         for connection in tuple(service.connections):
             connection.sweep(now_s)
 

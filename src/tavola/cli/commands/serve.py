@@ -56,7 +56,7 @@ def serve(
                     },
                 )
             else:
-                _greet(endpoint.url, endpoint.port, file, sync)
+                _greet(endpoint.url, host, endpoint.port, file, sync)
             if not is_loopback(host):
                 note(
                     f"Warning: other machines can reach {host}, and whoever connects is let in: "
@@ -82,12 +82,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _greet(url: str, port: int, file: Path | None, sync: Sync) -> None:
+def _greet(url: str, host: str, port: int, file: Path | None, sync: Sync) -> None:
     kept = "each write on the disk before it is answered" if sync == "full" else "writes are not synced"
     where = "in memory, gone when this ends" if file is None else f"{file.absolute()} ({kept})"
-    hint = "" if port == PORT.default else f" --port {port}"
+    turned = ((HOST, host), (PORT, port))
+    hint = "".join(f" {setting.flag} {value}" for setting, value in turned if value != setting.default)
+    reach = "this machine alone can connect" if is_loopback(host) else "and anyone can connect"
     say(f"Tavola {__version__} serves DynamoDB at {url}")
     say(f"  data:         {where}")
-    say("  credentials:  accepted as they come; the account and region in them tell tables apart")
+    say(f"  credentials:  accepted as they come, {reach}; account and region tell tables apart")
     say(f'  use it with:  eval "$(tavola env{hint})"')
     say("Ctrl-C stops it.")

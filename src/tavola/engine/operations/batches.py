@@ -11,7 +11,7 @@ from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.items import collection_metrics, tally_write
-from tavola.engine.operations.terms import all_used, bind, projection_of
+from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
 from tavola.engine.writes import (
     ITEM_TOO_LARGE,
     Change,
@@ -46,6 +46,8 @@ def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
         projections[name] = projection_of(call, wanted, bindings)
         all_used(call, bindings, (projections[name],))
     tables = {name: call.table(name) for name in request.request_items}
+    for name, table in tables.items():
+        check_scalar_keys(table, projections[name])
     keys = {
         name: _distinct([key_of_request(tables[name], key) for key in wanted.keys])
         for name, wanted in request.request_items.items()
@@ -76,10 +78,10 @@ def _read(
 ) -> tuple[list[bytes], list[Item], int]:
     items: list[bytes] = []
     for place, key in enumerate(keys):
-        if room <= 0:
-            return items, wanted.keys[place:], room
         line = table.rack.get(key)
         size = 0 if line is None else line[1]
+        if size > room:
+            return items, wanted.keys[place:], 0
         tally.reads += read_units(size, consistent=bool(wanted.consistent_read))
         if line is not None:
             room -= size

@@ -10,7 +10,14 @@ from tavola.engine.capacity import Tally, index_write_units, read_units, write_u
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.terms import all_used, bind, condition_of, projection_of, update_of
+from tavola.engine.operations.terms import (
+    all_used,
+    bind,
+    check_scalar_keys,
+    condition_of,
+    projection_of,
+    update_of,
+)
 from tavola.engine.writes import (
     ITEM_TOO_LARGE,
     Change,
@@ -65,6 +72,7 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
     projection = projection_of(call, request, bindings)
     all_used(call, bindings, (projection,))
     table = call.table(request.table_name)
+    check_scalar_keys(table, projection)
     line = table.rack.get(key_of_request(table, request.key))
     body = EMPTY
     if line is not None:
@@ -155,20 +163,6 @@ def check_keys_untouched(table: Table, update: Update | None) -> None:
                 f"One or more parameter values were invalid: Cannot update attribute {name}. "
                 "This attribute is part of the key"
             )
-
-
-def check_scalar_keys(table: Table, plan: Update | Condition | None) -> None:
-    """Refuse a path that goes into a key attribute of the table or of an index."""
-    if plan is None or not plan.nested:
-        return
-    told = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-    for name in table.schema.names:
-        if name in plan.nested:
-            raise ValidationFault(f"{told}Key: {name}")
-    for index in table.indexes:
-        for name in index.schema.names:
-            if name in plan.nested:
-                raise ValidationFault(f"{told}IndexKey: {name}")
 
 
 def stage_updated(

@@ -11,7 +11,14 @@ from tavola.engine.indexes import project_entry
 from tavola.engine.operations.answer import encode, rows
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.starts import query_start, scan_start
-from tavola.engine.operations.terms import all_used, bind, filter_of, key_condition_of, projection_of
+from tavola.engine.operations.terms import (
+    all_used,
+    bind,
+    check_scalar_keys,
+    filter_of,
+    key_condition_of,
+    projection_of,
+)
 from tavola.engine.reads import Page, Span, last_key, read_page, select
 from tavola.expressions import (
     Bindings,
@@ -47,10 +54,18 @@ def query(call: Call, request: QueryRequest) -> bytes:
         found = key_bounds(condition, schema, bindings.values)
     except ExpressionError as error:
         raise ValidationFault(str(error)) from error
+    check_scalar_keys(table, projection, kept)
     _check_filter(kept, schema.names, expression=request.filter_expression is not None)
     _check_select(request, index, projection)
     after = None if start is None else query_start(table, index, start, found)
-    span = Span(table, index, found.bounds, reverse=request.scan_index_forward is False, after=after)
+    span = Span(
+        table,
+        index,
+        found.bounds,
+        reverse=request.scan_index_forward is False,
+        after=after,
+        at_most_one=index is None and found.at_most_one,
+    )
     return _answer(call, request, span, bindings, kept, projection)
 
 
@@ -65,6 +80,7 @@ def scan(call: Call, request: ScanRequest) -> bytes:
     all_used(call, bindings, (projection, kept))
     table = call.table(request.table_name)
     index = _index(table, request)
+    check_scalar_keys(table, projection, kept)
     _check_select(request, index, projection)
     bounds = _EVERYTHING
     if request.total_segments is not None and request.segment is not None:
@@ -138,7 +154,7 @@ def _answer(
         page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches)
     )
     members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
-    if page.more and page.lines:
+    if page.more and page.lines and not span.at_most_one:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
     mode = request.return_consumed_capacity
     if mode is not None and mode != "NONE":
@@ -192,8 +208,8 @@ def _consumed(request: QueryRequest | ScanRequest, span: Span, page: Page, fetch
         return tally
     tally.index_reads[span.index.name] = units
     if fetches:
-        for data, _ in page.lines:
-            line = span.table.rack.get(span.table.schema.key_of(decode_item(data)))
+        for entry in page.lines:
+            line = span.table.rack.get(span.table.schema.key_of(decode_item(entry[0])))
             assert line is not None, "a row of an index is a row of its table"
             tally.reads += read_units(line[1], consistent=consistent)
     return tally

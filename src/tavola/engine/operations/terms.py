@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tavola.engine.catalog import Table
 from tavola.engine.operations.call import Call
 from tavola.expressions import (
     Bindings,
@@ -33,6 +34,7 @@ from tavola.expressions import (
 from tavola.protocol import ValidationFault
 
 _Plan = TypeVar("_Plan")
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _UNBOUND = Bindings({}, {})
 
 
@@ -114,6 +116,20 @@ def all_used(call: Call, bindings: Bindings, plans: Iterable[Any]) -> None:
         check_placeholders(bindings, [plan for plan in plans if plan is not None])
     except ExpressionError as error:
         raise call.worded(error) from error
+
+
+def check_scalar_keys(table: Table, *plans: Update | Condition | Projection | None) -> None:
+    """Refuse a path that goes into a key attribute of the table or of an index."""
+    for plan in plans:
+        if plan is None or not plan.nested:
+            continue
+        for name in table.schema.names:
+            if name in plan.nested:
+                raise ValidationFault(f"{_NOT_SCALAR}Key: {name}")
+        for index in table.indexes:
+            for name in index.schema.names:
+                if name in plan.nested:
+                    raise ValidationFault(f"{_NOT_SCALAR}IndexKey: {name}")
 
 
 def _legacy(compile_: Callable[[], _Plan]) -> _Plan:

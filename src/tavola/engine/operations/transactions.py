@@ -14,10 +14,16 @@ from tavola.engine.operations.call import Call
 from tavola.engine.operations.items import (
     check_condition,
     check_keys_untouched,
-    check_scalar_keys,
     stage_updated,
 )
-from tavola.engine.operations.terms import all_used, bind, condition_of, projection_of, update_of
+from tavola.engine.operations.terms import (
+    all_used,
+    bind,
+    check_scalar_keys,
+    condition_of,
+    projection_of,
+    update_of,
+)
 from tavola.engine.writes import (
     ITEM_TOO_LARGE,
     KEY_MISMATCH,
@@ -101,6 +107,8 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
         all_used(call, bindings, (projection,))
         projections.append(projection)
     tables = [call.table(item.get.table_name) for item in request.transact_items]
+    for table, projection in zip(tables, projections, strict=True):
+        check_scalar_keys(table, projection)
     keys = _get_keys(tables, request)
     answers: list[bytes] = []
     tallies: dict[str, Tally] = {}

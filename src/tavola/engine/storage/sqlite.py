@@ -3,7 +3,8 @@
 One table of rows for a rack: the ordered key beside the item, and a column for each index key with a
 partial index over it. An index entry refers to its row and never copies the item, so a write touches an
 index only when its key changes. Every page of a file carries a checksum (SQLite's checksum VFS), so a
-damaged page is an error and never an answer.
+damaged page is an error and never an answer; and since a page's checksum does not know the page's place,
+every row of a file carries one of its item too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import wraps
 from itertools import compress, islice
 from operator import ne
 from typing import Any, ParamSpec, TypeVar, cast
+from zlib import crc32
 
 import apsw
 import apsw.sqlite_extra
@@ -39,6 +41,7 @@ _CHECKSUM_BYTES = 8
 _PAGE_BYTES = 4096
 _CHECKPOINT_PAGES = 4096
 _CHUNK_ROWS = 64
+_CHECKED_BYTES_MAX = 32 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
 _TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
 _SYNC = {"full": "FULL", "off": "OFF"}
 
@@ -62,9 +65,7 @@ def _translated(method: Callable[_P, _R]) -> Callable[_P, _R]:
 def _store_error(error: apsw.Error) -> StoreError:
     extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError) or extended == apsw.SQLITE_IOERR_DATA:
-        return StoreDamaged(
-            f"the store is damaged ({error}); it is not read any further: restore it from a backup"
-        )
+        return _damaged(str(error))
     if isinstance(error, apsw.FullError):
         return StoreFull("there is no room left for the store; free some space and try again")
     return StoreFailed(f"the store failed ({error}); no write is accepted until it is opened again")
@@ -75,34 +76,47 @@ def _within(lines: list[Line], total: int, budget: int) -> Lines:
     reached = total + sum([line[1] for line in lines])
     if reached < budget:
         return lines, reached
-    for place, (_, size) in enumerate(lines):
-        total += size
+    for place, line in enumerate(lines):
+        total += line[1]
         if total >= budget:
             return lines[: place + 1], total
     raise AssertionError("the sum of the sizes reached the budget")
+
+
+def _damaged(how: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"the store is damaged ({how}); what is damaged is not served: restore it from a backup"
+    )
 
 
 class SqliteRack:
     """The rows of one table, as statements prepared once."""
 
     def __init__(
-        self, connection: apsw.Connection, cursor: apsw.Cursor, number: int, columns: Sequence[str]
+        self,
+        connection: apsw.Connection,
+        cursor: apsw.Cursor,
+        number: int,
+        columns: Sequence[str],
+        *,
+        summed: bool,
     ) -> None:
         self._connection = connection
         self._execute = cursor.execute
         self._columns = tuple(columns)
+        self._summed = summed
         self._table = table = f"rack{number}"
         listed = "".join(f", {column}" for column in columns)
         marks = ", ?" * len(columns)
-        self._get = f"SELECT item, size FROM {table} WHERE key = ?"
-        self._find = f"SELECT id, size, item{listed} FROM {table} WHERE key = ?"
-        self._insert = f"INSERT INTO {table} (key, size, item{listed}) VALUES (?, ?, ?{marks})"
-        self._update = f"UPDATE {table} SET size = ?, item = ? WHERE id = ?"
+        self._get = f"SELECT item, size, sum FROM {table} WHERE key = ?"
+        self._find = f"SELECT id, size, item, sum{listed} FROM {table} WHERE key = ?"
+        self._insert = f"INSERT INTO {table} (key, size, sum, item{listed}) VALUES (?, ?, ?, ?{marks})"
+        self._update = f"UPDATE {table} SET size = ?, sum = ?, item = ? WHERE id = ?"
         self._delete = f"DELETE FROM {table} WHERE id = ?"
-        self._walk = f"SELECT id, size, item{listed} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
+        self._walk = f"SELECT id, size, item, sum{listed} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
         self._fill = f"UPDATE {table} SET {', '.join(f'{c} = ?' for c in columns)} WHERE id = ?"
         self._updates: dict[tuple[bool, ...], str] = {}
-        select = f"SELECT item, size FROM {table} WHERE"
+        select = f"SELECT item, size, sum FROM {table} WHERE"
         self._page = f"{select} key >= ? AND key < ? ORDER BY key LIMIT ?"
         self._page_back = f"{select} key >= ? AND key < ? ORDER BY key DESC LIMIT ?"
         self._index_pages: dict[tuple[str, str, bool], str] = {}
@@ -110,21 +124,27 @@ class SqliteRack:
     def get(self, key: bytes) -> Line | None:
         """Return item and size of the row with this key."""
         try:
-            return self._execute(self._get, (key,)).get  # type: ignore[no-any-return]  # two columns
+            line = self._execute(self._get, (key,)).get
+            if self._summed and line is not None and crc32(line[0]) != line[2]:
+                raise _damaged("an item is not as it was written")
+            return line  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
             raise _store_error(error) from error
 
     def find(self, key: bytes) -> Found | None:
         """Return all there is of the row with this key."""
         try:
-            return self._execute(self._find, (key,)).get  # type: ignore[no-any-return]  # as selected
+            found = self._execute(self._find, (key,)).get
+            if self._summed and found is not None and crc32(found[2]) != found[3]:
+                raise _damaged("an item is not as it was written")
+            return found  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
             raise _store_error(error) from error
 
     def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> None:
         """Add a row whose key is not there yet."""
         try:
-            self._execute(self._insert, (key, size, item, *entries))
+            self._execute(self._insert, (key, size, self._sum(item), item, *entries))
         except apsw.Error as error:
             raise _store_error(error) from error
 
@@ -134,19 +154,28 @@ class SqliteRack:
         """Change a row; columns that stay as they were are left out, and so cost nothing."""
         try:
             if old == entries:
-                self._execute(self._update, (size, item, row))
+                self._execute(self._update, (size, self._sum(item), item, row))
                 return
             changed = tuple(map(ne, old, entries))
             statement = self._updates.get(changed) or self._make_update(changed)
-            self._execute(statement, (size, item, *compress(entries, changed), row))
+            self._execute(statement, (size, self._sum(item), item, *compress(entries, changed), row))
         except apsw.Error as error:
             raise _store_error(error) from error
+
+    def _sum(self, item: bytes) -> int:
+        return crc32(item) if self._summed else 0
+
+    def _check(self, lines: list[Line]) -> None:
+        if self._summed:
+            for line in lines:
+                if crc32(line[0]) != line[2]:
+                    raise _damaged("an item is not as it was written")
 
     def _make_update(self, changed: tuple[bool, ...]) -> str:
         sets = "".join(
             f", {column} = ?" for column, differs in zip(self._columns, changed, strict=True) if differs
         )
-        statement = f"UPDATE {self._table} SET size = ?, item = ?{sets} WHERE id = ?"
+        statement = f"UPDATE {self._table} SET size = ?, sum = ?, item = ?{sets} WHERE id = ?"
         if len(self._updates) < 256:
             self._updates[changed] = statement
         return statement
@@ -210,7 +239,7 @@ class SqliteRack:
                 where = f"{column} = ? AND key {'<' if reverse else '>'} ? ORDER BY key{descending}"
             else:
                 where = f"{column} >= ? AND {column} < ? ORDER BY {column}{descending}, key{descending}"
-            statement = f"SELECT item, {size_column} FROM {self._table} WHERE {where} LIMIT ?"
+            statement = f"SELECT item, {size_column}, sum FROM {self._table} WHERE {where} LIMIT ?"
             self._index_pages[column, part, reverse] = statement
         return statement
 
@@ -222,12 +251,14 @@ class SqliteRack:
         try:
             if 0 <= limit <= _CHUNK_ROWS:
                 chunk: Any = self._execute(statement, given).fetchall()
+                self._check(chunk)
                 return _within(chunk, 0, budget)
             cursor = self._connection.execute(statement, given)
             lines: list[Line] = []
             total = 0
             while total < budget:
                 chunk = list(islice(cursor, _CHUNK_ROWS))
+                self._check(chunk)
                 kept, total = _within(chunk, total, budget)
                 lines += kept
                 if len(chunk) < _CHUNK_ROWS:
@@ -289,19 +320,17 @@ class SqliteStore:
 
     @_translated
     def _prepare(self) -> None:
-        if self._connection.pragma("user_version") == 0:
+        version = self._connection.pragma("user_version")
+        if version == 0:
             self._cursor.execute("BEGIN IMMEDIATE")
             self._cursor.execute(
-                "CREATE TABLE IF NOT EXISTS record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
+                "CREATE TABLE record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
                 " due REAL, PRIMARY KEY (kind, name)) WITHOUT ROWID"
             )
             self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
-            self._connection.pragma("application_id", _APPLICATION_ID)
             self._connection.pragma("user_version", _FORMAT)
             self._cursor.execute("COMMIT")
-        elif self._connection.pragma("application_id") != _APPLICATION_ID:
-            raise StoreError("the file is an SQLite database, but not a Tavola store; give another path")
-        elif self._connection.pragma("user_version") > _FORMAT:
+        elif version > _FORMAT:
             raise StoreError("the store was written by a newer Tavola; open it with that version or later")
 
     def _committed(self, _: apsw.Connection, __: str, pages: int) -> int:
@@ -310,14 +339,14 @@ class SqliteStore:
 
     def rack(self, number: int, columns: Sequence[str]) -> SqliteRack:
         """Return the rack of this number, with these columns in this order."""
-        return SqliteRack(self._connection, self._cursor, number, columns)
+        return SqliteRack(self._connection, self._cursor, number, columns, summed=not self.in_memory)
 
     @_translated
     def create_rack(self, number: int) -> None:
         """Make the place of a new table."""
         self._cursor.execute(
             f"CREATE TABLE rack{number} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
-            " size INTEGER NOT NULL, item BLOB NOT NULL)"
+            " size INTEGER NOT NULL, sum INTEGER NOT NULL, item BLOB NOT NULL)"
         )
 
     @_translated
@@ -446,10 +475,41 @@ def _connect(path: str) -> apsw.Connection:
 
 
 def _set_up_file(connection: apsw.Connection, synchronous: str) -> None:
+    connection.pragma("locking_mode", "EXCLUSIVE")
+    # Take the lock now, not at the first write: two engines must not both believe they own the file. By then
+    # SQLite has also undone what a crash left half done, and so far nothing in the file was changed.
+    connection.execute("BEGIN IMMEDIATE")
+    owner = connection.pragma("application_id")
+    connection.execute("ROLLBACK")
+    new = not os.path.getsize(connection.filename)
+    if owner != _APPLICATION_ID and not new:
+        raise StoreError(
+            f"{connection.filename} is an SQLite database, but not a Tavola store; give another path"
+        )
     connection.reserve_bytes("main", _CHECKSUM_BYTES)
     connection.pragma("page_size", _PAGE_BYTES)
-    connection.pragma("locking_mode", "EXCLUSIVE")
+    if new:
+        # Before there is a log, so that the file names its owner from its first page on.
+        connection.pragma("application_id", _APPLICATION_ID)
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", synchronous)
-    # Take the exclusive lock now, not at the first write: two engines must not both believe they own it.
-    connection.execute("BEGIN IMMEDIATE; COMMIT")
+    _check_whole(connection)
+
+
+def _check_whole(connection: apsw.Connection) -> None:
+    """Refuse a file that lacks pages, or, if it is small, one whose pages do not fit together.
+
+    A page's checksum says that the page is as it was written, not that it is where it was written. Walking all
+    pages does, and takes time with the size; a large store is checked as it is read, and by request.
+    """
+    path, log = connection.filename, connection.filename_wal
+    size = os.path.getsize(path)
+    if not os.path.exists(log) or not os.path.getsize(log):
+        # With a log, pages may be there that the file has not got yet; without, it must hold them all.
+        pages: int = connection.pragma("page_count")
+        if size < pages * _PAGE_BYTES:
+            raise _damaged(f"{path} is shorter than it was written")
+    if size <= _CHECKED_BYTES_MAX:
+        found = connection.execute("PRAGMA quick_check(1)").get
+        if found != "ok":
+            raise _damaged(str(found))

@@ -16,8 +16,8 @@ from tavola.errors import TavolaError
 from tavola.keys import Bounds
 
 Entry = bytes | int | None
-Found = tuple[int, int, bytes, *tuple[Entry, ...]]  # row id, size, item, entries
-Line = tuple[bytes, int]  # item, size
+Found = tuple[int, int, bytes, int, *tuple[Entry, ...]]  # row id, size, item, checksum, entries
+Line = tuple[bytes, int, int]  # item, size, checksum
 Lines = tuple[list[Line], int]  # rows, and the sum of their sizes
 
 

@@ -1,0 +1,53 @@
+"""Serving: a `tavola serve` in a process of its own, asked over HTTP as an engine is asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any
+
+from tavola.protocol import InternalServerFault, ValidationFault
+
+Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+@contextmanager
+def serving(file: str | None = None) -> Iterator[Ask]:
+    """Give a way to ask a server, with a connection for each thread; stop the server afterwards."""
+    arguments = [sys.executable, "-m", "tavola", "serve", "--port", "0", "--json", *([file] if file else [])]
+    connections: list[HTTPConnection] = []
+    mine = threading.local()
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        told = json.loads(server.stdout.readline())
+
+        def ask(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+            connection: HTTPConnection | None = getattr(mine, "connection", None)
+            if connection is None:
+                connection = mine.connection = HTTPConnection(told["host"], told["port"], timeout=20)
+                connections.append(connection)
+            headers = {
+                "X-Amz-Target": f"DynamoDB_20120810.{operation}",
+                "Content-Type": "application/x-amz-json-1.0",
+            }
+            connection.request("POST", "/", json.dumps(request), headers)
+            answer = connection.getresponse()
+            body: dict[str, Any] = json.loads(answer.read())
+            if answer.status >= 500:
+                raise InternalServerFault(str(body))
+            if answer.status != 200:
+                raise ValidationFault(str(body))
+            return body
+
+        try:
+            yield ask
+        finally:
+            for connection in connections:
+                connection.close()
+            server.terminate()
+            server.wait(timeout=20)
