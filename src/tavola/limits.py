@@ -48,6 +48,9 @@ EXPRESSION_OPERATORS_MAX = 300
 EXPRESSION_IN_OPERANDS_MAX = 100
 EXPRESSION_PLACEHOLDER_BYTES_MAX = 255
 EXPRESSION_SUBSTITUTION_BYTES_MAX = 2 * _MB
+ADMITTED_BYTES_MAX = (
+    EXPRESSION_SUBSTITUTION_BYTES_MAX  # ours: where reading a value that is refused anyway stops
+)
 
 # Batches and transactions (B; DG, quotas).
 BATCH_GET_KEYS_MAX = 100
@@ -96,6 +99,7 @@ assert ITEM_BYTES_MAX < TRANSACTION_BYTES_MAX, "a transaction must be able to wr
 assert TRANSACTION_BYTES_MAX < REQUEST_BYTES_MAX, "a transaction must fit a request"
 assert BATCH_WRITE_REQUESTS_MAX * ITEM_BYTES_MAX < REQUEST_BYTES_MAX, "25 of the largest items fit a request"
 assert EXPRESSION_BYTES_MAX < EXPRESSION_SUBSTITUTION_BYTES_MAX, "a placeholder may stand for more than it is"
+assert ITEM_BYTES_MAX < ADMITTED_BYTES_MAX, "the largest item must be read to its end"
 assert PROJECTED_ATTRIBUTES_MAX <= PROJECTED_ATTRIBUTES_TOTAL_MAX, "one index may not pass the sum of all"
 assert TABLE_CAPACITY_UNITS_MAX <= ACCOUNT_CAPACITY_UNITS_MAX, "a table lives within its account"
 assert 2 * MULTI_KEY_ATTRIBUTES_MAX > KEY_SCHEMA_ELEMENTS_MAX, "a global index may have the longer key"

@@ -359,7 +359,7 @@ class World:
             request[member] = self._grammar.broken(request[member])
         else:
             names = {"TableName", "IndexName"}  # a second fault, and whose turn it is nobody has told us
-            member = self._chance.choice(sorted(set(request) - names))
+            member = self._chance.choice(sorted(set(request) - names) or tuple(request))
             if self._grammar.often(0.5):
                 del request[member]
             else:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -57,7 +58,9 @@ def power(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Tria
 def nth_call(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:
     """The n-th call of a kind fails, for every n; a seed below 10 takes only every n-th that is so far off."""
     with planted_in_store(plant):
-        for scenario in nth.scenarios():
+        scenarios = nth.scenarios()
+        first = seed % len(scenarios)  # so that short campaigns do not always begin with the same
+        for scenario in scenarios[first:] + scenarios[:first]:
             for outcome in nth.run_all(disk, scenario, stride=seed if seed < 10 else 1):
                 tally[f"{scenario.name}, {outcome.plan.kind}"] += 1
                 yield list(outcome.faults)
@@ -88,22 +91,22 @@ def server_killed(disk: Disk, seed: int, plant: str | None, tally: Counter[str])
 def damaged(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:
     """Bytes of a store are changed behind its back; `plant` may name one kind of damage."""
     random = Random(seed)
-    kinds = [("", kind) for kind in damage.FILE_KINDS] + [("-wal", kind) for kind in damage.LOG_KINDS]
+    kinds = [("file", kind) for kind in damage.FILE_KINDS]
+    kinds += [("large", kind) for kind in damage.LARGE_KINDS] + [("log", kind) for kind in damage.LOG_KINDS]
     if plant and plant != "no-checksums":
-        kinds = [
-            each for each in kinds if "-".join((each[0].strip("-") or "file", *each[1].split())) == plant
-        ]
+        kinds = [each for each in kinds if "-".join((each[0], *each[1].split())) == plant]
         assert kinds, f"no such damage: {plant}"
     while True:
         with scratch() as folder:
             history = damage.make_store(folder, random)
             (folder / "trial").mkdir()
             for target, kind in kinds * (DAMAGES_PER_STORE if len(kinds) > 1 else 40):
-                source = folder / ("open" if target else "closed")
-                with planted_in_store(plant):
-                    told = damage.trial(folder / "trial", source, history, target, kind, random)
-                tally[f"{'log' if target else 'file'}, {kind}: {told.partition(':')[0]}"] += 1
-                yield [f"{target or 'file'} {kind}: {told}"] if told.startswith("wrong") else []
+                suffix, source = ("-wal", "open") if target == "log" else ("", "closed")
+                large = damage.as_if_large() if target == "large" else nullcontext()
+                with planted_in_store(plant), large:
+                    told = damage.trial(folder / "trial", folder / source, history, suffix, kind, random)
+                tally[f"{target}, {kind}: {told.partition(':')[0]}"] += 1
+                yield [f"{target} {kind}: {told}"] if told.startswith("wrong") else []
 
 
 def concurrent(disk: Disk, seed: int, plant: str | None, tally: Counter[str]) -> Trials:

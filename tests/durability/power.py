@@ -139,14 +139,22 @@ def planted_in_store(fault: str | None) -> Iterator[None]:
         with _replaced(sqlite.SqliteStore, "commit", _commits_blindly):
             yield
     elif fault == "no-checksums":
-        before = sqlite._CHECKSUM_VFS
-        sqlite._CHECKSUM_VFS = "unix"
+        off = {"_CHECKSUM_VFS": "unix", "_CHECKED_BYTES_MAX": 0, "crc32": lambda *_: _Never()}
+        before = {name: vars(sqlite)[name] for name in off}
+        vars(sqlite).update(off)
         try:
             yield
         finally:
-            sqlite._CHECKSUM_VFS = before
+            vars(sqlite).update(before)
     else:
         yield
+
+
+class _Never:
+    """A sum that differs from none."""
+
+    def __ne__(self, other: object) -> bool:
+        return False
 
 
 _commit = sqlite.SqliteStore.commit

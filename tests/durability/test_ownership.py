@@ -129,6 +129,19 @@ def test_an_unversioned_database_is_refused_and_left_alone(tmp_path: Path) -> No
     assert path.read_bytes() == before
 
 
+def test_every_page_of_a_store_has_room_for_its_checksum(tmp_path: Path) -> None:
+    """Byte 20 of the header says how much of a page is set apart; without 8 nothing is verified."""
+    path = tmp_path / "store.db"
+    Engine.open(path).close()
+    data = bytearray(path.read_bytes())
+
+    assert data[20] == 8
+    data[20] = 0
+    path.write_bytes(data)
+    with pytest.raises(StoreDamaged):
+        Engine.open(path)
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     """The sentence says what to check."""
     with pytest.raises(StoreError, match="check that its folder exists"):

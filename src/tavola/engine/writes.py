@@ -17,9 +17,8 @@ from tavola.engine.storage import Entry, Found
 from tavola.keys import Bounds, KeyRefused, successor
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol import ItemCollectionSizeLimitExceededFault, ValidationFault
-from tavola.values import Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item
 
-ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 KEY_MISMATCH = "The provided key element does not match the schema"
 
@@ -110,7 +109,7 @@ def look_up(table: Table, key: bytes) -> Standing:
 def stage_put(standing: Standing, item: Item, size: int) -> Change:
     """Return the change that puts an admitted item in the place of what stands."""
     entries = entries_of(standing.table, item)
-    _check_size(standing, size, entries, ITEM_TOO_LARGE)
+    _check_size(standing, size, entries, TOO_LARGE)
     return Change(standing, item, encode_item(item), size, entries)
 
 

@@ -26,6 +26,9 @@ _TOO_SMALL = "Member must have value greater than or equal to {}"
 _TOO_LARGE = "Member must have value less than or equal to {}"
 _PATTERN = f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
 _NULL = "Member must not be null"
+# More than any list that is allowed: further on, only the list's own length is worth telling.
+_WALKED_MAX = 1000
+_ECHOED_MAX = 200
 
 # What the modern layer says of an enum, where it has a sentence of its own (the typo is AWS's).
 _MODERN_ENUMS = {
@@ -138,7 +141,7 @@ def _value(node: Node, value: Any, path: Path, style: Layer) -> Iterator[Refusal
                 yield from _structure(node, value, path, style)
         case Sequence():
             yield from _count(node, value, path)
-            for place, element in enumerate(value, start=1):
+            for place, element in enumerate(islice(value, _WALKED_MAX), start=1):
                 yield from _value(node.element, element, path.entry(str(place)), style)
         case Mapping():
             yield from _mapping(node, value, path, style)
@@ -168,11 +171,11 @@ def _mapping(node: Mapping, value: dict[str, Any], path: Path, style: Layer) -> 
             yield Refusal(
                 path, node, value, "values", f"Map value must satisfy constraint: [{', '.join(limits)}]"
             )
-        for key, entry in value.items():
-            for place, element in enumerate(entry, start=1):
+        for key, entry in islice(value.items(), _WALKED_MAX):
+            for place, element in enumerate(islice(entry, _WALKED_MAX), start=1):
                 yield from _value(inner.element, element, path.entry(key).entry(str(place)), style)
         return
-    for key, entry in value.items():
+    for key, entry in islice(value.items(), _WALKED_MAX):
         yield from _value(inner, entry, path.entry(key), style)
 
 
@@ -232,8 +235,9 @@ def dump(node: Node, value: Any) -> str:
             )
             return f"{node.name}({', '.join(members)})"
         case Sequence():
-            return f"[{', '.join(dump(node.element, entry) for entry in value)}]"
+            return f"[{', '.join(dump(node.element, entry) for entry in islice(value, _ECHOED_MAX))}]"
         case Mapping():
-            return f"{{{', '.join(f'{key}={dump(node.value, entry)}' for key, entry in value.items())}}}"
+            entries = islice(value.items(), _ECHOED_MAX)
+            return f"{{{', '.join(f'{key}={dump(node.value, entry)}' for key, entry in entries)}}}"
         case _:
             return str(value).lower() if isinstance(value, bool) else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault
+from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
 from tavola.protocol.fields import Shape, Unfit
 from tavola.protocol.operations import OPERATIONS, Check
 from tavola.protocol.refusals import check_members
@@ -20,6 +20,9 @@ from tavola.protocol.shapes import Structure, describe
 from tavola.protocol.wording import Wording
 
 _Decode = Callable[[bytes], Shape]
+
+# The largest item, made of the smallest values, has fewer.
+_PARTS_WALKED_MAX = 400_000
 
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
 _SHAPES: dict[str, tuple[type[Shape], Structure]] = {}
@@ -57,6 +60,7 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
 
 def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
     """Return the request as `parse` does, with AWS's conversions made everywhere, in values too."""
+    _check_walkable(body)
     shape, structure = _shape(operation)
     data = mend_body(structure, body)
     check_members(operation, wording, structure, data)
@@ -73,7 +77,16 @@ def diagnose(operation: str, body: bytes) -> None:
 
     For whoever has another refusal at hand: AWS finds a wrong type anywhere in a body first.
     """
+    _check_walkable(body)
     mend_body(_shape(operation)[1], body)
+
+
+def _check_walkable(body: bytes) -> None:
+    """Refuse a bad body of so many parts that finding AWS's words for it would keep everybody waiting."""
+    if body.count(b",") + body.count(b"{") > _PARTS_WALKED_MAX:
+        raise ValidationFault(
+            "The request is not valid, and has too many parts to say where; send fewer at a time"
+        )
 
 
 def _shape(operation: str) -> tuple[type[Shape], Structure]:

@@ -6,7 +6,7 @@ expression and no table. Why DynamoDB JSON inside too: it is what arrives, what 
 sent, so an item is converted nowhere.
 """
 
-from tavola.values.admission import TOO_DEEP, admit_item, admit_value
+from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value
 from tavola.values.comparison import compare, equal
 from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
 from tavola.values.nesting import nesting_levels
@@ -24,6 +24,7 @@ from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag
 __all__ = [
     "TAGS",
     "TOO_DEEP",
+    "TOO_LARGE",
     "DuplicatesRefused",
     "Item",
     "NumberRefused",

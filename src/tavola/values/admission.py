@@ -12,6 +12,7 @@ from binascii import a2b_base64, b2a_base64
 from typing import Any
 
 from tavola.limits import (
+    ADMITTED_BYTES_MAX,
     ATTRIBUTE_NAME_BYTES_MAX,
     CONTAINER_OVERHEAD_BYTES,
     ELEMENT_OVERHEAD_BYTES,
@@ -27,6 +28,7 @@ _SEVERAL = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported "
     "datatypes"
 )
+TOO_LARGE = "Item size has exceeded the maximum allowed size"
 TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
     "supported limit"
@@ -67,6 +69,8 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
             size = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
             for member in content:
                 size += admit_value(member, depth + 1)
+                if size > ADMITTED_BYTES_MAX:
+                    raise ValueRefused(TOO_LARGE, bare=True)
             return size
         if tag == "BOOL":
             _expect(content, bool)
@@ -106,6 +110,8 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
                 size += length
                 continue
         size += admit_value(value, depth)
+        if size > ADMITTED_BYTES_MAX:
+            raise ValueRefused(TOO_LARGE, bare=True)
     return size
 
 
@@ -172,6 +178,8 @@ def _admit_numbers(members: list[Any]) -> int:
         _expect(member, str)
         members[place], bytes_ = admit_number(member)
         size += bytes_
+        if size > ADMITTED_BYTES_MAX:
+            raise ValueRefused(TOO_LARGE, bare=True)
     if len(set(members)) != len(members):
         raise DuplicatesRefused(
             "Input collection contains duplicates", f"{_INVALID}Input collection contains duplicates."

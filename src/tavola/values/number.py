@@ -80,6 +80,9 @@ def _result(value: Decimal) -> str:
 
 
 def _admit(text: str) -> tuple[str, int]:
+    if text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= NUMBER_DIGITS_MAX:
+        # A whole number as most are: it is canonical already.
+        return text, 1 + (len(text.rstrip("0")) + 1) // 2
     match = _SYNTAX.fullmatch(text)
     whole, fraction = (match[2], match[3] or "") if match else ("", "")
     if not match or not (whole or fraction):

@@ -13,7 +13,6 @@ from tavola.engine.operations.call import Call
 from tavola.engine.operations.items import collection_metrics, tally_write
 from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
 from tavola.engine.writes import (
-    ITEM_TOO_LARGE,
     Change,
     apply_change,
     key_of_request,
@@ -31,7 +30,7 @@ from tavola.protocol import (
     ValidationFault,
     WriteRequest,
 )
-from tavola.values import Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item
 
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
@@ -98,7 +97,7 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
             if write.put_request is not None:
                 sizes[id(write)] = size = call.admit(write.put_request.item)
                 if size > ITEM_BYTES_MAX:
-                    raise ValidationFault(ITEM_TOO_LARGE)
+                    raise ValidationFault(TOO_LARGE)
             elif write.delete_request is not None:
                 call.admit(write.delete_request.key)
     tables = {name: call.table(name) for name in request.request_items}

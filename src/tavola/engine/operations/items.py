@@ -19,7 +19,6 @@ from tavola.engine.operations.terms import (
     update_of,
 )
 from tavola.engine.writes import (
-    ITEM_TOO_LARGE,
     Change,
     Standing,
     apply_change,
@@ -53,6 +52,7 @@ from tavola.protocol import (
 )
 from tavola.values import (
     TOO_DEEP,
+    TOO_LARGE,
     Item,
     decode_item,
     encode_item,
@@ -90,7 +90,7 @@ def put_item(call: Call, request: PutItemRequest) -> bytes:
     """Put an item in the place of whatever has its key."""
     size = call.admit(request.item)
     if size > ITEM_BYTES_MAX:
-        raise ValidationFault(ITEM_TOO_LARGE)
+        raise ValidationFault(TOO_LARGE)
     bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
     condition = condition_of(call, request, bindings)
     all_used(call, bindings, (condition,))

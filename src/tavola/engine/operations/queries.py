@@ -57,6 +57,7 @@ def query(call: Call, request: QueryRequest) -> bytes:
     check_scalar_keys(table, projection, kept)
     _check_filter(kept, schema.names, expression=request.filter_expression is not None)
     _check_select(request, index, projection)
+    _check_filtered(index, kept)
     after = None if start is None else query_start(table, index, start, found)
     span = Span(
         table,
@@ -140,6 +141,18 @@ def _check_select(
             )
 
 
+def _check_filtered(index: Index | None, kept: Condition | None) -> None:
+    """Refuse to filter a query of an index by what the index does not hold; a scan finds nothing there."""
+    if index is None or index.projected is None or kept is None:
+        return
+    missing = sorted(kept.attributes - index.projected)
+    if missing:
+        raise ValidationFault(
+            f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
+            f"[{', '.join(missing)}]"
+        )
+
+
 def _answer(
     call: Call,
     request: QueryRequest | ScanRequest,
@@ -149,7 +162,7 @@ def _answer(
     projection: Projection | None,
 ) -> bytes:
     page = read_page(span, request.limit)
-    fetches = _fetches(span.index, request.select, projection, kept)
+    fetches = _fetches(span.index, request.select, projection)
     chosen = select(
         page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches)
     )
@@ -164,18 +177,13 @@ def _answer(
     return rows("Items", chosen, members)
 
 
-def _fetches(
-    index: Index | None, selected: str | None, projection: Projection | None, kept: Condition | None
-) -> bool:
+def _fetches(index: Index | None, selected: str | None, projection: Projection | None) -> bool:
     """Tell whether a local index must fetch the items themselves, because it does not hold enough."""
     if index is None or index.is_global or index.projected is None:
         return False
     if selected == "ALL_ATTRIBUTES":
         return True
-    wanted = frozenset() if projection is None else projection.attributes
-    if kept is not None:
-        wanted |= kept.attributes
-    return not wanted <= index.projected
+    return projection is not None and not projection.attributes <= index.projected
 
 
 def _keep(

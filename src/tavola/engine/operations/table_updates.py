@@ -12,6 +12,7 @@ from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import describe, describe_index, is_changing
 from tavola.engine.operations.tables import (
     check_settled,
+    check_warm,
     encryption_of,
     index_definition,
     named,
@@ -100,8 +101,15 @@ def _settings(
     if request.deletion_protection_enabled is not None:
         changes["protected"] = request.deletion_protection_enabled
     if request.on_demand_throughput is not None:
+        if billing == "PROVISIONED":
+            named_units = next(iter(plain(request.on_demand_throughput) or {}), "MaxReadRequestUnits")
+            raise ValidationFault(
+                f"{_INVALID}{named_units} for OnDemandThroughput cannot be specified when the table BillingMode "
+                "is PROVISIONED"
+            )
         changes["on_demand"] = (definition.on_demand or {}) | (plain(request.on_demand_throughput) or {})
     if request.warm_throughput is not None:
+        check_warm(request.warm_throughput, billing, changes.get("throughput", definition.throughput))
         changes["warm"] = (definition.warm or {}) | (plain(request.warm_throughput) or {})
     return msgspec.structs.replace(definition, **changes)
 

@@ -21,6 +21,8 @@ from tavola.engine.operations.descriptions import describe
 from tavola.limits import (
     ACCOUNT_CAPACITY_UNITS_MAX,
     LIST_TABLES_MAX,
+    ON_DEMAND_WARM_READS_PER_S,
+    ON_DEMAND_WARM_WRITES_PER_S,
     TABLE_CAPACITY_UNITS_MAX,
     TABLES_PER_REGION_MAX,
 )
@@ -44,6 +46,7 @@ from tavola.protocol import (
     StreamSpecification,
     TableNotFoundFault,
     ValidationFault,
+    WarmThroughput,
     table_name_of,
 )
 
@@ -59,6 +62,11 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         raise LimitExceededFault(
             f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION_MAX} tables per subscriber"
         )
+    check_warm(
+        request.warm_throughput,
+        request.billing_mode or "PROVISIONED",
+        units_of(request.provisioned_throughput),
+    )
     now_s = call.services.clock.now()
     hash_, range_ = key_names(request.key_schema)
     indexes = [
@@ -178,6 +186,26 @@ def check_settled(call: Call, table: Table) -> None:
         raise ResourceInUseFault(
             f"Attempt to change a resource which is still in use: Table is being created: {table.name}"
         )
+
+
+def check_warm(warm: WarmThroughput | None, billing: str, throughput: Throughput) -> None:
+    """Refuse a warm throughput below what the table can do anyway."""
+    if warm is None:
+        return
+    on_demand = billing == "PAY_PER_REQUEST"
+    for name, asked, least, units in (
+        ("ReadUnitsPerSecond", warm.read_units_per_second, throughput.reads, "ReadCapacityUnits"),
+        ("WriteUnitsPerSecond", warm.write_units_per_second, throughput.writes, "WriteCapacityUnits"),
+    ):
+        if on_demand:
+            read = name.startswith("Read")
+            least = ON_DEMAND_WARM_READS_PER_S if read else ON_DEMAND_WARM_WRITES_PER_S
+        if asked is not None and asked < least:
+            below = "initial throughput for OnDemand" if on_demand else f"{units} of ProvisionedThroughput"
+            raise ValidationFault(
+                f"One or more parameter values were invalid: Requested {name} for WarmThroughput for table is "
+                f"lower than {below}"
+            )
 
 
 def index_definition(

@@ -35,6 +35,7 @@ from tavola.protocol import ValidationFault
 
 _Plan = TypeVar("_Plan")
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+_NAMES_MAX = 10_000  # ours: AWS has no limit but the body's, and the time would be everybody's
 _UNBOUND = Bindings({}, {})
 
 
@@ -83,6 +84,10 @@ def projection_of(call: Call, request: Any, bindings: Bindings) -> Projection | 
     except ExpressionError as error:
         raise call.worded(error) from error
     attributes = getattr(request, "attributes_to_get", None)
+    if attributes is not None and len(attributes) > _NAMES_MAX:
+        raise ValidationFault(
+            f"AttributesToGet names {len(attributes)} attributes; name {_NAMES_MAX} at most"
+        )
     return None if attributes is None else _legacy(lambda: legacy_attributes(attributes))
 
 

@@ -25,7 +25,6 @@ from tavola.engine.operations.terms import (
     update_of,
 )
 from tavola.engine.writes import (
-    ITEM_TOO_LARGE,
     KEY_MISMATCH,
     Change,
     Standing,
@@ -51,7 +50,7 @@ from tavola.protocol import (
     ValidationFault,
 )
 from tavola.protocol import Update as UpdateAction
-from tavola.values import Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item
 
 _ONCE = "Transaction request cannot include multiple operations on one item"
 _NONE = CancellationReason("None")
@@ -153,7 +152,7 @@ def _admit(call: Call, asked: Any) -> Action:
     attributes = asked.item if isinstance(asked, Put) else asked.key
     size = call.admit(attributes)
     if isinstance(asked, Put) and size > ITEM_BYTES_MAX:
-        raise ValidationFault(ITEM_TOO_LARGE)
+        raise ValidationFault(TOO_LARGE)
     bindings = bind(call, asked.expression_attribute_names, asked.expression_attribute_values)
     update = update_of(call, asked, bindings) if isinstance(asked, UpdateAction) else None
     condition = condition_of(call, asked, bindings)

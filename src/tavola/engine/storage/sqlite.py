@@ -41,7 +41,8 @@ _CHECKSUM_BYTES = 8
 _PAGE_BYTES = 4096
 _CHECKPOINT_PAGES = 4096
 _CHUNK_ROWS = 64
-_CHECKED_BYTES_MAX = 32 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
+_OTHERS_LEAVE_MS = 2000
+_CHECKED_BYTES_MAX = 8 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
 _TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
 _SYNC = {"full": "FULL", "off": "OFF"}
 
@@ -475,19 +476,21 @@ def _connect(path: str) -> apsw.Connection:
 
 
 def _set_up_file(connection: apsw.Connection, synchronous: str) -> None:
+    connection.reserve_bytes("main", _CHECKSUM_BYTES)  # of a file that is not there yet, as the page size is
+    connection.pragma("page_size", _PAGE_BYTES)
     connection.pragma("locking_mode", "EXCLUSIVE")
     # Take the lock now, not at the first write: two engines must not both believe they own the file. By then
     # SQLite has also undone what a crash left half done, and so far nothing in the file was changed.
     connection.execute("BEGIN IMMEDIATE")
     owner = connection.pragma("application_id")
     connection.execute("ROLLBACK")
+    # Whoever came second is refused at once above; the first waits until the others have let go.
+    connection.set_busy_timeout(_OTHERS_LEAVE_MS)
     new = not os.path.getsize(connection.filename)
     if owner != _APPLICATION_ID and not new:
         raise StoreError(
             f"{connection.filename} is an SQLite database, but not a Tavola store; give another path"
         )
-    connection.reserve_bytes("main", _CHECKSUM_BYTES)
-    connection.pragma("page_size", _PAGE_BYTES)
     if new:
         # Before there is a log, so that the file names its owner from its first page on.
         connection.pragma("application_id", _APPLICATION_ID)
@@ -510,6 +513,6 @@ def _check_whole(connection: apsw.Connection) -> None:
         if size < pages * _PAGE_BYTES:
             raise _damaged(f"{path} is shorter than it was written")
     if size <= _CHECKED_BYTES_MAX:
-        found = connection.execute("PRAGMA quick_check(1)").get
+        found = connection.execute("PRAGMA integrity_check(1)").get
         if found != "ok":
             raise _damaged(str(found))
