@@ -168,7 +168,8 @@ def _sum(parts: Sequence[Answer]) -> Answer:
     whole = dict(parts[0].body)
     whole.pop("ConsumedCapacity", None)
     for part in parts[1:]:
-        whole["Items"] = [*whole.get("Items", []), *part.body.get("Items", [])]
+        if "Items" in part.body:
+            whole["Items"] = [*whole.get("Items", []), *part.body["Items"]]
         for member in ("Count", "ScannedCount"):
             whole[member] += part.body[member]
     return Answer(200, whole)

@@ -42,7 +42,14 @@ SYNC = Setting(
     "",
     "When a write to a file counts as done: on the disk (full), or when the system has it (off).",
 )
-CACHE_MB = Setting("cache-mb", 64, "MB", "Memory for pages of the file.", least=1, most=65536)
+CACHE_MB = Setting(
+    "cache-mb",
+    1024,
+    "MB",
+    "The most memory that pages of the file may take; it is taken as they are read.",
+    least=1,
+    most=65536,
+)
 WORDING = Setting(
     "wording",
     "current",
@@ -50,7 +57,7 @@ WORDING = Setting(
     "Which words refusals use: AWS's mixture of today (current), the older (classic), the newer (modern).",
 )
 TABLE_DELAY_MS = Setting(
-    "table-delay-ms", 0, "ms", "How long a table is CREATING, UPDATING or DELETING.", least=0, most=3_600_000
+    "table-delay-ms", 0, "ms", "How long a new table or index stays CREATING.", least=0, most=3_600_000
 )
 
 SETTINGS = (HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS)
