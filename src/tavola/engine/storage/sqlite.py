@@ -505,6 +505,8 @@ def _check_whole(connection: apsw.Connection) -> None:
     A page's checksum says that the page is as it was written, not that it is where it was written. Walking all
     pages does, and takes time with the size; a large store is checked as it is read, and by request.
     """
+    if connection.reserve_bytes("main", -1) != _CHECKSUM_BYTES:
+        raise _damaged("its pages have no room for their checksums")
     path, log = connection.filename, connection.filename_wal
     size = os.path.getsize(path)
     if not os.path.exists(log) or not os.path.getsize(log):
