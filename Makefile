@@ -80,7 +80,7 @@ crash: $(READY)  ## the long campaign: power cuts, failing calls, kills, damage 
 
 .PHONY: fuzz
 fuzz: $(READY)  ## the long campaign: many more examples for every property
-	@HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n $(WORKERS) -m "campaign or not campaign" --timeout 3600 tests/properties $(ARGS)
+	@HYPOTHESIS_PROFILE=campaign $(BIN)/pytest -n $(WORKERS) --timeout 3600 tests/properties $(ARGS)
 
 .PHONY: bench
 bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md

@@ -40,7 +40,7 @@ def admit_item(raw: dict[str, Any]) -> int:
     return _admit_members(raw, 0)
 
 
-def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
+def admit_value(raw: Any, depth: int = 0) -> int:
     """Admit one value in place, `depth` containers deep, and return the bytes it counts for."""
     if type(raw) is not dict:
         raise ValueMalformed("Unexpected value type in payload")
@@ -56,22 +56,14 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
             _expect(content, str)
             raw["N"], size = admit_number(content)
             return size
-        if tag == "M":
-            _expect(content, dict)
+        if tag == "M" or tag == "L":  # noqa: PLR1714 - faster than a tuple made for the question
+            _expect(content, dict if tag == "M" else list)
             if depth >= NESTING_LEVELS_MAX:
                 raise ValueRefused(TOO_DEEP, bare=True)
-            overhead = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-            return overhead + _admit_members(content, depth + 1)
-        if tag == "L":
-            _expect(content, list)
-            if depth >= NESTING_LEVELS_MAX:
-                raise ValueRefused(TOO_DEEP, bare=True)
-            size = CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
-            for member in content:
-                size += admit_value(member, depth + 1)
-                if size > ADMITTED_BYTES_MAX:
-                    raise ValueRefused(TOO_LARGE, bare=True)
-            return size
+            admit = _admit_members if tag == "M" else _admit_elements
+            return (
+                CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content) + admit(content, depth + 1)
+            )
         if tag == "BOOL":
             _expect(content, bool)
             return 1
@@ -91,7 +83,8 @@ def admit_value(raw: dict[str, Any], depth: int = 0) -> int:
 def _admit_members(members: dict[str, Any], depth: int) -> int:
     """Admit named values in place and return the bytes of names and values.
 
-    Strings and numbers are admitted here and not one call further in: most attributes are one of the two.
+    What most attributes are is admitted here and not one call further in; `admit_value` has the rest, and
+    everything that is refused.
     """
     size = 0
     for name, value in members.items():
@@ -100,14 +93,40 @@ def _admit_members(members: dict[str, Any], depth: int) -> int:
             _refuse_name(name)
         size += length
         if type(value) is dict and len(value) == 1:
-            content = value.get("S")
-            if type(content) is str:
-                size += len(content) if content.isascii() else len(content.encode())
-                continue
-            content = value.get("N")
-            if type(content) is str:
-                value["N"], length = admit_number(content)
-                size += length
+            ((tag, content),) = value.items()
+            kind = type(content)
+            if kind is str:
+                if tag == "S":
+                    size += len(content) if content.isascii() else len(content.encode())
+                    continue
+                if tag == "N":
+                    value["N"], length = admit_number(content)
+                    size += length
+                    continue
+            elif depth < NESTING_LEVELS_MAX:
+                if kind is dict and tag == "M":
+                    size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
+                    size += _admit_members(content, depth + 1)
+                    continue
+                if kind is list and tag == "L":
+                    size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
+                    size += _admit_elements(content, depth + 1)
+                    continue
+        size += admit_value(value, depth)
+        if size > ADMITTED_BYTES_MAX:
+            raise ValueRefused(TOO_LARGE, bare=True)
+    return size
+
+
+def _admit_elements(elements: list[Any], depth: int) -> int:
+    """Admit the values of a list in place and return their bytes."""
+    size = 0
+    for value in elements:
+        if type(value) is dict and len(value) == 1:
+            content = value.get("M")
+            if type(content) is dict and depth < NESTING_LEVELS_MAX:
+                size += CONTAINER_OVERHEAD_BYTES + ELEMENT_OVERHEAD_BYTES * len(content)
+                size += _admit_members(content, depth + 1)
                 continue
         size += admit_value(value, depth)
         if size > ADMITTED_BYTES_MAX:
