@@ -46,7 +46,7 @@ CACHE_MB = Setting(
     "cache-mb",
     1024,
     "MB",
-    "The most memory that pages of the file may take; it is taken as they are read.",
+    "The most memory that pages of a file may take, as they are read; what is in memory takes what it needs.",
     least=1,
     most=65536,
 )

@@ -135,6 +135,10 @@ class Index:
         """Return the rack's columns of this index: its key, and its size where that is not the item's."""
         return (self.column,) if self.projected is None else (self.column, self.size_column)
 
+    def is_ordered(self, column: str) -> bool:
+        """Tell whether a column of this index is its key, and so ranged over."""
+        return column == self.column
+
 
 class Counts:
     """How many rows a table and each of its indexes has, and how many bytes they count for."""
@@ -221,12 +225,12 @@ class Catalog:
             try:
                 definition = msgspec.json.decode(data, type=TableDefinition)
                 counted = Counts.decode(kept) if kept else Counts()
-            except msgspec.DecodeError as error:
+                table = Table(definition, self._store, counted)
+            except (msgspec.DecodeError, KeyError) as error:
                 raise StoreDamaged(
                     f"the store is damaged (the definition of a table cannot be read: {error}); restore it "
                     "from a backup"
                 ) from error
-            table = Table(definition, self._store, counted)
             tables[definition.account, definition.region, definition.name] = table
         self._touched.clear()
         self._tables = tables
@@ -281,13 +285,15 @@ class Catalog:
 
     def add_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Make the columns of a new index in the table's rack."""
-        for column in Index(index, table).columns:
-            self._store.add_column(table.number, column, ordered=column.startswith("x"))
+        made = Index(index, table)
+        for column in made.columns:
+            self._store.add_column(table.number, column, ordered=made.is_ordered(column))
 
     def drop_columns(self, table: TableDefinition, index: IndexDefinition) -> None:
         """Let go of the columns of an index in the table's rack."""
-        for column in Index(index, table).columns:
-            self._store.drop_column(table.number, column, ordered=column.startswith("x"))
+        dropped = Index(index, table)
+        for column in dropped.columns:
+            self._store.drop_column(table.number, column, ordered=dropped.is_ordered(column))
 
     def touch(self, table: Table) -> None:
         """Note that a table's counts have changed and are to be kept with this transaction."""

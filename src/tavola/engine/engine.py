@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from threading import RLock
+from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, get_args
 
@@ -36,6 +36,8 @@ from tavola.protocol import (
 )
 from tavola.values import ValueMalformed
 
+_TENDED_S = 5.0
+
 
 class Engine:
     """DynamoDB on local storage: in memory, or in one file that this process owns."""
@@ -44,6 +46,8 @@ class Engine:
         self._store = store
         self._lock = RLock()
         self._holding = False
+        self._holder = 0  # the thread that holds
+        self._wrote = False  # the call at work has opened a transaction, or joined one
         self._doomed: StoreError | None = None  # why the open group cannot be committed
         self._failure: str | None = None  # why nothing more is written
         self._lost: str | None = None  # why nothing more is answered
@@ -51,7 +55,7 @@ class Engine:
         self._closed = False
         self._wording: Wording = wording
         self._catalog = Catalog(store, clock)
-        self._tended = False  # somebody calls `tend`
+        self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
         self._unfilled = next_unfilled(self._catalog) is not None
         self._services = Services(
             catalog=self._catalog,
@@ -72,12 +76,13 @@ class Engine:
         entropy: Entropy = SYSTEM_ENTROPY,
         sync: str = "full",
         wording: Wording = "current",
-        cache_mb: int = 64,
+        cache_mb: int = 1024,
         table_delay_ms: int = 0,
     ) -> Engine:
         """Return an engine on the file at `path`, made if it is not there, or in memory without one.
 
         `sync` "full" loses no acknowledged write whatever happens; "off" leaves syncing to the system.
+        `cache_mb` is the most memory that pages of the file may take; it is taken as they are read.
         `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
         """
         if wording not in get_args(Wording):
@@ -104,6 +109,7 @@ class Engine:
                 raise InternalServerFault(str(self._doomed))
             if self._lost is not None:
                 raise InternalServerFault(self._lost)
+            self._wrote = False
             try:
                 try:
                     answer = handler(call, request)
@@ -113,12 +119,12 @@ class Engine:
                 # Whatever is refused is refused before the first row is touched.
                 raise
             except StoreError as error:
-                self._abandon(error)
+                self._fail(error)
                 raise InternalServerFault(str(error)) from error
             except BaseException as error:
-                self._abandon(StoreError(f"the request could not be carried out ({error!r})"))
+                self._fail(StoreError(f"the request could not be carried out ({error!r})"))
                 raise
-            if not self._holding:
+            if not self._holding or self._holder != get_ident():
                 self._settle(operation)
             return answer
 
@@ -132,9 +138,13 @@ class Engine:
         return answer
 
     def hold(self) -> None:
-        """Gather the writes from now on in one transaction, until `commit`."""
+        """Gather this thread's writes from now on in one transaction, until `commit`.
+
+        Another thread's call is answered when it is durable, and takes what was gathered along.
+        """
         with self._lock:
             self._holding = True
+            self._holder = get_ident()
 
     @property
     def dirty(self) -> bool:
@@ -154,9 +164,9 @@ class Engine:
     def tend(self, budget_ms: float = 5.0) -> bool:
         """Do a slice of background work and tell whether there is more.
 
-        Who calls this takes the work over: from then on no call does any of it in passing.
+        Whoever calls this now and then has taken the work over: meanwhile no call does any of it in passing.
         """
-        self._tended = True
+        self._tended_at_s = monotonic()
         with self._lock:
             return self._fill(budget_ms)
 
@@ -189,9 +199,10 @@ class Engine:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                if self._store.open_transaction:
+                try:
                     self._store.rollback()
-                self._store.close()
+                finally:
+                    self._store.close()
 
     def __enter__(self) -> Engine:
         return self
@@ -213,30 +224,41 @@ class Engine:
         """Commit what a call wrote; with nobody to tend the engine, fill a new index at once."""
         if self._store.open_transaction:
             try:
-                self._commit()
+                self._commit(told=not self._holding)
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        if not self._tended and (self._unfilled or operation == "UpdateTable"):
+        untended = monotonic() - self._tended_at_s > _TENDED_S
+        if untended and not self._holding and (self._unfilled or operation == "UpdateTable"):
             while self._fill(budget_ms=1000.0):
                 pass
 
     def _begin(self) -> None:
         if self._failure is not None:
             raise InternalServerFault(self._failure)
+        self._wrote = True
         if not self._store.open_transaction:
             self._store.begin()
             self._begun = True
 
-    def _commit(self) -> None:
+    def _commit(self, *, told: bool = True) -> None:
+        """Commit the open transaction; `told` says that a failure reaches everybody who wrote in it."""
         try:
             self._catalog.keep_counts()
             self._store.commit()
         except StoreError as error:
-            self._abandon(error, told=True)
+            self._abandon(error, told=told)
+            raise
+        except BaseException as error:
+            self._abandon(StoreError(f"the commit was interrupted ({error!r})"), told=told)
             raise
         self._begun = False
         if self._store.trouble is not None:
             self._failure = str(self._store.trouble)
+
+    def _fail(self, error: StoreError) -> None:
+        """Undo what a call began; one that only read leaves the others' open transaction standing."""
+        if self._wrote or (self._begun and not self._store.open_transaction):
+            self._abandon(error)
 
     def _abandon(self, error: StoreError, *, told: bool = False) -> None:
         """Undo the open transaction, and with it every write of the group it holds.

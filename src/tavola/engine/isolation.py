@@ -36,7 +36,7 @@ class Tokens:
 
     store: Store
     clock: Clock
-    _since_sweep: int = 0
+    _since_sweep: int = _SWEEP_EVERY  # the first one after opening sweeps
 
     def replayed(self, scope: Scope, token: str, digest: str) -> Receipt | None:
         """Return the receipt of a transaction done before; refuse the token of another payload."""

@@ -14,7 +14,7 @@ from typing import Any
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import entries_of, recount, sizes_of
 from tavola.engine.storage import Entry, Found
-from tavola.keys import Bounds, KeyRefused, successor
+from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol import ItemCollectionSizeLimitExceededFault, ValidationFault
 from tavola.values import TOO_LARGE, Item, decode_item, encode_item
@@ -150,15 +150,9 @@ def apply_change(catalog: Catalog, change: Change) -> None:
             catalog.touch(table)
 
 
-def partition_of(table: Table, key: bytes) -> Bounds:
-    """Return the bounds of the item collection that a key lies in."""
-    length = 6 + int.from_bytes(key[4:6], "big")
-    return Bounds(key[:length], successor(key[:length]))
-
-
 def collection_bytes(table: Table, key: bytes) -> int:
     """Return the bytes of an item collection: its items and their entries in local indexes."""
-    bounds = partition_of(table, key)
+    bounds = bounds_around(table.schema, key)
     total = table.rack.total("key", "size", bounds)
     for index in table.indexes:
         if not index.is_global:

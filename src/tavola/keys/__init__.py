@@ -4,7 +4,7 @@ Holds key schemas and the byte order of key values. Knows values and nothing abo
 request, no file. Why bytes of our own: neither JSON nor pickle sorts.
 """
 
-from tavola.keys.bounds import Bounds, SortCondition, partition_bounds, segment_bounds
+from tavola.keys.bounds import Bounds, SortCondition, bounds_around, partition_bounds, segment_bounds
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import successor
 from tavola.keys.schema import KeyAttribute, KeySchema
@@ -15,6 +15,7 @@ __all__ = [
     "KeyRefused",
     "KeySchema",
     "SortCondition",
+    "bounds_around",
     "partition_bounds",
     "segment_bounds",
     "successor",

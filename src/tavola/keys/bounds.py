@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import closed, escaped, key_bytes, successor
-from tavola.keys.schema import HASH_SPACE, KeyAttribute, KeySchema, hash_parts, partition_prefix
+from tavola.keys.schema import (
+    HASH_BYTES,
+    HASH_SPACE,
+    LENGTH_BYTES,
+    KeyAttribute,
+    KeySchema,
+    hash_parts,
+    partition_prefix,
+)
 from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.values import Value, tag_of
 
@@ -57,11 +65,21 @@ def partition_bounds(
     return _narrowed(prefix, attribute, len(range_values) == final, last)
 
 
+def bounds_around(schema: KeySchema, key: bytes) -> Bounds:
+    """Return the bounds of the partition that a key lies in."""
+    end = HASH_BYTES
+    for _ in schema.hash:
+        end += LENGTH_BYTES + int.from_bytes(key[end : end + LENGTH_BYTES], "big")
+    return Bounds(key[:end], successor(key[:end]))
+
+
 def segment_bounds(segment: int, total: int) -> Bounds:
     """Return the keys of one of `total` equal segments of the hash space."""
     lower = -(-HASH_SPACE * segment // total)
     upper = -(-HASH_SPACE * (segment + 1) // total)
-    return Bounds(lower.to_bytes(4, "big"), None if upper == HASH_SPACE else upper.to_bytes(4, "big"))
+    return Bounds(
+        lower.to_bytes(HASH_BYTES, "big"), None if upper == HASH_SPACE else upper.to_bytes(HASH_BYTES, "big")
+    )
 
 
 def _narrowed(prefix: bytes, attribute: KeyAttribute, final: bool, condition: SortCondition) -> Bounds:

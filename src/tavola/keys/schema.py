@@ -15,10 +15,12 @@ from zlib import crc32
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import closed, key_bytes
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
-from tavola.values import Item, Value
+from tavola.values import Value
 
-HASH_SPACE = 1 << 32
-_LENGTHS = tuple(length.to_bytes(2, "big") for length in range(HASH_KEY_BYTES_MAX + 1))
+HASH_BYTES = 4  # of a key, at its start
+HASH_SPACE = 1 << 8 * HASH_BYTES
+LENGTH_BYTES = 2  # before each hash value
+_LENGTHS = tuple(length.to_bytes(LENGTH_BYTES, "big") for length in range(HASH_KEY_BYTES_MAX + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class KeySchema:
             else:
                 if 0 < len(hash_part) <= HASH_KEY_BYTES_MAX and 0 < len(range_part) <= RANGE_KEY_BYTES_MAX:
                     body = _LENGTHS[len(hash_part)] + hash_part
-                    return crc32(body).to_bytes(4, "big") + body + range_part
+                    return crc32(body).to_bytes(HASH_BYTES, "big") + body + range_part
         hash_bytes = _parts(self.hash, item)
         if hash_bytes is not None and sum(map(len, hash_bytes)) > HASH_KEY_BYTES_MAX:
             raise KeyRefused("hash-size", self.hash[0].name, self.hash[0].type)
@@ -86,10 +88,6 @@ class KeySchema:
             key += closed(attribute.type, part)
         return key + range_bytes[-1]
 
-    def extract(self, item: Item) -> Item:
-        """Return the key attributes of an item that has them all."""
-        return {name: item[name] for name in self.names}
-
 
 def partition_prefix(parts: Sequence[bytes]) -> bytes:
     """Return what the keys of one partition start with, from the bytes of its hash values."""
@@ -97,7 +95,7 @@ def partition_prefix(parts: Sequence[bytes]) -> bytes:
         body = _LENGTHS[len(parts[0])] + parts[0]
     else:
         body = b"".join([_LENGTHS[len(part)] + part for part in parts])
-    return crc32(body).to_bytes(4, "big") + body
+    return crc32(body).to_bytes(HASH_BYTES, "big") + body
 
 
 def hash_parts(schema: KeySchema, values: Sequence[Value]) -> list[bytes]:

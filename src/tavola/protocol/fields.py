@@ -184,13 +184,15 @@ VectorDistanceFunction: TypeAlias = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"
 SearchSchemaElementType: TypeAlias = Literal["HASH", "INLINE_FILTER"]
 
 # Numbers: AWS tells 32 bits from 64 in the words of a refusal.
+INTEGER_MAX = 2**31 - 1  # what AWS's own types hold; more does not deserialise
+LONG_MAX = 2**63 - 1
 _INTEGER = {"java": "Integer"}
-PageLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, extra=_INTEGER)]
+PageLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=INTEGER_MAX, extra=_INTEGER)]
 ListTablesLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LIST_TABLES_MAX, extra=_INTEGER)]
 TotalSegments: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=SCAN_SEGMENTS_MAX, extra=_INTEGER)]
 Segment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=SCAN_SEGMENTS_MAX - 1, extra=_INTEGER)]
-PositiveLong: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Long: TypeAlias = int
+PositiveLong: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LONG_MAX)]
+Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-LONG_MAX - 1, le=LONG_MAX)]
 
 # Counts of lists and maps.
 TABLE_KEY_SCHEMA = msgspec.Meta(min_length=1, max_length=KEY_SCHEMA_ELEMENTS_MAX)

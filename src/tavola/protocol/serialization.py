@@ -16,6 +16,7 @@ import msgspec
 
 from tavola.limits import NESTING_LEVELS_MAX
 from tavola.protocol.faults import SerializationFault
+from tavola.protocol.fields import INTEGER_MAX, LONG_MAX
 from tavola.protocol.shapes import Blob, Flag, Mapping, Node, Sequence, Structure, Text, Whole
 
 _MODEL = "com.amazonaws.dynamodb.v20120810."
@@ -162,7 +163,9 @@ def _text(value: Any) -> str:
 
 def _whole(node: Whole, value: Any) -> int:
     if type(value) is int or type(value) is float:
-        return int(value)
+        most = INTEGER_MAX if node.java == "Integer" else LONG_MAX
+        if -most - 1 <= value <= most:
+            return int(value)
     _refuse_container(value, f"java.lang.{node.java}")
     raise SerializationFault(f"{_token(value)} cannot be converted to {node.java}")
 

@@ -25,7 +25,7 @@ def serve(
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
     sync: Annotated[Sync, option(SYNC)] = "full",
-    cache_mb: Annotated[int, option(CACHE_MB)] = 1024,
+    cache_mb: Annotated[int, option(CACHE_MB)] = int(CACHE_MB.default),
     wording: Annotated[Words, option(WORDING)] = "current",
     table_delay_ms: Annotated[int, option(TABLE_DELAY_MS)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")] = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tavola.clock import Clock
 from tavola.engine.catalog import Index, IndexDefinition, Table, TableDefinition, Throughput
 from tavola.limits import ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S
 from tavola.protocol import index_arn, stream_arn, table_arn
@@ -64,11 +65,16 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
 
 def is_changing(definition: TableDefinition, now_s: float) -> bool:
     """Tell whether an index of the table is still being built."""
-    return any(not is_index_active(index, now_s) for index in definition.indexes)
+    return any(not _is_active(index, now_s) for index in definition.indexes)
 
 
-def is_index_active(index: IndexDefinition, now_s: float) -> bool:
+def is_index_active(index: IndexDefinition, clock: Clock) -> bool:
     """Tell whether an index is complete and has come out of CREATING."""
+    # Most were made with their table, and then nobody need ask the time.
+    return index.filled_to is None and (not index.ready_at_s or _is_active(index, clock.now()))
+
+
+def _is_active(index: IndexDefinition, now_s: float) -> bool:
     return index.filled_to is None and index.ready_at_s <= now_s
 
 
@@ -93,7 +99,7 @@ def describe_index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
         "IndexArn": index_arn(table.scope, table.name, kept.name),
     }
     if index.is_global:
-        creating = table.definition.ready_at_s > now_s or not is_index_active(kept, now_s)
+        creating = table.definition.ready_at_s > now_s or not _is_active(kept, now_s)
         described["IndexStatus"] = "CREATING" if creating else "ACTIVE"
         if kept.filled_to is not None:
             described["Backfilling"] = True

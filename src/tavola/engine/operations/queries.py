@@ -10,6 +10,7 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import project_entry
 from tavola.engine.operations.answer import encode, rows
 from tavola.engine.operations.call import Call
+from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.starts import query_start, scan_start
 from tavola.engine.operations.terms import (
     all_used,
@@ -48,7 +49,7 @@ def query(call: Call, request: QueryRequest) -> bytes:
     condition = key_condition_of(call, request, bindings)
     all_used(call, bindings, (projection, kept, condition))
     table = call.table(request.table_name)
-    index = _index(table, request)
+    index = _index(call, table, request)
     schema = table.schema if index is None else index.schema
     try:
         found = key_bounds(condition, schema, bindings.values)
@@ -80,7 +81,7 @@ def scan(call: Call, request: ScanRequest) -> bytes:
     kept = filter_of(call, request, request.scan_filter, bindings)
     all_used(call, bindings, (projection, kept))
     table = call.table(request.table_name)
-    index = _index(table, request)
+    index = _index(call, table, request)
     check_scalar_keys(table, projection, kept)
     _check_select(request, index, projection)
     bounds = _EVERYTHING
@@ -96,7 +97,7 @@ def _told_of_start(refused: ValueRefused) -> str:
     return f"The provided starting key is invalid: {refused.classic}"
 
 
-def _index(table: Table, request: QueryRequest | ScanRequest) -> Index | None:
+def _index(call: Call, table: Table, request: QueryRequest | ScanRequest) -> Index | None:
     name = request.index_name
     if name is None:
         return None
@@ -105,7 +106,7 @@ def _index(table: Table, request: QueryRequest | ScanRequest) -> Index | None:
         raise ValidationFault(f"The table does not have the specified index: {name}")
     if index.is_global and request.consistent_read:
         raise ValidationFault("Consistent reads are not supported on global secondary indexes")
-    if index.definition.filled_to is not None:
+    if not is_index_active(index.definition, call.services.clock):
         raise ValidationFault(f"Cannot read from backfilling global secondary index: {name}")
     return index
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tavola.engine.catalog import Index, Table
+from tavola.engine.writes import KEY_MISMATCH
 from tavola.expressions import KeyRange
 from tavola.keys import Bounds, KeyRefused, KeySchema, partition_bounds, segment_bounds
 from tavola.protocol import ScanRequest, ValidationFault
 from tavola.values import Item
 
 _INVALID = "The provided starting key is invalid"
-_MISMATCH = "The provided key element does not match the schema"
 
 
 def query_start(table: Table, index: Index | None, start: Item, found: KeyRange) -> tuple[bytes, bytes]:
@@ -23,8 +23,8 @@ def query_start(table: Table, index: Index | None, start: Item, found: KeyRange)
         )
     _check_names(table, index, start)
     schema = table.schema if index is None else index.schema
-    entry = _key(schema, start, _MISMATCH)
-    key = _key(table.schema, start, f"{_INVALID}: {_MISMATCH}") if index is not None else entry
+    entry = _key(schema, start, KEY_MISMATCH)
+    key = _key(table.schema, start, f"{_INVALID}: {KEY_MISMATCH}") if index is not None else entry
     if index is None and found.at_most_one:
         raise ValidationFault("The query can return at most one row and cannot be restarted")
     if not partition_bounds(schema, found.hash_values).holds(entry):
@@ -38,7 +38,7 @@ def query_start(table: Table, index: Index | None, start: Item, found: KeyRange)
 
 def scan_start(table: Table, index: Index | None, start: Item, request: ScanRequest) -> tuple[bytes, bytes]:
     """Return the place that a scan goes on after; refuse one of another segment."""
-    mismatch = f"{_INVALID}: {_MISMATCH}"
+    mismatch = f"{_INVALID}: {KEY_MISMATCH}"
     if index is None:
         if set(start) != set(table.schema.names):
             raise ValidationFault(mismatch)

@@ -17,6 +17,7 @@ from tavola.engine.operations.tables import (
     index_definition,
     named,
     plain,
+    refuse_unserved,
     stream_of,
 )
 from tavola.limits import GLOBAL_INDEXES_MAX
@@ -24,6 +25,7 @@ from tavola.protocol import (
     CreateGlobalSecondaryIndexAction,
     GlobalSecondaryIndexUpdate,
     LimitExceededFault,
+    Projection,
     ProvisionedThroughput,
     ResourceNotFoundFault,
     StreamSpecification,
@@ -31,6 +33,7 @@ from tavola.protocol import (
     UpdateTableRequest,
     ValidationFault,
     check_keys_defined,
+    check_projections,
 )
 
 _INVALID = "One or more parameter values were invalid: "
@@ -41,13 +44,14 @@ _ONE_AT_A_TIME = (
 
 def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     """Change a table; a new index is filled in the background and answers once it is complete."""
-    for unsupported, what in (
-        (request.replica_updates, "Replicas"),
-        (request.global_table_witness_updates, "Global table witnesses"),
-        (request.vector_index_updates, "Vector indexes"),
-    ):
-        if unsupported:
-            raise ValidationFault(f"{what} are not supported by this engine")
+    refuse_unserved(
+        ReplicaUpdates=request.replica_updates,
+        GlobalTableWitnessUpdates=request.global_table_witness_updates,
+        VectorIndexUpdates=request.vector_index_updates,
+        MultiRegionConsistency=request.multi_region_consistency,
+        GlobalTableSettingsReplicationMode=request.global_table_settings_replication_mode,
+        DisassociationProtectionEnabled=request.disassociation_protection_enabled,
+    )
     table = named(call, request.table_name)
     check_settled(call, table)
     now_s = call.services.clock.now()
@@ -55,6 +59,12 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
             definition = _retuned(definition, update.update, now_s)
+    if definition.billing == "PROVISIONED" and table.definition.billing != "PROVISIONED":
+        for kept in definition.indexes:
+            if kept.kind == "global" and not (kept.throughput and kept.throughput.reads):
+                raise ValidationFault(
+                    f"{_INVALID}ProvisionedThroughput must be specified for index: {kept.name}"
+                )
     structural = [
         update
         for update in request.global_secondary_index_updates or ()
@@ -82,7 +92,16 @@ def _settings(
     if billing != definition.billing:
         changes["billing"] = billing
         if billing == "PAY_PER_REQUEST":
-            changes |= {"on_demand_since_s": now_s, "throughput": Throughput(0, 0)}
+            changes |= {
+                "on_demand_since_s": now_s,
+                "throughput": Throughput(0, 0),
+                "indexes": tuple(
+                    msgspec.structs.replace(index, throughput=Throughput(0, 0))
+                    if index.kind == "global"
+                    else index
+                    for index in definition.indexes
+                ),
+            }
     if request.provisioned_throughput is not None:
         if billing == "PAY_PER_REQUEST":
             raise ValidationFault(
@@ -162,6 +181,8 @@ def _retuned(
         kept = index
         if index.name == action.index_name:
             if action.provisioned_throughput is not None:
+                if definition.billing == "PAY_PER_REQUEST":
+                    raise ValidationFault(_no_units(index.name))
                 old = index.throughput or Throughput(0, 0)
                 moved = _moved(old, action.provisioned_throughput, now_s)
                 kept = msgspec.structs.replace(kept, throughput=moved)
@@ -204,12 +225,15 @@ def _with_index(
         )
     on_demand = definition.billing == "PAY_PER_REQUEST"
     if on_demand and action.provisioned_throughput is not None:
-        raise ValidationFault(
-            f"{_INVALID}ProvisionedThroughput should not be specified for index: {name} when BillingMode is "
-            "PAY_PER_REQUEST"
-        )
+        raise ValidationFault(_no_units(name))
     if not on_demand and action.provisioned_throughput is None:
         raise ValidationFault(f"{_INVALID}ProvisionedThroughput must be specified for index: {name}")
+    check_projections(
+        [
+            *(Projection(non_key_attributes=list(index.named)) for index in definition.indexes),
+            action.projection,
+        ]
+    )
     types = dict(definition.types)
     for defined in request.attribute_definitions or ():
         old = types.get(defined.attribute_name, defined.attribute_type)
@@ -227,6 +251,13 @@ def _with_index(
         indexes=(*definition.indexes, index),
         slots=slot,
         types={attribute: type_ for attribute, type_ in types.items() if attribute in used},
+    )
+
+
+def _no_units(index: str) -> str:
+    return (
+        f"{_INVALID}ProvisionedThroughput should not be specified for index: {index} when BillingMode is "
+        "PAY_PER_REQUEST"
     )
 
 

@@ -53,8 +53,12 @@ from tavola.protocol import (
 
 def create_table(call: Call, request: CreateTableRequest) -> bytes:
     """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
-    if request.vector_indexes:
-        raise ValidationFault("Vector indexes are not supported by this engine yet")
+    refuse_unserved(
+        VectorIndexes=request.vector_indexes,
+        ResourcePolicy=request.resource_policy,
+        GlobalTableSourceArn=request.global_table_source_arn,
+        GlobalTableSettingsReplicationMode=request.global_table_settings_replication_mode,
+    )
     catalog = call.services.catalog
     if catalog.find(call.scope, request.table_name) is not None:
         raise ResourceInUseFault(f"Table already exists: {request.table_name}")
@@ -178,6 +182,13 @@ def named(call: Call, name_or_arn: str) -> Table:
     if table is None:
         raise ResourceNotFoundFault.of_table(name)
     return table
+
+
+def refuse_unserved(**members: Any) -> None:
+    """Refuse members that the engine does not serve: what is accepted must have an effect."""
+    for name, given in members.items():
+        if given:
+            raise ValidationFault(f"{name} is not supported by this engine")
 
 
 def check_settled(call: Call, table: Table) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.engine.capacity import Tally, read_units
+from tavola.engine.capacity import Tally, read_units, write_units
 from tavola.engine.catalog import Table
 from tavola.engine.isolation import digest_of
 from tavola.engine.operations.answer import EMPTY, encode
@@ -111,6 +111,7 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
     keys = _get_keys(tables, request)
     answers: list[bytes] = []
     tallies: dict[str, Tally] = {}
+    total = 0
     for item, table, key, projection in zip(request.transact_items, tables, keys, projections, strict=True):
         line = table.rack.get(key)
         name = item.get.table_name
@@ -119,6 +120,11 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
         if line is None:
             answers.append(EMPTY)
         else:
+            total += line[1]
+            if total > TRANSACTION_BYTES_MAX:
+                raise ValidationFault(
+                    f"The aggregate size of the items in the transaction exceeds {TRANSACTION_BYTES_MAX} bytes"
+                )
             data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
             answers.append(b'{"Item":' + data + b"}")
     mode = request.return_consumed_capacity
@@ -243,7 +249,7 @@ def _with_checks(
     by_name = {each["TableName"]: each for each in consumed}
     for name, standing in checked:
         tally = Tally(standing.table, name)
-        tally.writes = 2.0 * max(1, -(-standing.size // 1024))
+        tally.writes = 2.0 * write_units(standing.size, standing.size)
         extra = tally.render(mode, split=True)
         if name in by_name:
             _add(by_name[name], extra)

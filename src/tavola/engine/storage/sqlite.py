@@ -42,9 +42,13 @@ _PAGE_BYTES = 4096
 _CHECKPOINT_PAGES = 4096
 _CHUNK_ROWS = 64
 _OTHERS_LEAVE_MS = 2000
+_COLUMNS_MAX = 256
 _CHECKED_BYTES_MAX = 8 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
 _TOP = b"\xff" * 5  # above every key: the fifth byte of a key is the high byte of a length below 2,049
 _SYNC = {"full": "FULL", "off": "OFF"}
+
+# What says that a write or sync did not reach the disk; any other error says that we asked wrongly.
+_DISK_ERRORS = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError)
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -69,7 +73,9 @@ def _store_error(error: apsw.Error) -> StoreError:
         return _damaged(str(error))
     if isinstance(error, apsw.FullError):
         return StoreFull("there is no room left for the store; free some space and try again")
-    return StoreFailed(f"the store failed ({error}); no write is accepted until it is opened again")
+    if isinstance(error, _DISK_ERRORS):
+        return StoreFailed(f"the store failed ({error}); no write is accepted until it is opened again")
+    return StoreError(f"the store refused what it was asked ({error}); nothing was changed")
 
 
 def _within(lines: list[Line], total: int, budget: int) -> Lines:
@@ -279,7 +285,11 @@ class SqliteRack:
     @_translated
     def walk(self, after_row: int, limit: int) -> list[Found]:
         """Return up to `limit` rows in order of their ids, past one id."""
-        return cast("list[Found]", self._execute(self._walk, (after_row, limit)).fetchall())
+        rows = cast("list[Found]", self._execute(self._walk, (after_row, limit)).fetchall())
+        for row in rows:
+            if self._summed and crc32(row[2]) != row[3]:
+                raise _damaged("an item is not as it was written")
+        return rows
 
 
 class SqliteStore:
@@ -374,10 +384,14 @@ class SqliteStore:
     def drop_column(self, number: int, column: str, *, ordered: bool) -> None:
         """Let go of a column: its index is dropped at once.
 
-        The values stay in the rows, unread, because removing them would rewrite every row of the table.
+        The values stay in the rows, unread, because removing them would rewrite every row of the table. That
+        is done only where dropped columns have gathered, long before there are more than SQLite allows.
         """
         if ordered:
             self._cursor.execute(f"DROP INDEX rack{number}_{column}")
+        columns = self._cursor.execute(f"SELECT count(*) FROM pragma_table_info('rack{number}')").get
+        if columns > _COLUMNS_MAX:
+            self._cursor.execute(f"ALTER TABLE rack{number} DROP COLUMN {column}")
 
     @_translated
     def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:
