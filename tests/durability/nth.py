@@ -147,8 +147,12 @@ def _live(disk: Disk, scenario: Scenario, plan: Plan, path: Path, faults: list[s
             except Unavailable as told:
                 if _after_failure(disk, engine, history, acknowledged, plan, str(told), faults):
                     return acknowledged
-                if perform(engine, step) == (place in history.refused):
-                    faults.append(f"step {place} has another answer when it is tried again")
+                try:
+                    if perform(engine, step) == (place in history.refused):
+                        faults.append(f"step {place} has another answer when it is tried again")
+                except Unavailable as again:
+                    faults.append(f"step {place} fails again although there is room: {again}")
+                    return acknowledged
             except (StoreError, Fault, AssertionError) as error:
                 faults.append(f"a step came to what it should not: {error!r}")
                 _check_reads(engine, history, acknowledged, plan, faults)

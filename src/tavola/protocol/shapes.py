@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 
 import msgspec
 
-from tavola.protocol.fields import NameRule, Shape
+from tavola.protocol.fields import INTEGER_MAX, LONG_MAX, NameRule, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _node(hint: Any) -> Node:
     if hint is bool:
         return Flag()
     if hint is int:
-        return Whole(extra.get("java", "Long"), _int(meta.ge), _int(meta.le))
+        return Whole(extra.get("java", "Long"), _bound(meta.ge), _bound(meta.le))
     if origin is list:
         return Sequence(_node(get_args(hint)[0]), meta.min_length, meta.max_length)
     if origin is dict:
@@ -151,5 +151,8 @@ def _node(hint: Any) -> Node:
     return describe(hint)
 
 
-def _int(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)
+def _bound(bound: float | None) -> int | None:
+    """Return a member's bound; what the type itself holds is none."""
+    if bound is None or bound in (INTEGER_MAX, LONG_MAX, -LONG_MAX - 1):
+        return None
+    return int(bound)
