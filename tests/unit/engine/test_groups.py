@@ -84,7 +84,12 @@ def test_another_thread_is_answered_when_it_is_durable(engine: Engine) -> None:
     engine.hold()
     put(engine, "a")
     seen: list[bool] = []
-    other = Thread(target=lambda: (put(engine, "b"), seen.append(engine.dirty)))
+
+    def write() -> None:
+        put(engine, "b")
+        seen.append(engine.dirty)
+
+    other = Thread(target=write)
     other.start()
     other.join()
     engine.commit()
