@@ -21,6 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Tavola needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not there')." >&2; \
 	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Installing into $(VENV); this takes half a minute, once." >&2
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package python3-venv brings it." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -35,7 +36,7 @@ install: $(READY)  ## make .venv and install Tavola with everything for developm
 
 .PHONY: run
 run: $(READY)  ## serve DynamoDB on port 8000, in memory (PORT=…, HOST=…, FILE=shop.db keeps it)
-	@exec $(BIN)/tavola serve $(FILE) --host $(HOST) --port $(PORT)
+	@exec $(BIN)/tavola serve $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT)
 
 .PHONY: test
 test: $(READY)  ## the whole suite, under five minutes on two cores (ARGS="-k …" chooses)

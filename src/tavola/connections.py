@@ -265,9 +265,10 @@ class Mock:
     Each time it is entered it opens what it was told to: without an engine or a path, a new one in memory.
     """
 
-    def __init__(self, made: Callable[[], Mocked], scope: Scope) -> None:
+    def __init__(self, made: Callable[[], Mocked], scope: Scope, region: str | None) -> None:
         self._made = made
         self._scope = scope
+        self._region = region  # as it was asked for; None: what boto3 finds configured
         self._entered: list[tuple[Mocked, Callable[[], None]]] = []
 
     def __enter__(self) -> Mocked:
@@ -276,7 +277,7 @@ class Mock:
         except ModuleNotFoundError as error:
             _refuse_without_botocore(error, "mock()")
         mocked = self._made()
-        stage = mocking.Stage(mocked.execute, self._scope)
+        stage = mocking.Stage(mocked.execute, self._scope, self._region)
         mocking.enter(stage)
         self._entered.append((mocked, functools.partial(mocking.leave, stage)))
         return mocked
@@ -288,11 +289,20 @@ class Mock:
         leave()
         mocked.close()
 
+    def start(self) -> Mocked:
+        """Enter the mock, for a `setUp`; `stop` leaves it."""
+        return self.__enter__()
+
+    def stop(self) -> None:
+        """Leave the mock that `start` entered."""
+        self.__exit__(None, None, None)
+
     def __call__(self, function: Decorated) -> Decorated:
         """Return a function that runs inside the mock, from its call to its end."""
         if inspect.isclass(function) or inspect.isasyncgenfunction(function) or not callable(function):
             raise MockRefused(
-                f"mock() decorates functions and not {function!r}; use `with tavola.mock():` inside"
+                f"mock() decorates functions and not {function!r}; decorate its tests, enter "
+                "`with tavola.mock():` inside, or call start() and stop() in setUp and tearDown"
             )
         wrapped: Any
         if inspect.iscoroutinefunction(function):
@@ -318,7 +328,7 @@ class Mock:
 
     def _again(self) -> Mock:
         """Return a mock like this one: calls that overlap each leave their own."""
-        return Mock(self._made, self._scope)
+        return Mock(self._made, self._scope, self._region)
 
 
 @overload
@@ -347,7 +357,8 @@ def mock(
     Every client and resource of DynamoDB and its streams is answered, whatever its endpoint and whether it
     was made before or inside; other services are left alone. Without credentials and region, boto3 gets dummy
     ones. Requests are told apart by region and by account, the latter read from the access key if
-    that is twelve digits or one of AWS's; `region` and `account` count where a request names none.
+    that is twelve digits or one of AWS's. `region` goes before what the environment or a profile configures,
+    and after what the code itself gives a client; `account` counts where the key names none.
     `engine` is used and left open; `path` is a file; the other settings go to the engine that is opened.
     """
     _check_scope(region, account)
@@ -363,5 +374,5 @@ def mock(
     else:
         opened = functools.partial(Engine.open, path, **_engine_settings(settings))
         handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
-    made = Mock(handle, scope)
+    made = Mock(handle, scope, region)
     return made if function is None else made(function)

@@ -8,6 +8,7 @@ run in any order and under xdist.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -61,7 +62,23 @@ class Served:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the one setting: the region of a test's tables."""
-    parser.addini("tavola_region", "region of the tables that Tavola's fixtures make", default=DEFAULT_REGION)
+    parser.addini(
+        "tavola_region",
+        "region of the tables that Tavola's fixtures make; without it, the one that boto3 would use",
+        default="",
+    )
+
+
+def _region(config: pytest.Config) -> str:
+    """Return where a test's tables are made: where the code under test looks for them."""
+    named: str = config.getini("tavola_region")
+    if named:
+        return named
+    if "botocore" in sys.modules:
+        from tavola.backends.mocking import configured_region
+
+        return configured_region() or DEFAULT_REGION
+    return DEFAULT_REGION
 
 
 @pytest.fixture
@@ -80,7 +97,7 @@ def tavola_connection(request: pytest.FixtureRequest) -> Iterator[tavola.Connect
     settings: EngineSettings = {}
     if "tavola_clock" in request.fixturenames:
         settings["clock"] = request.getfixturevalue("tavola_clock")
-    with connect("memory:", region=request.config.getini("tavola_region"), **settings) as connection:
+    with connect("memory:", region=_region(request.config), **settings) as connection:
         yield connection
 
 
@@ -91,17 +108,21 @@ def tavola_mock(
     """The test's boto3 and botocore code, answered by the test's engine; see `tavola.mock`."""
     from tavola.connections import mock
 
-    with mock(engine=_engine_of(tavola), region=pytestconfig.getini("tavola_region")) as mocked:
+    with mock(engine=_engine_of(tavola), region=_region(pytestconfig)) as mocked:
         yield mocked
 
 
 @pytest.fixture
 def tavola_endpoint(tavola: tavola.Connection, pytestconfig: pytest.Config) -> Iterator[Served]:
-    """The URL of a server on a free port with the test's engine behind it, for SDKs of any language."""
+    """A server on a free port with the test's engine behind it, for SDKs of any language.
+
+    `url` is its address, `region` where its tables are; `environment` holds the variables that point an
+    SDK of another process at it.
+    """
     from tavola.server import running
 
     with running(_engine_of(tavola)) as endpoint:
-        yield Served(endpoint.url, pytestconfig.getini("tavola_region"), ACCOUNT)
+        yield Served(endpoint.url, _region(pytestconfig), ACCOUNT)
 
 
 @pytest.fixture

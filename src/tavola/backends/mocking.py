@@ -56,6 +56,7 @@ class Stage:
 
     execute: Execute
     scope: Scope
+    region: str | None = None  # the one that clients get which were not given one by the code itself
     clock: Clock = SYSTEM_CLOCK
     entropy: Entropy = SYSTEM_ENTROPY
 
@@ -223,6 +224,12 @@ class _Body(io.BytesIO):
         yield self.read()
 
 
+def configured_region() -> str | None:
+    """Return the region that a client gets which is given none: from the environment or the profile."""
+    region: str | None = Session().get_config_variable("region")
+    return region
+
+
 def _filling(create_client: Callable[..., Any]) -> Callable[..., Any]:
     """Return `Session.create_client` with a region and credentials for DynamoDB where there are none."""
     signature = inspect.signature(create_client)
@@ -236,7 +243,12 @@ def _filling(create_client: Callable[..., Any]) -> Callable[..., Any]:
             return create_client(session, *args, **kwargs)
         config = given.get("config")
         if given.get("region_name") is None and getattr(config, "region_name", None) is None:
-            given["region_name"] = session.get_config_variable("region") or stage.scope.region
+            given["region_name"] = (
+                session.instance_variables().get("region")
+                or stage.region
+                or session.get_config_variable("region")
+                or stage.scope.region
+            )
         if (
             given.get("aws_access_key_id") is None
             and given.get("aws_secret_access_key") is None

@@ -16,6 +16,11 @@ from tavola.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.values import Item, equal
 
 
+def asked(mode: str | None) -> str | None:
+    """Return how a request asks what it consumed, None if it does not."""
+    return None if mode == "NONE" else mode
+
+
 def read_units(bytes_: int, *, consistent: bool) -> float:
     """Return the units of reading so many bytes at once; nothing there costs as much as the least."""
     units = max(1, -(-bytes_ // READ_UNIT_BYTES))

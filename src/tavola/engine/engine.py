@@ -29,10 +29,10 @@ from tavola.protocol import (
     InternalServerFault,
     Scope,
     SerializationFault,
-    UnknownOperationFault,
     Wording,
     mend,
     parse,
+    unserved,
 )
 from tavola.values import ValueMalformed
 
@@ -99,7 +99,7 @@ class Engine:
         """Return the answer to a request body; raise the fault that AWS would answer."""
         handler = HANDLERS.get(operation)
         if handler is None:
-            raise UnknownOperationFault()
+            raise unserved(operation)
         request = parse(operation, body, self._wording)
         call = Call(operation, body, scope, self._services)
         with self._lock:

@@ -90,6 +90,7 @@ from tavola.protocol.requests import (
     diagnose,
     mend,
     parse,
+    unserved,
 )
 from tavola.protocol.tables import (
     AttributeDefinition,
@@ -286,4 +287,5 @@ __all__ = [
     "stream_arn",
     "table_arn",
     "table_name_of",
+    "unserved",
 ]

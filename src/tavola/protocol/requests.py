@@ -7,6 +7,7 @@ first thing that AWS would say: JSON, then types, then members' constraints, the
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -40,7 +41,7 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
     """
     parser = _PARSERS.get(operation)
     if parser is None:
-        raise _unserved(operation)
+        raise unserved(operation)
     decode, check = parser
     try:
         request = decode(body)
@@ -92,11 +93,14 @@ def _check_walkable(body: bytes) -> None:
 def _shape(operation: str) -> tuple[type[Shape], Structure]:
     shape = _SHAPES.get(operation)
     if shape is None:
-        raise _unserved(operation)
+        raise unserved(operation)
     return shape
 
 
-def _unserved(operation: str) -> UnknownOperationFault:
+def unserved(operation: str) -> UnknownOperationFault:
+    """Return the refusal of an operation that is not built, or that DynamoDB does not have."""
     if operation in OPERATIONS:
-        return UnknownOperationFault(f"Tavola does not serve {operation}")
-    return UnknownOperationFault()
+        return UnknownOperationFault(f"Tavola does not serve {operation} yet")
+    near = get_close_matches(operation, OPERATIONS, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return UnknownOperationFault(f"DynamoDB has no operation {operation}{meant}")

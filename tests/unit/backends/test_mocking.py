@@ -24,6 +24,7 @@ from botocore.exceptions import EndpointConnectionError, HTTPClientError, NoCred
 
 import tavola
 from tavola.backends import MockRefused
+from tavola.backends.mocking import current_stage
 from tavola.clock import ManualClock
 from tavola.connections import ConnectionRefused
 from tavola.engine import Engine, StoreInUse
@@ -326,7 +327,7 @@ def test_regions_and_accounts_are_told_apart() -> None:
 
 
 def test_what_is_configured_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Region and key of the environment are used; without them, those of the mock."""
+    """Region and key of the environment are used; a region that the mock is given goes before, the code's own after."""
     with tavola.mock(region="eu-north-1", account="333333333333"):
         described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
         assert described["TableArn"] == "arn:aws:dynamodb:eu-north-1:333333333333:table/Orders"
@@ -334,9 +335,28 @@ def test_what_is_configured_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "ap-south-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "444444444444")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    with tavola.mock(region="eu-north-1"):
+    with tavola.mock():
         described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
         assert described["TableArn"] == "arn:aws:dynamodb:ap-south-1:444444444444:table/Orders"
+    with tavola.mock(region="eu-north-1"):
+        described = boto3.client("dynamodb").create_table(**TABLE)["TableDescription"]
+        assert described["TableArn"] == "arn:aws:dynamodb:eu-north-1:444444444444:table/Orders"
+        for own in (
+            boto3.client("dynamodb", "us-west-1"),
+            boto3.Session(region_name="us-west-1").client("dynamodb"),
+        ):
+            assert own.meta.region_name == "us-west-1"
+
+
+def test_a_mock_may_be_started_and_stopped() -> None:
+    """What setUp starts, tearDown stops; in between it is a block like any other."""
+    mocked = tavola.mock()
+    handle = mocked.start()
+    boto3.client("dynamodb").create_table(**TABLE)
+    assert handle.connection.call("ListTables", {})["TableNames"] == ["Orders"]
+    mocked.stop()
+
+    assert current_stage() is None
 
 
 def test_a_client_with_an_endpoint_of_its_own_is_inside() -> None:

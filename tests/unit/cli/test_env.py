@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from tavola.cli.main import app
@@ -18,6 +20,13 @@ NAMES = (
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
 )
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person without AWS's files."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
 
 
 def _printed(*arguments: str) -> str:
@@ -83,3 +92,23 @@ def test_a_program_gets_json() -> None:
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": "http://[::1]:8000",
     }
     assert set(told["set_if_unset"]) == set(NAMES[2:])
+
+
+def test_a_profile_is_not_hidden(home: Path) -> None:
+    """Whoever has a profile keeps its credentials and region: only the endpoints are set."""
+    (home / ".aws").mkdir()
+    (home / ".aws" / "config").write_text("[default]\nregion = ap-south-1\n")
+
+    assert [line.split("=")[0] for line in _printed().splitlines()] == [
+        "export AWS_ENDPOINT_URL_DYNAMODB",
+        "export AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+    ]
+
+
+def test_it_can_be_taken_back() -> None:
+    """What --undo prints lets SDKs go to AWS again, in each shell."""
+    assert _printed("--undo").splitlines()[0] == "unset AWS_ENDPOINT_URL_DYNAMODB"
+    assert _printed("--undo", "--shell", "fish").splitlines()[0] == "set -e AWS_ENDPOINT_URL_DYNAMODB"
+    assert _printed("--undo", "--shell", "powershell").startswith(
+        "Remove-Item Env:AWS_ENDPOINT_URL_DYNAMODB "
+    )

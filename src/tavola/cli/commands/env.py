@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -25,6 +27,7 @@ def env(
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
     shell: Annotated[Shell, typer.Option(help="The shell that shall read it.")] = "sh",
+    undo: Annotated[bool, typer.Option("--undo", help="Print what sends SDKs back to AWS.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
     """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
@@ -32,21 +35,38 @@ def env(
 
     url = Endpoint(host, port).url
     always = {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url}
+    # A profile has credentials and a region, and any will do here: variables would hide it from other services.
+    defaults = {} if has_profile(Path.home()) else DEFAULTS
     if as_json:
-        say_json("tavola.env/1", {"set": always, "set_if_unset": DEFAULTS})
+        say_json("tavola.env/1", {"set": always, "set_if_unset": defaults})
         return
-    for line in lines(shell, always):
+    for line in unset_lines(shell, always) if undo else lines(shell, always, defaults):
         say(line)
 
 
-def lines(shell: Shell, always: dict[str, str]) -> list[str]:
+def has_profile(home: Path) -> bool:
+    """Tell whether the AWS tools of this person have a profile."""
+    return any((home / ".aws" / name).exists() for name in ("credentials", "config"))
+
+
+def unset_lines(shell: Shell, names: Iterable[str]) -> list[str]:
+    """Return the commands of a shell that let SDKs go back to AWS."""
+    command = {
+        "sh": "unset {}",
+        "fish": "set -e {}",
+        "powershell": "Remove-Item Env:{} -ErrorAction SilentlyContinue",
+    }
+    return [command[shell].format(name) for name in names]
+
+
+def lines(shell: Shell, always: dict[str, str], defaults: dict[str, str]) -> list[str]:
     """Return the commands of a shell that set these variables, and the defaults where they are unset."""
     match shell:
         case "sh":
             other = {"AWS_REGION": "AWS_DEFAULT_REGION", "AWS_DEFAULT_REGION": "AWS_REGION"}
             nested = {
                 name: f"${{{other[name]}:-{value}}}" if name in other else value
-                for name, value in DEFAULTS.items()
+                for name, value in defaults.items()
             }
             return [
                 *(f"export {name}={shlex.quote(value)}" for name, value in always.items()),
@@ -55,12 +75,12 @@ def lines(shell: Shell, always: dict[str, str]) -> list[str]:
         case "fish":
             return [
                 *(f"set -gx {name} {_fish(value)}" for name, value in always.items()),
-                *(f"set -q {name}; or set -gx {name} '{value}'" for name, value in DEFAULTS.items()),
+                *(f"set -q {name}; or set -gx {name} '{value}'" for name, value in defaults.items()),
             ]
         case "powershell":
             return [
                 *(f"$Env:{name} = {_powershell(value)}" for name, value in always.items()),
-                *(f"if (-not $Env:{name}) {{ $Env:{name} = '{value}' }}" for name, value in DEFAULTS.items()),
+                *(f"if (-not $Env:{name}) {{ $Env:{name} = '{value}' }}" for name, value in defaults.items()),
             ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import Tally, read_units
+from tavola.engine.capacity import Tally, asked, read_units
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
@@ -63,7 +63,9 @@ def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
             unprocessed[name] = msgspec.to_builtins(wanted) | {"Keys": left}
         tallies.append(tally)
     tail: dict[str, Any] = {"UnprocessedKeys": unprocessed}
-    _tell(tail, request.return_consumed_capacity, tallies)
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        tail["ConsumedCapacity"] = [tally.render(mode) for tally in tallies]
     return b"".join((b'{"Responses":{', b",".join(answers), b"},", encode(tail)[1:]))
 
 
@@ -117,35 +119,31 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
     call.services.begin()
     for _, change, _ in changes:
         apply_change(call.services.catalog, change)
-    return encode({"UnprocessedItems": {}} | told_changes(request, changes))
+    return encode({"UnprocessedItems": {}} | _told_changes(request, changes))
 
 
-def told_changes(
-    request: Any, changes: list[tuple[str, Change, Item]], factor: float = 1.0
-) -> dict[str, Any]:
-    """Return what many writes consumed and the sizes of their collections, by table, if asked for."""
+def _told_changes(request: BatchWriteItemRequest, changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
-    mode = request.return_consumed_capacity
-    if mode is not None and mode != "NONE":
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
         tallies: dict[str, Tally] = {}
         for name, change, _ in changes:
-            tally_write(tallies.setdefault(name, Tally(change.table, name)), change, factor)
-        _tell(members, mode, list(tallies.values()), split=factor != 1.0)
+            tally_write(tallies.setdefault(name, Tally(change.table, name)), change)
+        members["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
     if request.return_item_collection_metrics == "SIZE":
-        metrics: dict[str, list[Any]] = {}
-        for name, change, key in changes:
-            if change.table.has_local:
-                told = collection_metrics(change, key)
-                if told not in metrics.setdefault(name, []):
-                    metrics[name].append(told)
-        if metrics:
-            members["ItemCollectionMetrics"] = metrics
+        members |= told_collections(changes)
     return members
 
 
-def _tell(members: dict[str, Any], mode: str | None, tallies: list[Tally], *, split: bool = False) -> None:
-    if mode is not None and mode != "NONE":
-        members["ConsumedCapacity"] = [tally.render(mode, split=split) for tally in tallies]
+def told_collections(changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
+    """Return the sizes of the collections that writes touched, by table, each once."""
+    metrics: dict[str, list[Any]] = {}
+    for name, change, key in changes:
+        if change.table.has_local:
+            told = collection_metrics(change, key)
+            if told not in metrics.setdefault(name, []):
+                metrics[name].append(told)
+    return {"ItemCollectionMetrics": metrics} if metrics else {}
 
 
 def _key(table: Table, write: WriteRequest) -> bytes:

@@ -34,8 +34,15 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
             described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = (
                 definition.on_demand_since_s
             )
-    local = [describe_index(table, index, now_s) for index in table.indexes if not index.is_global]
-    globally = [describe_index(table, index, now_s) for index in table.indexes if index.is_global]
+    creating = status == "CREATING"
+    local = [
+        describe_index(table, index, now_s, creating=creating)
+        for index in table.indexes
+        if not index.is_global
+    ]
+    globally = [
+        describe_index(table, index, now_s, creating=creating) for index in table.indexes if index.is_global
+    ]
     if local:
         described["LocalSecondaryIndexes"] = local
     if globally:
@@ -84,8 +91,8 @@ def _status(definition: TableDefinition, now_s: float) -> str:
     return "UPDATING" if is_changing(definition, now_s) else "ACTIVE"
 
 
-def describe_index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
-    """Return an index as its table's description shows it."""
+def describe_index(table: Table, index: Index, now_s: float, *, creating: bool = False) -> dict[str, Any]:
+    """Return an index as its table's description shows it; `creating` as the answer to CreateTable does."""
     kept = index.definition
     projection: dict[str, Any] = {"ProjectionType": kept.projection}
     if kept.named:
@@ -99,8 +106,8 @@ def describe_index(table: Table, index: Index, now_s: float) -> dict[str, Any]:
         "IndexArn": index_arn(table.scope, table.name, kept.name),
     }
     if index.is_global:
-        creating = table.definition.ready_at_s > now_s or not _is_active(kept, now_s)
-        described["IndexStatus"] = "CREATING" if creating else "ACTIVE"
+        ready = table.definition.ready_at_s <= now_s and _is_active(kept, now_s) and not creating
+        described["IndexStatus"] = "ACTIVE" if ready else "CREATING"
         if kept.filled_to is not None:
             described["Backfilling"] = True
         throughput = kept.throughput or Throughput(0, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import Tally, index_write_units, read_units, write_units
+from tavola.engine.capacity import Tally, asked, index_write_units, read_units, write_units
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
 from tavola.engine.operations.call import Call
@@ -78,8 +78,8 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
     if line is not None:
         data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
         body = b'{"Item":' + data + b"}"
-    mode = request.return_consumed_capacity
-    if mode is None or mode == "NONE":
+    mode = asked(request.return_consumed_capacity)
+    if mode is None:
         return body
     tally = Tally(table, request.table_name)
     tally.reads = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
@@ -199,8 +199,8 @@ def _weight(item: Item, name: str) -> int:
 
 def told(body: bytes, request: Any, change: Change, key: Item) -> bytes:
     """Return a write's answer with what it consumed and the size of its collection, if asked for."""
-    mode = request.return_consumed_capacity
-    if mode is not None and mode != "NONE":
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
         tally = Tally(change.table, request.table_name)
         tally_write(tally, change)
         body = with_members(body, {"ConsumedCapacity": tally.render(mode)})

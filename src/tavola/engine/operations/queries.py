@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tavola.engine.capacity import Tally, read_units
+from tavola.engine.capacity import Tally, asked, read_units
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import project_entry
 from tavola.engine.operations.answer import encode, rows
@@ -170,8 +170,8 @@ def _answer(
     members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
     if page.more and page.lines and not span.at_most_one:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
-    mode = request.return_consumed_capacity
-    if mode is not None and mode != "NONE":
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
         members["ConsumedCapacity"] = _consumed(request, span, page, fetches).render(mode)
     if request.select == "COUNT":
         return encode(members)

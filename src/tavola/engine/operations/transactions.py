@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.engine.capacity import Tally, read_units, write_units
+from tavola.engine.capacity import Tally, asked, read_units, write_units
 from tavola.engine.catalog import Table
 from tavola.engine.isolation import digest_of
 from tavola.engine.operations.answer import EMPTY, encode
-from tavola.engine.operations.batches import told_changes
+from tavola.engine.operations.batches import told_collections
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.items import (
     check_condition,
     check_keys_untouched,
     stage_updated,
+    tally_write,
 )
 from tavola.engine.operations.terms import (
     all_used,
@@ -25,7 +26,6 @@ from tavola.engine.operations.terms import (
     update_of,
 )
 from tavola.engine.writes import (
-    KEY_MISMATCH,
     Change,
     Standing,
     apply_change,
@@ -68,6 +68,26 @@ class Action:
     update: Update | None
 
 
+@dataclass(slots=True)
+class Staged:
+    """An action that nothing stands in the way of; a check changes nothing."""
+
+    action: Action
+    standing: Standing
+    change: Change | None
+
+    @property
+    def name(self) -> str:
+        """Return the table as the request named it."""
+        name: str = self.action.asked.table_name
+        return name
+
+    @property
+    def largest(self) -> int:
+        """Return the bytes of the larger image."""
+        return max(self.standing.size, 0 if self.change is None else self.change.size)
+
+
 def transact_write_items(call: Call, request: TransactWriteItemsRequest) -> bytes:
     """Do all of up to 100 writes and checks, or none and say of each why."""
     if len(call.body) > TRANSACTION_BYTES_MAX:
@@ -86,14 +106,14 @@ def transact_write_items(call: Call, request: TransactWriteItemsRequest) -> byte
             return _replay(call, request, receipt.reads)
     tables = [call.table(action.asked.table_name) for action in actions]
     _check_distinct(tables, actions)
-    changes = _stage(tables, actions)
+    staged = _stage(tables, actions)
     call.services.begin()
-    for _, change, _ in changes:
-        if change is not None:
-            apply_change(call.services.catalog, change)
+    for each in staged:
+        if each.change is not None:
+            apply_change(call.services.catalog, each.change)
     if token is not None:
-        tokens.keep(call.scope, token, digest, _receipt_reads(changes))
-    return _told(request, changes)
+        tokens.keep(call.scope, token, digest, _receipt_reads(staged))
+    return _told(request, staged)
 
 
 def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
@@ -127,9 +147,9 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
                 )
             data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
             answers.append(b'{"Item":' + data + b"}")
-    mode = request.return_consumed_capacity
+    mode = asked(request.return_consumed_capacity)
     tail = b"]}"
-    if mode is not None and mode != "NONE":
+    if mode is not None:
         consumed = [tally.render(mode, split=True) for tally in tallies.values()]
         tail = b"]," + encode({"ConsumedCapacity": consumed})[1:]
     return b"".join((b'{"Responses":[', b",".join(answers), tail))
@@ -143,7 +163,7 @@ def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[byt
             keys.append(key_of_request(table, item.get.key))
             reasons.append(_NONE)
         except ValidationFault as fault:
-            if str(fault) != KEY_MISMATCH:
+            if isinstance(fault.__cause__, KeyRefused) and fault.__cause__.reason not in ("missing", "type"):
                 raise
             reasons.append(CancellationReason("ValidationError", str(fault)))
     if any(reason is not _NONE for reason in reasons):
@@ -181,17 +201,14 @@ def _check_distinct(tables: list[Table], actions: list[Action]) -> None:
         seen.add((table.definition.number, key))
 
 
-def _stage(tables: list[Table], actions: list[Action]) -> list[tuple[str, Change | None, Any]]:
+def _stage(tables: list[Table], actions: list[Action]) -> list[Staged]:
     """Return every change, or say of each action what stood in its way."""
     reasons: list[CancellationReason] = []
-    changes: list[tuple[str, Change | None, Any]] = []
+    staged: list[Staged] = []
     for table, action in zip(tables, actions, strict=True):
         reason = _NONE
         try:
-            standing, change = _stage_one(table, action)
-            changes.append(
-                (action.asked.table_name, change, standing if change is None else action.attributes)
-            )
+            staged.append(Staged(action, *_stage_one(table, action)))
         except ConditionalCheckFailedFault as fault:
             reason = CancellationReason("ConditionalCheckFailed", fault.message, fault.item)
         except ItemCollectionSizeLimitExceededFault as fault:
@@ -201,7 +218,7 @@ def _stage(tables: list[Table], actions: list[Action]) -> list[tuple[str, Change
         reasons.append(reason)
     if any(reason is not _NONE for reason in reasons):
         raise TransactionCanceledFault(_first_validation_only(reasons))
-    return changes
+    return staged
 
 
 def _stage_one(table: Table, action: Action) -> tuple[Standing, Change | None]:
@@ -232,52 +249,38 @@ def _first_validation_only(reasons: list[CancellationReason]) -> list[Cancellati
     return told
 
 
-def _told(request: TransactWriteItemsRequest, changes: list[tuple[str, Change | None, Any]]) -> bytes:
-    mode = request.return_consumed_capacity
-    written = [(name, change, key) for name, change, key in changes if change is not None]
-    checked = [(name, standing) for name, change, standing in changes if change is None]
-    members = told_changes(request, written, factor=2.0)
-    if mode is not None and mode != "NONE" and checked:
-        members["ConsumedCapacity"] = _with_checks(members["ConsumedCapacity"], checked, mode)
+def _told(request: TransactWriteItemsRequest, staged: list[Staged]) -> bytes:
+    """Return the answer: what it consumed, twice on the tables and once on the indexes, and collections."""
+    members: dict[str, Any] = {}
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        tallies: dict[str, Tally] = {}
+        for each in staged:
+            tally = tallies.setdefault(each.name, Tally(each.standing.table, each.name))
+            if each.change is None:
+                tally.writes += 2 * write_units(each.largest, 0)
+            else:
+                tally_write(tally, each.change, factor=2.0)
+        members["ConsumedCapacity"] = [tally.render(mode, split=True) for tally in tallies.values()]
+    if request.return_item_collection_metrics == "SIZE":
+        changed = [
+            (each.name, each.change, each.action.attributes) for each in staged if each.change is not None
+        ]
+        members |= told_collections(changed)
     return encode(members)
 
 
-def _with_checks(
-    consumed: list[dict[str, Any]], checked: list[tuple[str, Standing]], mode: str
-) -> list[dict[str, Any]]:
-    """Return consumed capacity with the condition checks added: each costs as a write of its item."""
-    by_name = {each["TableName"]: each for each in consumed}
-    for name, standing in checked:
-        tally = Tally(standing.table, name)
-        tally.writes = 2.0 * write_units(standing.size, standing.size)
-        extra = tally.render(mode, split=True)
-        if name in by_name:
-            _add(by_name[name], extra)
-        else:
-            by_name[name] = extra
-    return list(by_name.values())
-
-
-def _add(into: dict[str, Any], extra: dict[str, Any]) -> None:
-    for member, amount in extra.items():
-        if isinstance(amount, float):
-            into[member] = into.get(member, 0.0) + amount
-        elif isinstance(amount, dict):
-            _add(into.setdefault(member, {}), amount)
-
-
-def _receipt_reads(changes: list[tuple[str, Change | None, Any]]) -> list[tuple[str, float]]:
+def _receipt_reads(staged: list[Staged]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
-    for name, change, rest in changes:
-        size = rest.size if change is None else max(change.size, change.standing.size)
-        reads[name] = reads.get(name, 0.0) + 2 * read_units(size, consistent=True)
+    for each in staged:
+        reads[each.name] = reads.get(each.name, 0.0) + 2 * read_units(each.largest, consistent=True)
     return list(reads.items())
 
 
 def _replay(call: Call, request: TransactWriteItemsRequest, reads: list[tuple[str, float]]) -> bytes:
     """Answer a transaction that was done before: nothing is applied, the items are billed as read."""
-    mode = request.return_consumed_capacity
-    if mode is None or mode == "NONE":
+    mode = asked(request.return_consumed_capacity)
+    if mode is None:
         return EMPTY
     consumed = []
     for name, units in reads:

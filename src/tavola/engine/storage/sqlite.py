@@ -70,7 +70,9 @@ def _translated(method: Callable[_P, _R]) -> Callable[_P, _R]:
 def _store_error(error: apsw.Error) -> StoreError:
     extended = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError) or extended == apsw.SQLITE_IOERR_DATA:
-        return _damaged(str(error))
+        return _damaged(
+            "a page is not as it was written" if extended == apsw.SQLITE_IOERR_DATA else str(error)
+        )
     if isinstance(error, apsw.FullError):
         return StoreFull("there is no room left for the store; free some space and try again")
     if isinstance(error, _DISK_ERRORS):
@@ -476,6 +478,8 @@ def _opening_error(path: object, error: apsw.Error | StoreError) -> StoreError:
             f"{path} is no Tavola store, or its first page is damaged; give another path, or restore it"
         )
     if isinstance(error, apsw.CantOpenError):
+        if os.path.isdir(str(path)):
+            return StoreError(f"{path} is a folder; give a file in it")
         return StoreError(f"{path} cannot be opened; check that its folder exists and is yours")
     return _store_error(error)
 
@@ -531,4 +535,4 @@ def _check_whole(connection: apsw.Connection) -> None:
     if size <= _CHECKED_BYTES_MAX:
         found = connection.execute("PRAGMA integrity_check(1)").get
         if found != "ok":
-            raise _damaged(str(found))
+            raise _damaged(f"{path}: {str(found).splitlines()[-1]}")
