@@ -83,9 +83,10 @@ def test_a_value_too_deep_for_an_item_is_no_matter_of_types(depth: int) -> None:
     assert isinstance(fault("TransactGetItems", crowded), ValidationFault)
 
 
-def test_an_operation_that_nobody_knows_has_no_text() -> None:
-    """One that is known and not served says so."""
-    assert fault("Nonsense", b"{}").message is None
+def test_an_operation_that_is_not_served_says_so() -> None:
+    """One that is not built yet is told apart from one that nobody knows, and a slip is guessed."""
+    assert fault("Nonsense", b"{}").message == "DynamoDB has no operation Nonsense"
+    assert fault("PutItm", b"{}").message == "DynamoDB has no operation PutItm; did you mean PutItem?"
     raised = fault("SearchVectors", b"{}")
     assert isinstance(raised, UnknownOperationFault)
     assert raised.message is not None
