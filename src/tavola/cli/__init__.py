@@ -6,6 +6,6 @@ Each command loads its rooms when it runs, so that `tavola --version` opens no S
 """
 
 from tavola.cli.exits import Exit
-from tavola.cli.main import run
+from tavola.cli.launch import run
 
 __all__ = ["Exit", "run"]
