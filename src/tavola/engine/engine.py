@@ -227,9 +227,9 @@ class Engine:
                 self._commit(told=not self._holding)
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        untended = monotonic() - self._tended_at_s > _TENDED_S
-        if untended and not self._holding and (self._unfilled or operation == "UpdateTable"):
-            while self._fill(budget_ms=1000.0):
+        if (self._unfilled or operation == "UpdateTable") and not self._holding:
+            untended = monotonic() - self._tended_at_s > _TENDED_S
+            while untended and self._fill(budget_ms=1000.0):
                 pass
 
     def _begin(self) -> None:

@@ -125,21 +125,16 @@ def check_get(request: GetItemRequest, wording: Wording) -> None:
 
 def check_put(request: PutItemRequest, wording: Wording) -> None:
     """Refuse what no table could make right."""
-    if not is_data_table(request.table_name):
-        raise Unfit
-    if (
-        request.condition_expression is not None
-        or request.expression_attribute_names is not None
-        or request.expression_attribute_values is not None
-        or request.conditional_operator is not None
-    ):
-        _refuse("PutItem", wording, _condition(request, "PutItem", wording))
-    if request.return_values is not None and request.return_values not in ("NONE", "ALL_OLD"):
-        _refuse("PutItem", wording, "ReturnValues can only be ALL_OLD or NONE")
+    _check_replacing("PutItem", request, wording)
 
 
 def check_delete(request: DeleteItemRequest, wording: Wording) -> None:
     """Refuse what no table could make right."""
+    _check_replacing("DeleteItem", request, wording)
+
+
+def _check_replacing(operation: str, request: PutItemRequest | DeleteItemRequest, wording: Wording) -> None:
+    """Refuse what a write of a whole item cannot be, be it put or taken away."""
     if not is_data_table(request.table_name):
         raise Unfit
     if (
@@ -148,9 +143,9 @@ def check_delete(request: DeleteItemRequest, wording: Wording) -> None:
         or request.expression_attribute_values is not None
         or request.conditional_operator is not None
     ):
-        _refuse("DeleteItem", wording, _condition(request, "DeleteItem", wording))
+        _refuse(operation, wording, _condition(request, operation, wording))
     if request.return_values is not None and request.return_values not in ("NONE", "ALL_OLD"):
-        _refuse("DeleteItem", wording, "ReturnValues can only be ALL_OLD or NONE")
+        _refuse(operation, wording, "ReturnValues can only be ALL_OLD or NONE")
 
 
 def check_update(request: UpdateItemRequest, wording: Wording) -> None:

@@ -100,9 +100,7 @@ def put_item(call: Call, request: PutItemRequest) -> bytes:
     change = stage_put(standing, request.item, size)
     check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
     _write(call, change)
-    body = EMPTY
-    if request.return_values == "ALL_OLD" and standing.data is not None:
-        body = with_member(EMPTY, "Attributes", standing.data)
+    body = _returned(request.return_values, standing, change, None)
     return told(body, request, change, request.item)
 
 
@@ -118,9 +116,7 @@ def delete_item(call: Call, request: DeleteItemRequest) -> bytes:
     check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
     change = stage_delete(standing)
     _write(call, change)
-    body = EMPTY
-    if request.return_values == "ALL_OLD" and standing.data is not None:
-        body = with_member(EMPTY, "Attributes", standing.data)
+    body = _returned(request.return_values, standing, change, None)
     return told(body, request, change, request.key)
 
 
@@ -234,14 +230,14 @@ def _write(call: Call, change: Change) -> None:
     apply_change(call.services.catalog, change)
 
 
-def _returned(asked: str | None, standing: Standing, change: Change, applied: Applied | None) -> bytes:
+def _returned(wanted: str | None, standing: Standing, change: Change, applied: Applied | None) -> bytes:
     attributes: bytes | None = None
-    if asked == "ALL_NEW":
+    if wanted == "ALL_NEW":
         attributes = change.data or None
-    elif asked == "ALL_OLD":
+    elif wanted == "ALL_OLD":
         attributes = standing.data
-    elif asked in ("UPDATED_OLD", "UPDATED_NEW") and applied is not None:
-        image = standing.item if asked == "UPDATED_OLD" else change.item
+    elif wanted in ("UPDATED_OLD", "UPDATED_NEW") and applied is not None:
+        image = standing.item if wanted == "UPDATED_OLD" else change.item
         part = None if image is None else touched_part(image, applied)
         attributes = encode(part) if part else None
     return EMPTY if attributes is None else with_member(EMPTY, "Attributes", attributes)

@@ -98,6 +98,11 @@ def _damaged(how: str) -> StoreDamaged:
     )
 
 
+def _check_sum(item: bytes, sum_: int) -> None:
+    if crc32(item) != sum_:
+        raise _damaged("an item is not as it was written")
+
+
 class SqliteRack:
     """The rows of one table, as statements prepared once."""
 
@@ -134,8 +139,8 @@ class SqliteRack:
         """Return item and size of the row with this key."""
         try:
             line = self._execute(self._get, (key,)).get
-            if self._summed and line is not None and crc32(line[0]) != line[2]:
-                raise _damaged("an item is not as it was written")
+            if self._summed and line is not None:
+                _check_sum(line[0], line[2])
             return line  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
             raise _store_error(error) from error
@@ -144,8 +149,8 @@ class SqliteRack:
         """Return all there is of the row with this key."""
         try:
             found = self._execute(self._find, (key,)).get
-            if self._summed and found is not None and crc32(found[2]) != found[3]:
-                raise _damaged("an item is not as it was written")
+            if self._summed and found is not None:
+                _check_sum(found[2], found[3])
             return found  # type: ignore[no-any-return]  # as selected
         except apsw.Error as error:
             raise _store_error(error) from error
@@ -177,8 +182,7 @@ class SqliteRack:
     def _check(self, lines: list[Line]) -> None:
         if self._summed:
             for line in lines:
-                if crc32(line[0]) != line[2]:
-                    raise _damaged("an item is not as it was written")
+                _check_sum(line[0], line[2])
 
     def _make_update(self, changed: tuple[bool, ...]) -> str:
         sets = "".join(
@@ -288,9 +292,9 @@ class SqliteRack:
     def walk(self, after_row: int, limit: int) -> list[Found]:
         """Return up to `limit` rows in order of their ids, past one id."""
         rows = cast("list[Found]", self._execute(self._walk, (after_row, limit)).fetchall())
-        for row in rows:
-            if self._summed and crc32(row[2]) != row[3]:
-                raise _damaged("an item is not as it was written")
+        if self._summed:
+            for row in rows:
+                _check_sum(row[2], row[3])
         return rows
 
 
