@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tavola.engine import StoreError
-from tavola.engine.storage import sqlite
+from tavola.engine.storage.sqlite import files
 from tavola.protocol import Fault
 from tests.durability.history import History, open_store, perform, random_history
 from tests.durability.power import NAME
@@ -111,12 +111,12 @@ def verdict(path: Path, history: History, *, log: bool) -> str:
 @contextmanager
 def as_if_large() -> Iterator[None]:
     """Open stores as large ones are opened: without a walk through all of their pages."""
-    before = sqlite._CHECKED_BYTES_MAX
-    sqlite._CHECKED_BYTES_MAX = 0
+    before = files._CHECKED_BYTES_MAX
+    files._CHECKED_BYTES_MAX = 0
     try:
         yield
     finally:
-        sqlite._CHECKED_BYTES_MAX = before
+        files._CHECKED_BYTES_MAX = before
 
 
 def trial(folder: Path, source: Path, history: History, target: str, kind: str, random: Random) -> str:

@@ -128,10 +128,11 @@ def random_history(random: Random, length: int) -> History:
 
 
 def create_table() -> Call:
-    """Return the making of the table: a local index of keys, a global one of everything."""
+    """Return the making of the table: a local index of keys, a global one of everything, and a stream."""
     return "CreateTable", {
         "TableName": TABLE,
         "BillingMode": "PAY_PER_REQUEST",
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         "AttributeDefinitions": [
             {"AttributeName": "pk", "AttributeType": "S"},
             {"AttributeName": "sk", "AttributeType": "N"},

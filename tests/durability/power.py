@@ -10,8 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tavola.engine import Engine, StoreError, isolation
+from tavola.engine import Engine, StoreError, isolation, writes
 from tavola.engine.storage import sqlite
+from tavola.engine.storage.sqlite import files, rack, store
 from tests.durability.disk import Disk, Event, Plan
 from tests.durability.history import (
     History,
@@ -30,12 +31,12 @@ NAME = "store.db"
 @contextmanager
 def checkpoint_every(pages: int) -> Iterator[None]:
     """Fold the log into the file much sooner than a store does by itself."""
-    before = sqlite._CHECKPOINT_PAGES
-    sqlite._CHECKPOINT_PAGES = pages
+    before = store._CHECKPOINT_PAGES
+    store._CHECKPOINT_PAGES = pages
     try:
         yield
     finally:
-        sqlite._CHECKPOINT_PAGES = before
+        store._CHECKPOINT_PAGES = before
 
 
 @contextmanager
@@ -125,6 +126,9 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
     elif fault == "stale-index":
         with _replaced(sqlite.SqliteRack, "replace", _keeps_old_entries):
             yield None
+    elif fault == "no-record":
+        with _replaced(writes, "_note_modified", lambda *_: None):
+            yield None
     elif fault == "no-token":
         with _replaced(isolation.Tokens, "keep", lambda *_: None):
             yield None
@@ -139,13 +143,12 @@ def planted_in_store(fault: str | None) -> Iterator[None]:
         with _replaced(sqlite.SqliteStore, "commit", _commits_blindly):
             yield
     elif fault == "no-checksums":
-        off = {"_CHECKSUM_VFS": "unix", "_CHECKED_BYTES_MAX": 0, "crc32": lambda *_: _Never()}
-        before = {name: vars(sqlite)[name] for name in off}
-        vars(sqlite).update(off)
-        try:
+        with (
+            _replaced(files, "_CHECKSUM_VFS", "unix"),
+            _replaced(files, "_CHECKED_BYTES_MAX", 0),
+            _replaced(rack, "crc32", lambda *_: _Never()),
+        ):
             yield
-        finally:
-            vars(sqlite).update(before)
     else:
         yield
 
@@ -186,7 +189,7 @@ def _keeps_old_entries(rack: Any, row: int, size: int, item: bytes, old: Any, en
 
 
 @contextmanager
-def _replaced(owner: type, name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
+def _replaced(owner: object, name: str, stand_in: Any) -> Iterator[None]:
     before = getattr(owner, name)
     setattr(owner, name, stand_in)
     try:

@@ -1,7 +1,7 @@
 """Recovery: opening what a crash left, and saying what is wrong with it.
 
-I1: each acknowledged step is there. I2: no step is there in part. I4: indexes equal a rebuild. I7: a token
-sent again has no second effect.
+I1: each acknowledged step is there. I2: no step is there in part. I4: indexes equal a rebuild. I5: the stream
+tells of exactly the changes that are there. I7: a token sent again has no second effect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from tavola.engine import StoreError
 from tavola.protocol import Fault
 from tests.durability.history import History, open_store, perform
-from tests.durability.state import faults_in, read_state, settle
+from tests.durability.state import faults_in, read_state, settle, stream_faults
 
 
 def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
@@ -27,6 +27,7 @@ def faults_after(path: Path, history: History, acknowledged: int) -> list[str]:
         state = read_state(engine)
         allowed = history.states[acknowledged : acknowledged + 2]
         wrong = [f"I4 {fault}" for fault in faults_in(engine)]
+        wrong += [f"I5 {fault}" for fault in stream_faults(engine)]
         if state not in allowed:
             found = history.states.index(state) if state in history.states else None
             return [*wrong, _told(history, acknowledged, found)]

@@ -30,7 +30,7 @@ def _run(section: str, trials: int, seed: int = 1000, plant: str | None = None) 
 
 
 def test_a_power_cut_loses_nothing_acknowledged() -> None:
-    """I1 I2 I4 I7: after a power cut the store is in the state of the last answer, or of the step after it."""
+    """I1 I2 I4 I5 I7: after a power cut the store is in the state of the last answer, or of the step after it."""
     result = _run("power", trials=800)
 
     assert result["trials"] >= 100  # however busy the machine
@@ -44,11 +44,12 @@ def test_a_power_cut_loses_nothing_acknowledged() -> None:
         ("early-answer", "I1"),
         ("torn-group", "I2"),
         ("stale-index", "I4"),
+        ("no-record", "I5"),
         ("no-token", "I7"),
     ],
 )
 def test_a_power_cut_finds_a_planted_fault(plant: str, invariant: str) -> None:
-    """Without syncs, or with an answer too early, a group in parts, a forgotten index or token, trials fail."""
+    """Without syncs, or with an answer too early, a group in parts, a forgotten index, record or token."""
     result = _run("power", trials=150, plant=plant)
 
     assert result["failed"]

@@ -155,7 +155,6 @@ def test_numbers_that_no_integer_holds_are_refused(engine: Engine, limit: float)
     [
         ("UpdateTable", {"TableName": "notes", "MultiRegionConsistency": "STRONG"}),
         ("UpdateTable", {"TableName": "notes", "DisassociationProtectionEnabled": True}),
-        ("CreateTable", TABLE | {"TableName": "more", "ResourcePolicy": "{}"}),
         (
             "CreateTable",
             TABLE | {"TableName": "more", "GlobalTableSourceArn": "arn:aws:dynamodb:x:1:table/abc"},
@@ -164,7 +163,7 @@ def test_numbers_that_no_integer_holds_are_refused(engine: Engine, limit: float)
 )
 def test_what_is_not_served_is_refused(engine: Engine, operation: str, request_: dict[str, Any]) -> None:
     """A member without an effect is refused, so that nobody believes it had one."""
-    with pytest.raises(ValidationFault, match="is not supported by this engine"):
+    with pytest.raises(ValidationFault):
         engine.call(operation, request_)
 
 

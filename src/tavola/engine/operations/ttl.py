@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import TimeToLive
+from tavola.engine.expiry import set_up, take_down
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.tables import check_settled, named
@@ -30,8 +30,11 @@ def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
     elif not asked.enabled:
         raise ValidationFault("TimeToLive is already disabled")
     call.services.begin()
-    setting = TimeToLive(asked.attribute_name, asked.enabled, call.services.clock.now())
-    call.services.catalog.change(table, msgspec.structs.replace(table.definition, ttl=setting))
+    now_s = call.services.clock.now()
+    if asked.enabled:
+        set_up(call.services.catalog, table, asked.attribute_name, now_s)
+    else:
+        take_down(call.services.catalog, table, now_s)
     return encode({"TimeToLiveSpecification": msgspec.to_builtins(asked)})
 
 

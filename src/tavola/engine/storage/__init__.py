@@ -5,19 +5,23 @@ durability, and nothing of DynamoDB. Why behind a port: everything above is told
 SQL stays in one file.
 """
 
-from tavola.engine.storage.sqlite import SqliteStore
+from tavola.engine.storage.sqlite import SqliteStore, change_key
 from tavola.engine.storage.store import (
     Entry,
     Found,
     Line,
     Lines,
+    Log,
+    LogRow,
     Rack,
+    Row,
     Store,
     StoreDamaged,
     StoreError,
     StoreFailed,
     StoreFull,
     StoreInUse,
+    StoreLocked,
 )
 
 __all__ = [
@@ -25,7 +29,10 @@ __all__ = [
     "Found",
     "Line",
     "Lines",
+    "Log",
+    "LogRow",
     "Rack",
+    "Row",
     "SqliteStore",
     "Store",
     "StoreDamaged",
@@ -33,4 +40,6 @@ __all__ = [
     "StoreFailed",
     "StoreFull",
     "StoreInUse",
+    "StoreLocked",
+    "change_key",
 ]

@@ -1,0 +1,308 @@
+"""Changes: a table's streams, their shards, and the records that readers get.
+
+A stream is a stretch of its table's log, from its enabling to its disabling. A shard is a range of partition
+hashes over a stretch of that stretch; shards are closed and followed by others after some hours, as AWS
+does, so a reader meets locally what it will meet there. Nothing of this is on the path of a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import pairwise
+
+import msgspec
+
+from tavola.engine.catalog import Catalog, Table
+from tavola.engine.journal import BY_SERVICE, INSERT, KEYS_ALONE, KIND_BITS, MODIFY, REMOVE, new_image
+from tavola.engine.storage import Log, LogRow, Store
+from tavola.keys import Bounds
+from tavola.limits import (
+    ON_DEMAND_WARM_READS_PER_S,
+    ON_DEMAND_WARM_WRITES_PER_S,
+    PARTITION_READS_PER_S,
+    PARTITION_WRITES_PER_S,
+    STREAM_RETENTION_S,
+    STREAM_SHARD_LIFE_S,
+)
+from tavola.protocol import Scope, stream_arn
+from tavola.values import Item, decode_item, item_size
+
+_KIND = "stream"
+_HASHES = 2**32  # a key begins with four bytes of the hash of its partition
+_SEQUENCE_BASE = 10**20  # AWS's numbers have 21 digits at least
+_WALK_ROWS = 10_000  # of the log that one read looks through at most
+_SHARDS_KEPT_MAX = 2_000
+
+_EVENTS = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE"}
+_encode = msgspec.json.Encoder().encode
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """A range of partition hashes over a stretch of the log."""
+
+    id: str
+    first: int  # the log id of its first possible record
+    low: int
+    high: int  # exclusive
+    opened_at_s: float
+    parent: str | None = None
+    last: int | None = None  # None: open
+    closed_at_s: float | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return the keys whose changes belong here."""
+        upper = None if self.high == _HASHES else self.high.to_bytes(4, "big")
+        return Bounds(self.low.to_bytes(4, "big"), upper)
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """A stream as it is kept, also after it was disabled or its table deleted."""
+
+    number: int  # of the table and its log
+    account: str
+    region: str
+    table: str
+    label: str
+    view: str
+    hash: str
+    range: str | None
+    created_at_s: float
+    shards: tuple[Shard, ...] = ()
+    closed_at_s: float | None = None
+    policy: str | None = None  # the resource policy on it
+    policy_revision: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Return whose stream it is."""
+        return Scope(self.account, self.region)
+
+    @property
+    def arn(self) -> str:
+        """Return the stream's ARN."""
+        return stream_arn(self.scope, self.table, self.label)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """Return the key attributes of its table."""
+        return (self.hash,) if self.range is None else (self.hash, self.range)
+
+    def shard(self, id_: str) -> Shard | None:
+        """Return the shard of this id."""
+        return next((shard for shard in self.shards if shard.id == id_), None)
+
+
+class Streams:
+    """Every stream that can still be read."""
+
+    __slots__ = ("_catalog", "_kept", "_store")
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._kept: dict[str, Stream] = {}
+        self.load()
+
+    def load(self) -> None:
+        """Read the streams anew from the store."""
+        kept = (msgspec.json.decode(data, type=Stream) for _, data in self._store.records(_KIND))
+        self._kept = {stream.arn: stream for stream in kept}
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(tuple(self._kept.values()))
+
+    def find(self, arn: str) -> Stream | None:
+        """Return the stream of an ARN."""
+        return self._kept.get(arn)
+
+    def of_table(self, number: int) -> list[Stream]:
+        """Return the streams of a table, the oldest first."""
+        return sorted(
+            (stream for stream in self._kept.values() if stream.number == number),
+            key=lambda stream: stream.label,
+        )
+
+    def log(self, stream: Stream) -> Log:
+        """Return the log that a stream is read from."""
+        return self._store.log(stream.number)
+
+    def enable(self, table: Table, now_s: float) -> Stream:
+        """Begin the stream that a table's definition has newly got: one shard for each partition."""
+        definition = table.definition
+        setting = definition.stream
+        assert setting is not None, "a stream is begun where there is one"
+        assert table.journal is not None, "a table with a stream has a journal"
+        stream = Stream(
+            number=definition.number,
+            account=definition.account,
+            region=definition.region,
+            table=definition.name,
+            label=setting.label,
+            view=setting.view,
+            hash=definition.hash,
+            range=definition.range,
+            created_at_s=now_s,
+        )
+        count = partitions_of(table)
+        edges = [place * _HASHES // count for place in range(count + 1)]
+        first = table.journal.position + 1
+        shards = tuple(
+            Shard(_shard_id(stream, now_s, place), first, low, high, now_s)
+            for place, (low, high) in enumerate(pairwise(edges))
+        )
+        return self.keep(msgspec.structs.replace(stream, shards=shards))
+
+    def disable(self, table: Table, now_s: float) -> None:
+        """End a table's stream: nothing is added any more, and it can be read for another day."""
+        for stream in self.of_table(table.definition.number):
+            if stream.closed_at_s is None:
+                last = self.log(stream).span()[1]
+                shards = tuple(_closed(shard, last, now_s) for shard in stream.shards)
+                self.keep(msgspec.structs.replace(stream, shards=shards, closed_at_s=now_s))
+
+    def reshape(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
+        """Close the open shards and open their children: one each, or two for the one to be split."""
+        last = self.log(stream).span()[1]
+        shards: list[Shard] = []
+        children: list[Shard] = []
+        for shard in stream.shards:
+            if shard.last is not None or split not in (None, shard.id):
+                shards.append(shard)
+                continue
+            shards.append(_closed(shard, last, now_s))
+            middle = (shard.low + shard.high) // 2
+            edges = (shard.low, middle, shard.high) if split == shard.id else (shard.low, shard.high)
+            for low, high in pairwise(edges):
+                id_ = _shard_id(stream, now_s, len(stream.shards) + len(children))
+                children.append(Shard(id_, last + 1, low, high, now_s, parent=shard.id))
+        return self.keep(msgspec.structs.replace(stream, shards=(*shards, *children)))
+
+    def tend(self, now_s: float) -> None:
+        """Roll shards that are old enough, and forget shards and streams whose records are gone."""
+        horizon_s = now_s - STREAM_RETENTION_S
+        for stream in self:
+            if stream.closed_at_s is not None and stream.closed_at_s < horizon_s:
+                self._store.delete_record(_KIND, _name(stream))
+                del self._kept[stream.arn]
+                continue
+            kept = tuple(
+                shard
+                for shard in stream.shards
+                if shard.closed_at_s is None or shard.closed_at_s >= horizon_s
+            )
+            current = stream
+            if kept != stream.shards:
+                current = self.keep(msgspec.structs.replace(stream, shards=kept))
+            if any(
+                shard.last is None and shard.opened_at_s + STREAM_SHARD_LIFE_S <= now_s
+                for shard in current.shards
+            ):
+                self.reshape(current, now_s)
+
+    def due(self, now_s: float) -> bool:
+        """Tell whether `tend` has something to do."""
+        horizon_s = now_s - STREAM_RETENTION_S
+        return any(
+            (stream.closed_at_s is not None and stream.closed_at_s < horizon_s)
+            or any(
+                shard.opened_at_s + STREAM_SHARD_LIFE_S <= now_s
+                if shard.closed_at_s is None
+                else shard.closed_at_s < horizon_s
+                for shard in stream.shards
+            )
+            for stream in self._kept.values()
+        )
+
+    def keep(self, stream: Stream) -> Stream:
+        """Keep a stream in the place of what it was."""
+        assert len(stream.shards) <= _SHARDS_KEPT_MAX, "shards are forgotten after a day"
+        self._store.put_record(_KIND, _name(stream), msgspec.json.encode(stream))
+        self._kept[stream.arn] = stream
+        return stream
+
+
+def partitions_of(table: Table) -> int:
+    """Return how many partitions AWS would give a new table of this throughput."""
+    definition = table.definition
+    warm = definition.warm or {}
+    if definition.billing == "PAY_PER_REQUEST":
+        reads, writes = ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S
+    else:
+        reads, writes = definition.throughput.reads, definition.throughput.writes
+    reads = max(reads, warm.get("ReadUnitsPerSecond", 0))
+    writes = max(writes, warm.get("WriteUnitsPerSecond", 0))
+    return max(1, -(-reads // PARTITION_READS_PER_S), -(-writes // PARTITION_WRITES_PER_S))
+
+
+def sequence_number(id_: int) -> str:
+    """Return a change's place in its log as AWS writes it: of one width, so texts sort as numbers."""
+    return str(_SEQUENCE_BASE + id_)
+
+
+def id_of_sequence(text: str) -> int | None:
+    """Return the place that a sequence number stands for; None if it is none of ours."""
+    if not text.isdecimal() or len(text) != len(str(_SEQUENCE_BASE)):
+        return None
+    return int(text) - _SEQUENCE_BASE
+
+
+def read_shard(log: Log, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+    """Return changes of a shard past an id, and the id to go on after: nothing up to it is left out."""
+    last = log.span()[1] if shard.last is None else shard.last
+    upto = min(last, after + _WALK_ROWS)
+    rows = log.read(after, upto, shard.bounds, limit)
+    return rows, rows[-1].id if len(rows) == limit else max(after, upto)
+
+
+def record_of(stream: Stream, row: LogRow) -> tuple[bytes, int]:
+    """Return a change as the record that readers of the stream get, and the bytes it counts for."""
+    kind = row.mark & KIND_BITS
+    new = new_image(row)
+    image = new if new is not None else row.old
+    assert image is not None, "a record has an image to read its keys from"
+    held: Item = decode_item(image)
+    keys = held if row.mark & KEYS_ALONE else {name: held[name] for name in stream.key_names}
+    size = item_size(keys)
+    told: dict[str, object] = {
+        "ApproximateCreationDateTime": row.at_us // 1_000_000,
+        "Keys": keys,
+    }
+    if stream.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES") and new is not None:
+        told["NewImage"] = msgspec.Raw(new)
+        size += item_size(held)
+    if stream.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES") and kind != INSERT and row.old is not None:
+        told["OldImage"] = msgspec.Raw(row.old)
+        size += item_size(decode_item(row.old))
+    told |= {
+        "SequenceNumber": sequence_number(row.id),
+        "SizeBytes": size,
+        "StreamViewType": stream.view,
+    }
+    record: dict[str, object] = {
+        "eventID": blake2b(f"{stream.arn}#{row.id}".encode(), digest_size=16).hexdigest(),
+        "eventName": _EVENTS[kind],
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": stream.region,
+        "dynamodb": told,
+    }
+    if row.mark & BY_SERVICE:
+        record["userIdentity"] = {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
+    return _encode(record), size
+
+
+def _closed(shard: Shard, last: int, now_s: float) -> Shard:
+    if shard.last is not None:
+        return shard
+    return msgspec.structs.replace(shard, last=last, closed_at_s=now_s)
+
+
+def _shard_id(stream: Stream, now_s: float, place: int) -> str:
+    code = blake2b(f"{stream.arn}#{place}".encode(), digest_size=4).hexdigest()
+    return f"shardId-{int(now_s * 1000):020d}-{code}"
+
+
+def _name(stream: Stream) -> str:
+    return f"{stream.number:010d}/{stream.label}"

@@ -1,0 +1,183 @@
+"""Chores: what the engine does in passing, a slice at a time: filling, copying, expiring, forgetting.
+
+Whoever has a loop calls `Engine.tend`; where nobody does, the calls themselves do what is due. Each slice is
+a transaction of its own, so a chore that fails undoes nobody's write.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from tavola.engine.backfill import fill_slice, next_unfilled
+from tavola.engine.backups import Backups
+from tavola.engine.expiry import expiring, set_up, sweep_slice
+from tavola.engine.expiry import fill_slice as fill_expiry
+from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
+from tavola.engine.operations import STEPS, Services
+from tavola.engine.storage import StoreError
+from tavola.limits import STREAM_RETENTION_S
+
+_log = logging.getLogger("tavola.engine")
+
+_DAY_S = 86_400
+_UPKEEP_S = 60.0  # how often old records are looked for
+_REMEMBERED_S = 3_600.0  # how far back a catalog that remembers everything does
+_TRIM_ROWS = 2_000
+_ORDER_S = 3_600.0  # how long a log stays ordered by key after its past was read
+
+
+class Chores:
+    """What is to be done besides answering."""
+
+    def __init__(self, services: Services, sweep_every_s: float) -> None:
+        self._services = services
+        self._sweep_every_s = sweep_every_s
+        self._sweep_at_s = 0.0
+        self._upkeep_at_s = 0.0
+        self._sweeping: list[int] = []  # tables that this sweep has not finished yet
+        self._trimming: list[int] = []  # logs that this round has not trimmed yet
+        self._expiring = False
+        self._unfilled = False
+
+    @property
+    def waiting(self) -> bool:
+        """Tell, without looking at the clock, whether there may be something to do at all."""
+        services = self._services
+        return (
+            services.catalog.stirred
+            or self._unfilled
+            or services.jobs.pending
+            or self._expiring
+            or bool(services.catalog.logs())
+        )
+
+    def due(self) -> bool:
+        """Tell whether there is something to do now."""
+        services = self._services
+        if services.catalog.stirred:
+            self._look_around()
+        if self._unfilled or services.jobs.pending or self._sweeping or self._trimming:
+            return True
+        now_s = services.clock.now()
+        if self._expiring and self._is_due(now_s, self._sweep_at_s, self._sweep_every_s):
+            self._sweep_at_s = now_s + self._sweep_every_s
+            self._sweeping = [table.definition.number for table in expiring(services.catalog)]
+        logs = services.catalog.logs()
+        if logs and self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
+            self._upkeep_at_s = now_s + _UPKEEP_S
+            self._trimming = sorted(logs)
+        return bool(self._sweeping or self._trimming)
+
+    @staticmethod
+    def _is_due(now_s: float, at_s: float, every_s: float) -> bool:
+        """Tell whether a time has come, also after the clock was set back."""
+        return now_s >= at_s or at_s - now_s > every_s
+
+    def step(self) -> None:
+        """Do one slice of what is due, in the open transaction."""
+        catalog = self._services.catalog
+        unfilled = next_unfilled(catalog)
+        if unfilled is not None:
+            fill_slice(catalog, *unfilled)
+            return
+        column = next_unfilled_expiry(catalog)
+        if column is not None:
+            fill_expiry(catalog, column)
+            return
+        self._unfilled = False
+        if self._sweeping:
+            self._sweep()
+        elif self._trimming:
+            self._trim(self._trimming.pop(0))
+        else:
+            self._job()
+
+    def _look_around(self) -> None:
+        catalog = self._services.catalog
+        catalog.stirred = False
+        self._expiring = bool(expiring(catalog))
+        self._unfilled = next_unfilled(catalog) is not None or next_unfilled_expiry(catalog) is not None
+
+    def _sweep(self) -> None:
+        services = self._services
+        number = self._sweeping[0]
+        table = services.catalog.of_number(number)
+        delay_s = 0.0 if services.emulation is None else services.emulation.ttl_delay_s
+        if table is None or not sweep_slice(services.catalog, table, services.clock.now(), delay_s):
+            self._sweeping.pop(0)
+
+    def _job(self) -> None:
+        jobs = self._services.jobs
+        job = jobs.next()
+        if job is None:
+            return
+        step = STEPS.get(job.kind)
+        if step is None:
+            raise StoreError(f"the store holds a job of kind {job.kind}, which this Tavola does not know")
+        jobs.advance(job, step(self._services, job.state))
+
+    def give_up(self, error: Exception) -> None:
+        """Let go of the job whose step has failed in a way nobody foresaw, in the open transaction."""
+        job = self._services.jobs.next()
+        if job is not None:
+            _log.error("Job %s (%s) failed and is given up: %r", job.id, job.kind, error)
+            self._services.jobs.cancel(job.id)
+
+    def _trim(self, number: int) -> None:
+        """Forget what nobody may read any more, and a log that nobody needs."""
+        services = self._services
+        now_s = services.clock.now()
+        services.streams.tend(now_s)
+        if not self._trimming:
+            Backups(services.store).drop_expired(now_s)
+        since_s = self._needed_since_s(number, now_s)
+        if since_s is None:
+            services.catalog.drop_log(number)
+            return
+        log = services.store.log(number)
+        if log.has_key_index and not self._looks_back(number, now_s):
+            log.index_keys(wanted=False)
+        if log.trim(log.id_at(int(since_s * 1_000_000)), _TRIM_ROWS) == _TRIM_ROWS:
+            self._trimming.append(number)
+
+    def _looks_back(self, number: int, now_s: float) -> bool:
+        """Tell whether somebody reads the past of a table, so that its log's order by key is worth its price."""
+        catalog = self._services.catalog
+        table = catalog.of_number(number)
+        pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
+        return pinned or not self._is_due(now_s, catalog.looked_back.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S)
+
+    def _needed_since_s(self, number: int, now_s: float) -> float | None:
+        """Return the time from which on a log's records may be read; None if they never are."""
+        catalog = self._services.catalog
+        needed: list[float] = []
+        if self._services.streams.of_table(number):
+            needed.append(now_s - STREAM_RETENTION_S)
+        table = catalog.of_number(number)
+        if table is not None:
+            recovery = table.definition.recovery
+            if recovery is not None:
+                needed.append(now_s - recovery.days * _DAY_S)
+            if table.definition.pins:
+                needed.append(0.0)
+            if catalog.remembers:
+                needed.append(now_s - _REMEMBERED_S)
+        if number in catalog.kept_logs():
+            needed.append(0.0)
+        return min(needed) if needed else None
+
+
+def upgrade(services: Services) -> None:
+    """Give tables of an older store what their settings now mean: a column to expire by, a stream to read."""
+    catalog = services.catalog
+    for table in list(catalog.tables()):
+        ttl = table.definition.ttl
+        if ttl is not None and ttl.enabled and ttl.column is None:
+            services.begin()
+            set_up(catalog, table, ttl.attribute, ttl.changed_at_s)
+    for table in catalog.tables():
+        stream = table.definition.stream
+        labels = {kept.label for kept in services.streams.of_table(table.definition.number)}
+        if stream is not None and stream.enabled and stream.label not in labels:
+            services.begin()
+            services.streams.enable(table, services.clock.now())

@@ -1,0 +1,87 @@
+"""Expiry: finding and deleting the items whose time is over.
+
+A table with time to live keeps, in a column of its own, the second at which each item expires, ordered;
+so a sweep reads what is due and nothing else, however large the table is. An item is deleted as it stands at
+that moment: one that was renewed in the meantime is not due any more.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tavola.engine.catalog import Catalog, Table, TimeToLive
+from tavola.engine.indexes import expiry_of
+from tavola.engine.journal import BY_SERVICE
+from tavola.engine.storage import Entry
+from tavola.engine.writes import apply_change, look_up, stage_delete
+from tavola.limits import TTL_PAST_S_MAX
+from tavola.values import decode_item
+
+_SLICE_ROWS = 256
+
+
+def set_up(catalog: Catalog, table: Table, attribute: str, changed_at_s: float) -> Table:
+    """Switch expiry on: the column is made, and filled from the rows that are there a slice at a time."""
+    definition = table.definition
+    slot = definition.slots + 1
+    column = f"t{slot}"
+    catalog.add_column(definition.number, column)
+    ttl = TimeToLive(attribute, True, changed_at_s, column, filled_to=0)
+    return catalog.change(table, msgspec.structs.replace(definition, ttl=ttl, slots=slot))
+
+
+def take_down(catalog: Catalog, table: Table, changed_at_s: float) -> Table:
+    """Switch expiry off and let go of its column."""
+    definition = table.definition
+    ttl = definition.ttl
+    assert ttl is not None, "only what is on is switched off"
+    if ttl.column is not None:
+        catalog.drop_column(definition.number, ttl.column)
+    off = TimeToLive(ttl.attribute, False, changed_at_s)
+    return catalog.change(table, msgspec.structs.replace(definition, ttl=off))
+
+
+def next_unfilled(catalog: Catalog) -> Table | None:
+    """Return a table whose expiry column is not complete yet."""
+    for table in catalog.tables():
+        ttl = table.definition.ttl
+        if table.expiry is not None and ttl is not None and ttl.filled_to is not None:
+            return table
+    return None
+
+
+def fill_slice(catalog: Catalog, table: Table) -> None:
+    """Fill the next rows of an expiry column; when there are none left, it is complete."""
+    ttl = table.definition.ttl
+    assert ttl is not None, "a column that is filled belongs to a setting"
+    assert ttl.filled_to is not None, "only a column that is not complete is filled"
+    found = table.rack.walk(ttl.filled_to, _SLICE_ROWS)
+    for row in found:
+        expires = expiry_of(decode_item(row[2]).get(ttl.attribute))
+        standing: tuple[Entry, ...] = row[4:]
+        entries = (*standing[:-1], expires)  # the column is the last
+        if entries != standing:
+            table.rack.fill(row[0], entries)
+    reached = found[-1][0] if len(found) == _SLICE_ROWS else None
+    changed = msgspec.structs.replace(ttl, filled_to=reached)
+    catalog.change(table, msgspec.structs.replace(table.definition, ttl=changed))
+
+
+def expiring(catalog: Catalog) -> list[Table]:
+    """Return the tables whose items expire."""
+    return [table for table in catalog.tables() if table.expiry is not None]
+
+
+def sweep_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0.0) -> int:
+    """Delete some of the items that are due, the oldest first, and return how many.
+
+    What expired more than five years ago is left alone, as AWS does: it is more likely a mistake than a time.
+    """
+    ttl = table.definition.ttl
+    if ttl is None or ttl.column is None:
+        return 0
+    upto = int(now_s - delay_s)
+    keys = table.rack.due(ttl.column, int(now_s) - TTL_PAST_S_MAX, upto, _SLICE_ROWS)
+    for key in keys:
+        apply_change(catalog, stage_delete(look_up(table, key)), BY_SERVICE)
+    return len(keys)

@@ -1,0 +1,213 @@
+"""ListStreams, DescribeStream, GetShardIterator, GetRecords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tavola.engine.changes import (
+    Shard,
+    Stream,
+    id_of_sequence,
+    read_shard,
+    record_of,
+    sequence_number,
+)
+from tavola.engine.operations.answer import encode, rows
+from tavola.engine.operations.call import ITERATOR, Call
+from tavola.limits import (
+    STREAM_ITERATOR_LIFE_S,
+    STREAM_RECORDS_MAX,
+    STREAM_RESPONSE_BYTES_MAX,
+    STREAM_RETENTION_S,
+    STREAM_SHARDS_MAX,
+    STREAMS_LISTED_MAX,
+)
+from tavola.protocol import (
+    DescribeStreamRequest,
+    ExpiredIteratorFault,
+    GetRecordsRequest,
+    GetShardIteratorRequest,
+    ListStreamsRequest,
+    ResourceNotFoundFault,
+    TrimmedDataAccessFault,
+    ValidationFault,
+    parse_resource_arn,
+)
+
+_TRIMMED = (
+    "The operation attempted to read past the oldest stream record in a shard. Start again with TRIM_HORIZON."
+)
+
+
+def list_streams(call: Call, request: ListStreamsRequest) -> bytes:
+    """Answer the caller's streams, those of a day ago too, by table and label."""
+    found = sorted(
+        (
+            stream
+            for stream in call.services.streams
+            if stream.scope == call.scope and request.table_name in (None, stream.table)
+        ),
+        key=lambda stream: (stream.table, stream.label),
+    )
+    if request.exclusive_start_stream_arn is not None:
+        start = parse_resource_arn(request.exclusive_start_stream_arn)
+        if start is None or start.kind != "stream" or start.label is None:
+            raise ValidationFault(f"Invalid StreamArn: {request.exclusive_start_stream_arn}")
+        after = (start.table, start.label)
+        found = [stream for stream in found if (stream.table, stream.label) > after]
+    limit = min(request.limit or STREAMS_LISTED_MAX, STREAMS_LISTED_MAX)
+    answer: dict[str, Any] = {
+        "Streams": [
+            {"StreamArn": stream.arn, "TableName": stream.table, "StreamLabel": stream.label}
+            for stream in found[:limit]
+        ]
+    }
+    if len(found) > limit:
+        answer["LastEvaluatedStreamArn"] = found[limit - 1].arn
+    return encode(answer)
+
+
+def describe_stream(call: Call, request: DescribeStreamRequest) -> bytes:
+    """Answer a stream's settings and its shards, parents before their children."""
+    stream = _stream(call, request.stream_arn)
+    shards = list(stream.shards)
+    wanted = request.shard_filter
+    if wanted is not None and wanted.shard_id is not None:
+        shards = [shard for shard in shards if shard.parent == wanted.shard_id]
+    start = request.exclusive_start_shard_id
+    if start is not None:
+        places = [place for place, shard in enumerate(shards) if shard.id == start]
+        if not places:
+            raise ResourceNotFoundFault(f"Requested resource not found: Shard: {start} not found")
+        shards = shards[places[0] + 1 :]
+    limit = min(request.limit or STREAM_SHARDS_MAX, STREAM_SHARDS_MAX)
+    described: dict[str, Any] = {
+        "StreamArn": stream.arn,
+        "StreamLabel": stream.label,
+        "StreamStatus": "ENABLED" if stream.closed_at_s is None else "DISABLED",
+        "StreamViewType": stream.view,
+        "CreationRequestDateTime": stream.created_at_s,
+        "TableName": stream.table,
+        "KeySchema": [{"AttributeName": stream.hash, "KeyType": "HASH"}]
+        + ([{"AttributeName": stream.range, "KeyType": "RANGE"}] if stream.range else []),
+        "Shards": [_described(stream, shard) for shard in shards[:limit]],
+    }
+    if len(shards) > limit:
+        described["LastEvaluatedShardId"] = shards[limit - 1].id
+    return encode({"StreamDescription": described})
+
+
+def get_shard_iterator(call: Call, request: GetShardIteratorRequest) -> bytes:
+    """Answer a token for a place in a shard; it is good for fifteen minutes, and for this caller alone."""
+    stream = _stream(call, request.stream_arn)
+    shard = stream.shard(request.shard_id)
+    if shard is None:
+        raise ResourceNotFoundFault(
+            f"Requested resource not found: Shard: {request.shard_id} in Stream: {stream.arn} not found"
+        )
+    after = _start(call, stream, shard, request)
+    return encode({"ShardIterator": _iterator(call, stream, shard, after)})
+
+
+def get_records(call: Call, request: GetRecordsRequest) -> bytes:
+    """Answer the records from an iterator on, and the iterator to go on with; none once a shard has ended."""
+    opened = call.services.seals.open(ITERATOR, call.scope, request.shard_iterator)
+    if opened is None:
+        raise ValidationFault("Invalid ShardIterator")
+    now_s = call.services.clock.now()
+    if now_s - opened["at"] > STREAM_ITERATOR_LIFE_S:
+        raise ExpiredIteratorFault("Iterator expired. Get a new one with GetShardIterator.")
+    stream = call.services.streams.find(opened["stream"])
+    shard = None if stream is None else stream.shard(opened["shard"])
+    if stream is None or shard is None:
+        raise ResourceNotFoundFault()
+    after: int = opened["after"]
+    log = call.services.streams.log(stream)
+    if after < _horizon(call, stream):
+        raise TrimmedDataAccessFault(_TRIMMED)
+    limit = min(request.limit or STREAM_RECORDS_MAX, STREAM_RECORDS_MAX)
+    emulation = call.services.emulation
+    if emulation is not None and emulation.interleaves:
+        changes, upto = emulation.read_shard(log, shard, after, limit)
+    else:
+        changes, upto = read_shard(log, shard, after, limit)
+    records: list[bytes] = []
+    total = 0
+    for change in changes:
+        record, size = record_of(stream, change)
+        if records and total + size > STREAM_RESPONSE_BYTES_MAX:
+            upto = changes[len(records) - 1].id
+            break
+        records.append(record)
+        total += size
+    members: dict[str, Any] = {}
+    if shard.last is None or upto < shard.last:
+        members["NextShardIterator"] = _iterator(call, stream, shard, upto)
+    return rows("Records", records, members)
+
+
+def _stream(call: Call, arn: str) -> Stream:
+    parts = parse_resource_arn(arn)
+    if parts is None or parts.kind != "stream":
+        raise ValidationFault(f"Invalid StreamArn: {arn}")
+    call.own_resource(parts)
+    stream = call.services.streams.find(arn)
+    if stream is None:
+        raise ResourceNotFoundFault(f"Requested resource not found: Stream: {arn} not found")
+    return stream
+
+
+def _described(stream: Stream, shard: Shard) -> dict[str, Any]:
+    stretch = {"StartingSequenceNumber": sequence_number(shard.first)}
+    if shard.last is not None:
+        stretch["EndingSequenceNumber"] = sequence_number(max(shard.first, shard.last))
+    described: dict[str, Any] = {"ShardId": shard.id, "SequenceNumberRange": stretch}
+    if shard.parent is not None and stream.shard(shard.parent) is not None:
+        described["ParentShardId"] = shard.parent
+    return described
+
+
+def _start(call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRequest) -> int:
+    """Return the log id that an iterator starts after."""
+    horizon = max(_horizon(call, stream), shard.first - 1)
+    match request.shard_iterator_type:
+        case "TRIM_HORIZON":
+            return horizon
+        case "LATEST":
+            return call.services.streams.log(stream).span()[1] if shard.last is None else shard.last
+        case "AT_TIMESTAMP":
+            assert request.timestamp is not None, "parse lets no such iterator through without a time"
+            at_us = int(request.timestamp * 1_000_000)
+            return max(horizon, call.services.streams.log(stream).id_at(at_us - 1))
+        case _:
+            return _numbered(call, stream, shard, request, horizon)
+
+
+def _numbered(
+    call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRequest, horizon: int
+) -> int:
+    assert request.sequence_number is not None, "parse lets no such iterator through without a number"
+    id_ = id_of_sequence(request.sequence_number)
+    if id_ is None or id_ > (shard.last or call.services.streams.log(stream).span()[1] + 1):
+        raise ValidationFault(
+            f"Invalid SequenceNumber {request.sequence_number}: it is not one of shard {shard.id}"
+        )
+    at = request.shard_iterator_type == "AT_SEQUENCE_NUMBER"
+    after = id_ - 1 if at else id_
+    if after < horizon:
+        raise TrimmedDataAccessFault(_TRIMMED)
+    return after
+
+
+def _horizon(call: Call, stream: Stream) -> int:
+    """Return the id of the last change that is too old to be read."""
+    at_us = int((call.services.clock.now() - STREAM_RETENTION_S) * 1_000_000)
+    return call.services.streams.log(stream).id_at(at_us)
+
+
+def _iterator(call: Call, stream: Stream, shard: Shard, after: int) -> str:
+    return call.services.seals.seal(
+        ITERATOR,
+        call.scope,
+        {"stream": stream.arn, "shard": shard.id, "after": after, "at": call.services.clock.now()},
+    )

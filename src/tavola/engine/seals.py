@@ -1,0 +1,80 @@
+"""Seals: texts that callers carry and hand back unchanged, or not at all.
+
+An iterator or a page token names a place in somebody's data. Its content is readable but carries a code
+made with a secret that only this store has, over its purpose and its owner too: one that was forged, made
+elsewhere or handed to somebody else is simply not a token.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable
+from hashlib import blake2b
+from hmac import compare_digest
+from typing import Any
+
+import msgspec
+
+from tavola.engine.storage import Store
+from tavola.entropy import Entropy
+from tavola.protocol import Scope
+
+_KIND, _NAME = "secret", "seals"
+_SECRET_BYTES = 32
+_CODE_BYTES = 16
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Seals:
+    """Makes and opens tokens under the store's secret, which is made when the first one is."""
+
+    __slots__ = ("_begin", "_entropy", "_secret", "_store")
+
+    def __init__(self, store: Store, entropy: Entropy, begin: Callable[[], None]) -> None:
+        self._store = store
+        self._entropy = entropy
+        self._begin = begin
+        self._secret: bytes | None = None
+
+    def seal(self, purpose: str, scope: Scope, payload: dict[str, Any]) -> str:
+        """Return a token for this owner that `open` gives the payload back for."""
+        secret = self._kept() or self._made()
+        data = _encode(payload)
+        return urlsafe_b64encode(_code(secret, purpose, scope, data) + data).decode()
+
+    def open(self, purpose: str, scope: Scope, token: str) -> dict[str, Any] | None:
+        """Return the payload of a token; None if it is not one that this owner was given for this."""
+        secret = self._kept()
+        if secret is None or not token.isascii():
+            return None
+        try:
+            raw = urlsafe_b64decode(token)
+        except (NotBase64, ValueError):
+            return None
+        code, data = raw[:_CODE_BYTES], raw[_CODE_BYTES:]
+        if not compare_digest(code, _code(secret, purpose, scope, data)):
+            return None
+        return _decode(data)
+
+    def forget(self) -> None:
+        """Read the secret anew, after a transaction in which it may have been made was undone."""
+        self._secret = None
+
+    def _kept(self) -> bytes | None:
+        if self._secret is None:
+            self._secret = self._store.get_record(_KIND, _NAME)
+        return self._secret
+
+    def _made(self) -> bytes:
+        self._begin()
+        secret = self._secret = self._entropy.bytes(_SECRET_BYTES)
+        self._store.put_record(_KIND, _NAME, secret)
+        return secret
+
+
+def _code(secret: bytes, purpose: str, scope: Scope, data: bytes) -> bytes:
+    owner = f"{purpose}\n{scope.account}\n{scope.region}\n".encode()
+    return blake2b(owner + data, key=secret, digest_size=_CODE_BYTES).digest()

@@ -1,0 +1,167 @@
+"""Files: opening a store's file, its lock, its owner and its checksums."""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+import apsw.sqlite_extra
+
+from tavola.engine.storage.sqlite.errors import damaged, store_error
+from tavola.engine.storage.store import StoreDamaged, StoreError, StoreInUse, StoreLocked
+
+_APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
+_CHECKSUM_VFS = "cksmvfs"
+_CHECKSUM_BYTES = 8
+_CIPHER = "aegis"
+_PAGE_BYTES = 4096
+_OTHERS_LEAVE_MS = 2000
+_CHECKED_BYTES_MAX = 8 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
+
+
+def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bool = False) -> StoreError:
+    """Return why a store cannot be opened, in words that say what to do."""
+    if isinstance(error, StoreError):
+        return error
+    if isinstance(error, apsw.BusyError):
+        return StoreInUse(
+            f"{path} is open already, here or in another process; close that one, or connect to its endpoint"
+        )
+    if isinstance(error, apsw.NotADBError):
+        if not encrypted:
+            return StoreDamaged(
+                f"{path} is no Tavola store, or it is encrypted, or its first page is damaged; give its key if "
+                "it has one, or another path, or restore it"
+            )
+        if _is_plain(str(path)):
+            return StoreLocked(f"{path} is not encrypted, and a key was given; open it without one")
+        return StoreLocked(f"{path} cannot be read with this key; nothing was changed: give the right one")
+    if isinstance(error, apsw.CantOpenError):
+        if os.path.isdir(str(path)):
+            return StoreError(f"{path} is a folder; give a file in it")
+        return StoreError(f"{path} cannot be opened; check that its folder exists and is yours")
+    return store_error(error)
+
+
+def connect_file(path: str, key: str | None) -> apsw.Connection:
+    """Return a connection whose pages are verified as they are read: by checksums, or by their encryption.
+
+    AEGIS-256 authenticates each page with its place, so a page that was changed or moved does not decrypt, and
+    on processors with AES instructions it costs no more than the checksums that it makes needless.
+    """
+    if key is not None:
+        connection = apsw.Connection(path, vfs=_ciphers())
+        connection.pragma("cipher", _CIPHER)
+        connection.pragma("key", key)
+        return connection
+    if _CHECKSUM_VFS not in apsw.vfs_names():
+        # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
+        default = apsw.vfs_names()[0]
+        apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
+        apsw.set_default_vfs(default)
+    return apsw.Connection(path, vfs=_CHECKSUM_VFS)
+
+
+def change_key(path: str, key: str | None, new: str | None) -> None:
+    """Write a store's file anew under another key, or under none; the file is nobody else's meanwhile.
+
+    SQLite does it in a transaction of its own: a crash leaves the file under the one key or the other.
+    """
+    connection = connect_file(path, key)
+    try:
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        connection.execute("BEGIN IMMEDIATE")
+        owner = connection.pragma("application_id")
+        connection.execute("ROLLBACK")
+        if owner != _APPLICATION_ID:
+            raise StoreError(f"{path} is no Tavola store; give another path")
+        connection.pragma("journal_mode", "DELETE")
+        if key is None:
+            connection.close()
+            connection = apsw.Connection(path, vfs=_ciphers())
+            connection.pragma("locking_mode", "EXCLUSIVE")
+            connection.pragma("cipher", _CIPHER)
+        connection.pragma("rekey", new or "")
+        connection.pragma("integrity_check")
+    except (apsw.Error, StoreError) as error:
+        raise opening_error(path, error, encrypted=key is not None) from error
+    finally:
+        connection.close(True)
+    if new is None:
+        _make_room(path)
+
+
+def _make_room(path: str) -> None:
+    """Give the pages of a store that was decrypted their place for checksums back."""
+    connection = apsw.Connection(path, vfs=_CHECKSUM_VFS)
+    try:
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        connection.reserve_bytes("main", _CHECKSUM_BYTES)
+        connection.execute("VACUUM")
+    finally:
+        connection.close(True)
+
+
+def _ciphers() -> str:
+    """Return the name of the VFS that encrypts, which stands on the one of the machine."""
+    return next(name for name in apsw.vfs_names() if name.startswith("multipleciphers-"))
+
+
+def _is_plain(path: str) -> bool:
+    """Tell whether a file can be read without a key; asked through SQLite, so that no lock is lost."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.pragma("schema_version")
+    except apsw.Error:
+        return False
+    finally:
+        connection.close(True)
+    return True
+
+
+def set_up_file(connection: apsw.Connection, synchronous: str, *, encrypted: bool) -> None:
+    """Take the file for this connection alone, and refuse one that is not a whole store of ours."""
+    if not encrypted:
+        # Of a file that is not there yet, as the page size is.
+        connection.reserve_bytes("main", _CHECKSUM_BYTES)
+    connection.pragma("page_size", _PAGE_BYTES)
+    connection.pragma("locking_mode", "EXCLUSIVE")
+    # Take the lock now, not at the first write: two engines must not both believe they own the file. By then
+    # SQLite has also undone what a crash left half done, and so far nothing in the file was changed.
+    connection.execute("BEGIN IMMEDIATE")
+    owner = connection.pragma("application_id")
+    connection.execute("ROLLBACK")
+    # Whoever came second is refused at once above; the first waits until the others have let go.
+    connection.set_busy_timeout(_OTHERS_LEAVE_MS)
+    new = not os.path.getsize(connection.filename)
+    if owner != _APPLICATION_ID and not new:
+        raise StoreError(
+            f"{connection.filename} is an SQLite database, but not a Tavola store; give another path"
+        )
+    if new:
+        # Before there is a log, so that the file names its owner from its first page on.
+        connection.pragma("application_id", _APPLICATION_ID)
+    connection.pragma("journal_mode", "WAL")
+    connection.pragma("synchronous", synchronous)
+    _check_whole(connection, encrypted=encrypted)
+
+
+def _check_whole(connection: apsw.Connection, *, encrypted: bool) -> None:
+    """Refuse a file that lacks pages, or, if it is small, one whose pages do not fit together.
+
+    A page's checksum says that the page is as it was written, not that it is where it was written. Walking all
+    pages does, and takes time with the size; a large store is checked as it is read, and by request.
+    """
+    if not encrypted and connection.reserve_bytes("main", -1) != _CHECKSUM_BYTES:
+        raise damaged("its pages have no room for their checksums")
+    path, log = connection.filename, connection.filename_wal
+    size = os.path.getsize(path)
+    if not os.path.exists(log) or not os.path.getsize(log):
+        # With a log, pages may be there that the file has not got yet; without, it must hold them all.
+        pages: int = connection.pragma("page_count")
+        if size < pages * _PAGE_BYTES:
+            raise damaged(f"{path} is shorter than it was written")
+    if size <= _CHECKED_BYTES_MAX:
+        found = connection.execute("PRAGMA integrity_check(1)").get
+        if found != "ok":
+            raise damaged(f"{path}: {str(found).splitlines()[-1]}")

@@ -1,0 +1,99 @@
+"""Streams: the shapes of the stream operations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import PageLimit, Shape, StartTableName, Timestamp, Unfit, is_start_table
+from tavola.protocol.wording import Wording
+
+StreamArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=37, max_length=1024)]
+ShardId: TypeAlias = Annotated[str, msgspec.Meta(min_length=28, max_length=65)]
+SequenceNumber: TypeAlias = Annotated[str, msgspec.Meta(min_length=21, max_length=40)]
+ShardIterator: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+ShardIteratorType: TypeAlias = Literal[
+    "TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "AT_TIMESTAMP"
+]
+
+
+class ShardFilter(Shape, frozen=True, kw_only=True):
+    """Which shards are wanted: the children of one."""
+
+    type: Literal["CHILD_SHARDS"] | None = None
+    shard_id: ShardId | None = None
+
+
+class ListStreamsRequest(Shape, frozen=True, kw_only=True):
+    """What ListStreams is asked."""
+
+    table_name: StartTableName | None = None
+    limit: PageLimit | None = None
+    exclusive_start_stream_arn: StreamArn | None = None
+
+
+class DescribeStreamRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeStream is asked."""
+
+    stream_arn: StreamArn
+    limit: PageLimit | None = None
+    exclusive_start_shard_id: ShardId | None = None
+    shard_filter: ShardFilter | None = None
+
+
+class GetShardIteratorRequest(Shape, frozen=True, kw_only=True):
+    """What GetShardIterator is asked."""
+
+    stream_arn: StreamArn
+    shard_id: ShardId
+    shard_iterator_type: ShardIteratorType
+    sequence_number: SequenceNumber | None = None
+    timestamp: Timestamp | None = None
+
+
+class GetRecordsRequest(Shape, frozen=True, kw_only=True):
+    """What GetRecords is asked."""
+
+    shard_iterator: ShardIterator
+    limit: PageLimit | None = None
+
+
+def check_list_streams(request: ListStreamsRequest, wording: Wording) -> None:
+    """Refuse a name that no table can have."""
+    if request.table_name is not None and not is_start_table(request.table_name):
+        raise Unfit
+
+
+def check_describe_stream(request: DescribeStreamRequest, wording: Wording) -> None:
+    """Refuse a filter that says only half of what it wants."""
+    wanted = request.shard_filter
+    if wanted is not None and (wanted.type is None) != (wanted.shard_id is None):
+        raise ValidationFault(
+            "One or more parameter values were invalid: ShardFilter must have both Type and ShardId"
+        )
+
+
+def check_iterator(request: GetShardIteratorRequest, wording: Wording) -> None:
+    """Refuse an iterator type without the place it starts at, or with one that it does not take."""
+    by_number = request.shard_iterator_type in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
+    by_time = request.shard_iterator_type == "AT_TIMESTAMP"
+    for wanted, given, name in (
+        (by_number, request.sequence_number is not None, "SequenceNumber"),
+        (by_time, request.timestamp is not None, "Timestamp"),
+    ):
+        if wanted and not given:
+            raise ValidationFault(
+                f"One or more parameter values were invalid: {name} must be provided when ShardIteratorType is "
+                f"{request.shard_iterator_type}"
+            )
+        if given and not wanted:
+            raise ValidationFault(
+                f"One or more parameter values were invalid: {name} must not be provided when "
+                f"ShardIteratorType is {request.shard_iterator_type}"
+            )
+
+
+def check_records(request: GetRecordsRequest, wording: Wording) -> None:
+    """Refuse nothing more: what an iterator holds is looked at when it is opened."""

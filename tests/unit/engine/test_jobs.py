@@ -1,0 +1,104 @@
+"""Jobs: slices in transactions of their own, over restarts, and one that fails for ever is let go."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola.engine import Engine
+from tavola.engine.operations import STEPS, Services
+
+SLICES = 5
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A kind of job that does its slices and notes each in the store."""
+    done: list[int] = []
+
+    def step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+        place = state["done"] + 1
+        services.store.put_record("counted", f"{place}", b"x")
+        done.append(place)
+        return None if place == SLICES else {"done": place}
+
+    monkeypatch.setitem(STEPS, "count", step)
+    return done
+
+
+def start(engine: Engine, kind: str = "count") -> str:
+    engine._begin()
+    id_ = engine._services.jobs.start(kind, {"done": 0})
+    engine._commit()
+    return id_
+
+
+def test_a_job_is_done_in_slices(counting: list[int]) -> None:
+    """Each turn does what fits in its budget; when it is finished nothing is left of it."""
+    with closing(Engine.open()) as engine:
+        id_ = start(engine)
+        turns = 0
+        while engine.tend(0.0001):
+            turns += 1
+
+        assert counting == [1, 2, 3, 4, 5]
+        assert turns >= 1
+        assert engine._services.jobs.find(id_) is None
+        assert len(list(engine._store.records("counted"))) == SLICES
+
+
+def test_a_job_goes_on_after_a_restart(tmp_path: Path, counting: list[int]) -> None:
+    """A slice that was committed is not done again, one that was not is."""
+    with closing(Engine.open(tmp_path / "s.db")) as engine:
+        start(engine)
+        engine._begin()
+        engine._chores.step()
+        engine._commit()
+        engine._begin()
+        engine._chores.step()  # and the power goes
+    with closing(Engine.open(tmp_path / "s.db")) as engine:
+        while engine.tend():
+            pass
+
+    assert counting == [1, 2, 2, 3, 4, 5]
+
+
+def test_a_step_that_raises_is_given_up_and_undoes_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, counting: list[int]
+) -> None:
+    """What the failed slice wrote is undone; other jobs and other writes go on."""
+
+    def step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+        services.store.put_record("half", "done", b"x")
+        raise KeyError("planted")
+
+    monkeypatch.setitem(STEPS, "breaks", step)
+    with closing(Engine.open()) as engine:
+        start(engine, "breaks")
+        start(engine)
+        while engine.tend():
+            pass
+
+        assert counting == [1, 2, 3, 4, 5]
+        assert engine._store.get_record("half", "done") is None
+        assert not engine._services.jobs.pending
+        assert engine.failure is None
+
+
+def test_chores_wait_for_a_group_that_is_open(counting: list[int]) -> None:
+    """Background work never joins writes that are not committed yet."""
+    with closing(Engine.open()) as engine:
+        start(engine)
+        engine.hold()
+        engine._begin()
+        engine.tend()
+        held = list(counting)
+        engine.commit()
+        while engine.tend():
+            pass
+
+        assert held == []
+        assert counting == [1, 2, 3, 4, 5]
