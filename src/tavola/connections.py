@@ -10,19 +10,20 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
 from urllib.parse import urlsplit
 
-from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused
-from tavola.client import Backend
+from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused, PastUnavailable
+from tavola.client import Backend, ItemVersion, Remembering, item_versions
 from tavola.clock import Clock
-from tavola.engine import Engine
+from tavola.engine import Buckets, Engine
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
-from tavola.protocol import DEFAULT_SCOPE, Scope, Wording
+from tavola.protocol import DEFAULT_SCOPE, Scope, Wording, instant_of, instant_text
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
@@ -41,6 +42,10 @@ class EngineSettings(TypedDict, total=False):
     wording: Wording
     cache_mb: int
     table_delay_ms: int
+    ttl_interval_s: float
+    key: str
+    emulate: str
+    buckets: str | os.PathLike[str] | Buckets
 
 
 class Settings(EngineSettings, total=False):
@@ -82,6 +87,28 @@ class Connection:
         if self._closed:
             raise ConnectionClosed(self.target)
         return self.backend.call(operation, {} if request is None else request)
+
+    def as_of(self, moment: datetime | float | str) -> Connection:
+        """Return a connection to the same tables as they were at a moment, for reading alone.
+
+        The moment is a `datetime` with a zone, epoch seconds or ISO 8601 text (without a zone: UTC). It goes as
+        far back as point-in-time recovery of the table read does. Closing it leaves this one open.
+        """
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        if not isinstance(self.backend, Remembering):
+            raise PastUnavailable(self.target)
+        at_us = instant_of(moment)
+        return Connection(self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}")
+
+    def history(self, table: str, key: Mapping[str, Any]) -> Iterator[ItemVersion]:
+        """Yield what an item was, from the beginning of what its table keeps of the past to now.
+
+        The key is DynamoDB JSON. The first version tells what stood at that beginning, the last what stands.
+        """
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return item_versions(self.backend, table, key)
 
     def close(self) -> None:
         """Let the backend go; a second time does nothing."""

@@ -8,11 +8,19 @@ The families, each in the room that raises it:
     ├── ValueMalformed        values: JSON that is no attribute value at all
     ├── KeyRefused            keys: an item or key that does not fit a key schema
     ├── ExpressionError       expressions: a text that does not parse, check or apply
+    ├── PolicyRefused         protocol: a policy document that cannot be read, with the place
+    ├── IamError              iam: a directory that cannot be read, a name that is not in it
     ├── StoreError            engine: the file cannot be opened, read or written
+    ├── EmulationRefused      engine: a hardship that cannot be emulated, or not so
     ├── ConnectionRefused     connections: a target that cannot be connected to
     ├── RequestMalformed      client: a request that cannot be written as JSON
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
-    └── ConnectionClosed      connections: a handle that was closed
+    ├── ConnectionClosed      connections: a handle that was closed
+    ├── TransferError         engine: a file, row or bucket that cannot be moved in or out
+    ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
+    ├── AccessLogUnusable     server: an access log that cannot be written
+    ├── TargetRefused         cli: a command line that names nothing that can be asked
+    └── TriggerError          triggers: a mapping, filter, stream or file that a trigger cannot work with
 """
 
 from __future__ import annotations

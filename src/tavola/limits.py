@@ -61,6 +61,14 @@ TRANSACTION_BYTES_MAX = 4 * _MB  # of the request, not of what is stored (C)
 TRANSACTION_TOKEN_CHARACTERS_MAX = 36
 TRANSACTION_TOKEN_LIFE_S = 10 * 60  # from the first completion
 
+# Statements (B; DG, PartiQL).
+STATEMENT_CHARACTERS_MAX = 8192
+STATEMENT_TOKEN_CHARACTERS_MAX = 32_768
+STATEMENT_READS_MAX = 50  # key ranges that the IN and OR of one statement may come to
+STATEMENT_IN_VALUES_MAX = 100
+STATEMENT_READS_PAGE_MAX = 10  # items in one page of a statement that comes to several
+BATCH_STATEMENTS_MAX = 25
+
 # Scans (B).
 SCAN_SEGMENTS_MAX = 1_000_000
 
@@ -70,6 +78,12 @@ LIST_TABLES_MAX = 100  # names in one answer of ListTables
 LOCAL_INDEXES_MAX = 5
 GLOBAL_INDEXES_MAX = 20
 VECTOR_INDEXES_MAX = 5
+VECTOR_DIMENSIONS_MAX = 4096
+VECTOR_HASHES_MAX = 1  # attributes that partition a vector index
+VECTOR_FILTERS_MAX = 18  # attributes that a search of it may filter by
+VECTOR_FILTER_BYTES_MAX = 10 * _KB  # of one such value (C)
+VECTOR_REQUEST_BYTES_MIN = 1 * _KB  # that a search, or a write to a vector index, counts for (C)
+SEARCH_RESULTS_MAX = 100
 PROJECTED_ATTRIBUTES_MAX = 20  # named in one index (B)
 PROJECTED_ATTRIBUTES_TOTAL_MAX = 100  # named in all indexes of one table (DG)
 CAPACITY_UNITS_MAX = 1_000_000_000_000  # that a request may name (C)
@@ -81,6 +95,8 @@ ON_DEMAND_WARM_WRITES_PER_S = 4_000
 # Capacity (DG): what one unit pays for.
 READ_UNIT_BYTES = 4 * _KB
 WRITE_UNIT_BYTES = 1 * _KB
+BURST_S = 300.0  # for how long unused capacity is kept
+INSIGHTS_LISTED_MAX = 100  # summaries in one answer of ListContributorInsights (B)
 
 # Tags (DG).
 TAGS_MAX = 50
@@ -88,7 +104,68 @@ TAG_KEY_CHARACTERS_MAX = 128
 TAG_VALUE_CHARACTERS_MAX = 256
 
 # Time to live (DG).
-TTL_AGE_YEARS_MAX = 5  # a time further back than this is taken for a mistake, and ignored
+TTL_PAST_S_MAX = 5 * 365 * 86_400  # a time further back than this is taken for a mistake, and ignored
+
+# Streams (DG, B).
+STREAM_RETENTION_S = 86_400
+STREAM_RECORDS_MAX = 1_000  # of one answer
+STREAM_RESPONSE_BYTES_MAX = 1 * _MB
+STREAM_SHARDS_MAX = 100  # of one description
+STREAMS_LISTED_MAX = 100
+STREAM_ITERATOR_LIFE_S = 900
+STREAM_SHARD_LIFE_S = 4 * 3_600  # after which a shard is closed and another goes on (M)
+PARTITION_READS_PER_S = 3_000
+PARTITION_WRITES_PER_S = 1_000
+
+# Event source mappings (B and DG of Lambda): what stands between a stream and its handler.
+TRIGGER_BATCH_RECORDS_MAX = 10_000
+TRIGGER_PAYLOAD_BYTES_MAX = 6 * _MB  # of the event of one invocation
+TRIGGER_BATCHING_WINDOW_S_MAX = 300
+TRIGGER_TUMBLING_WINDOW_S_MAX = 900
+TRIGGER_STATE_BYTES_MAX = 1 * _MB  # that one tumbling window may carry on
+TRIGGER_PARALLELIZATION_MAX = 10
+TRIGGER_RETRIES_MAX = 10_000
+TRIGGER_RECORD_AGE_S_MIN = 60
+TRIGGER_RECORD_AGE_S_MAX = 604_800
+TRIGGER_FILTERS_MAX = 5  # AWS raises it to 10 on request
+TRIGGER_PATTERN_CHARACTERS_MAX = 4096
+TRIGGER_TIMEOUT_S_MAX = 900  # of one invocation
+
+# Backups (B; DG, point-in-time recovery).
+RECOVERY_DAYS_MIN = 1
+RECOVERY_DAYS_MAX = 35
+SYSTEM_BACKUP_DAYS = 35  # that the backup of a deleted table is kept
+BACKUP_NAME_CHARACTERS_MIN = 3
+BACKUP_NAME_CHARACTERS_MAX = 255
+BACKUP_ARN_CHARACTERS_MIN = 37
+BACKUP_ARN_CHARACTERS_MAX = 1024
+BACKUPS_LISTED_MAX = 100
+ITEM_VERSIONS_MAX = 1_000  # ours: of one answer of ListItemVersions
+
+# Exports, imports and bulk loads (DG, quotas; B).
+TRANSFER_RECORD_LIFE_S = 90 * 86_400  # that one is described and listed
+TRANSFER_TOKEN_LIFE_S = 8 * 3_600
+TRANSFERS_LISTED_MAX = 25
+TRANSFERS_LISTED = 10  # where the request does not say (C)
+TRANSFER_ARN_CHARACTERS_MIN = 37
+TRANSFER_ARN_CHARACTERS_MAX = 1024
+TRANSFER_TOKEN_CHARACTERS_MIN = 112  # of ListImports' NextToken, which SDKs hold us to
+BUCKET_NAME_CHARACTERS_MAX = 255
+OBJECT_PREFIX_CHARACTERS_MAX = 1024
+EXPORTS_RUNNING_MAX = 300
+EXPORT_PERIOD_S_MIN = 15 * 60  # of an incremental export
+EXPORT_PERIOD_S_MAX = 24 * 3_600
+INCREMENTAL_BILLED_BYTES_MIN = 10_000_000  # what the smallest incremental export is billed for (C)
+IMPORTS_RUNNING_MAX = 50
+IMPORT_OBJECTS_MAX = 50_000
+CSV_HEADERS_MAX = 255
+CSV_HEADER_CHARACTERS_MAX = 65_536
+BULK_WRITE_UNITS_MIN = 1_024
+
+# Resource policies (B, and the words of the refusal).
+RESOURCE_POLICY_BYTES_MAX = 20 * _KB  # spaces count
+RESOURCE_ARN_CHARACTERS_MAX = 1283
+POLICY_REVISION_CHARACTERS_MAX = 255
 
 # Refusals of members that one answer lists (C).
 LISTED_REFUSALS_MAX = 10
@@ -102,4 +179,6 @@ assert EXPRESSION_BYTES_MAX < EXPRESSION_SUBSTITUTION_BYTES_MAX, "a placeholder 
 assert ITEM_BYTES_MAX < ADMITTED_BYTES_MAX, "the largest item must be read to its end"
 assert PROJECTED_ATTRIBUTES_MAX <= PROJECTED_ATTRIBUTES_TOTAL_MAX, "one index may not pass the sum of all"
 assert TABLE_CAPACITY_UNITS_MAX <= ACCOUNT_CAPACITY_UNITS_MAX, "a table lives within its account"
+assert EXPORT_PERIOD_S_MIN < EXPORT_PERIOD_S_MAX, "a period must be able to be long enough and not too long"
+assert TRANSFERS_LISTED <= TRANSFERS_LISTED_MAX, "a page that nobody sized is one that may be asked for"
 assert 2 * MULTI_KEY_ATTRIBUTES_MAX > KEY_SCHEMA_ELEMENTS_MAX, "a global index may have the longer key"

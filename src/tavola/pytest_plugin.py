@@ -69,6 +69,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known by which a test asks for the hardships of production."""
+    config.addinivalue_line(
+        "markers",
+        "tavola_emulate(switches): what the test's engine does on purpose, such as 'conflicts=20ms,seed=7'",
+    )
+
+
 def _region(config: pytest.Config) -> str:
     """Return where a test's tables are made: where the code under test looks for them."""
     named: str = config.getini("tavola_region")
@@ -97,6 +105,9 @@ def tavola_connection(request: pytest.FixtureRequest) -> Iterator[tavola.Connect
     settings: EngineSettings = {}
     if "tavola_clock" in request.fixturenames:
         settings["clock"] = request.getfixturevalue("tavola_clock")
+    emulated = request.node.get_closest_marker("tavola_emulate")
+    if emulated is not None:
+        settings["emulate"] = emulated.args[0]
     with connect("memory:", region=_region(request.config), **settings) as connection:
         yield connection
 

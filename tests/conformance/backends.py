@@ -63,6 +63,7 @@ class Backend(Protocol):
     """One way to reach a DynamoDB."""
 
     name: str
+    buckets: Path | None  # the folder that stands for S3
 
     def on(self) -> AbstractContextManager[object]:
         """Let boto3 reach this backend while the block runs."""
@@ -77,8 +78,9 @@ class Backend(Protocol):
 class Embedded:
     """An engine in this process, put under boto3 by `tavola.mock`."""
 
-    def __init__(self, name: str, engine: Engine) -> None:
+    def __init__(self, name: str, engine: Engine, buckets: Path | None = None) -> None:
         self.name = name
+        self.buckets = buckets
         self._engine = engine
 
     def on(self) -> AbstractContextManager[object]:
@@ -99,8 +101,9 @@ class Http:
 
     name = "http"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, buckets: Path | None = None) -> None:
         self.url = url
+        self.buckets = buckets
 
     def on(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -133,6 +136,7 @@ class Aws:
     """AWS itself, with the credentials and region that the SDK finds."""
 
     name = "aws"
+    buckets: Path | None = None
 
     def on(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -159,10 +163,12 @@ class Aws:
             return Answer(answer.status, json.loads(answer.read()))
 
 
-def new_client(*, region: str, account: str, endpoint_url: str) -> DynamoDBClient:
+def new_client(
+    *, region: str, account: str, endpoint_url: str | None, service: str = "dynamodb"
+) -> DynamoDBClient:
     """Return a client whose credentials name an account, for a backend that takes them as they come."""
     client: DynamoDBClient = boto3.client(
-        "dynamodb",
+        service,
         region_name=region,
         aws_access_key_id=account,
         aws_secret_access_key="secret",
@@ -175,14 +181,18 @@ def new_client(*, region: str, account: str, endpoint_url: str) -> DynamoDBClien
 @contextmanager
 def opened(name: str, folder: Path) -> Iterator[Backend]:
     """Give a backend by its name; a file is made in `folder`."""
+    buckets = folder / "buckets"
+    buckets.mkdir()
     with ExitStack() as stack:
         match name:
             case "memory":
-                yield Embedded(name, stack.enter_context(closing(Engine.open())))
+                engine = stack.enter_context(closing(Engine.open(buckets=buckets)))
+                yield Embedded(name, engine, buckets)
             case "file":
-                yield Embedded(name, stack.enter_context(closing(Engine.open(folder / "suite.db"))))
+                engine = stack.enter_context(closing(Engine.open(folder / "suite.db", buckets=buckets)))
+                yield Embedded(name, engine, buckets)
             case "http":
-                engine = stack.enter_context(closing(Engine.open()))
-                yield Http(stack.enter_context(running(engine)).url)
+                engine = stack.enter_context(closing(Engine.open(buckets=buckets)))
+                yield Http(stack.enter_context(running(engine)).url, buckets)
             case _:
                 yield Aws()

@@ -173,8 +173,8 @@ def test_a_bad_body_is_the_clients_mistake(endpoint: Endpoint, body: bytes) -> N
 
 
 def test_an_unknown_operation_is_told(endpoint: Endpoint) -> None:
-    """An operation that DynamoDB has and Tavola does not yet is refused as unknown, not as a failure."""
-    answer = ask(endpoint, request("ExportTableToPointInTime", b"{}"))
+    """An operation that DynamoDB does not have is refused as unknown, not as a failure."""
+    answer = ask(endpoint, request("InventTable", b"{}"))
 
     assert answer.status == 400
     assert json.loads(answer.body)["__type"] == "com.amazon.coral.service#UnknownOperationException"

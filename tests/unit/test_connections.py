@@ -152,7 +152,7 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
         (
             "memory:",
             {"timeout_s": 5},
-            "timeout_s does not apply to memory:; what does: region, account, cache_mb",
+            "timeout_s does not apply to memory:; what does: region, account, buckets, cache_mb",
         ),
         ("file:x.db", {"profile": "p"}, "profile does not apply to file:x.db"),
         (
@@ -167,7 +167,7 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
             {"account": "123456789012"},
             "account does not apply to aws:eu-west-1; the credentials",
         ),
-        ("memory:", {"colour": "red"}, "there is no setting colour; there are: region, account, cache_mb"),
+        ("memory:", {"colour": "red"}, "there is no setting colour; there are: region, account, buckets, cache_mb"),
         ("memory:", {"region": "Mars"}, "'Mars' is no region"),
         ("memory:", {"account": "12"}, "'12' is no account; give twelve digits"),
     ],

@@ -14,6 +14,7 @@ from tavola.backends.errors import (
     EndpointUnreachable,
     ExtraMissing,
     MockRefused,
+    PastUnavailable,
     RegionMissing,
 )
 from tavola.backends.recording import RecordedCall, RecordingBackend
@@ -27,6 +28,7 @@ __all__ = [
     "EndpointUnreachable",
     "ExtraMissing",
     "MockRefused",
+    "PastUnavailable",
     "RecordedCall",
     "RecordingBackend",
     "RegionMissing",

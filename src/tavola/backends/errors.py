@@ -71,5 +71,16 @@ class RegionMissing(BackendError):
         )
 
 
+class PastUnavailable(BackendError):
+    """A backend that cannot be read as of a time."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"{what} cannot be read as of a time; restore the table to that time with RestoreTableToPointInTime, "
+            "and read the new table"
+        )
+
+
 class MockRefused(BackendError):
     """A mock that was asked for what it cannot do."""

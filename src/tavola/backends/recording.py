@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from tavola.client import Backend, encode_request
+from tavola.backends.errors import PastUnavailable
+from tavola.client import Backend, Remembering, encode_request
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
 
@@ -58,6 +59,12 @@ class RecordingBackend:
         told = _decode(msgspec.json.encode(response))
         self._calls.append(RecordedCall(operation, asked, told, None, _consumed(told), latency_s))
         return response
+
+    def as_of(self, at_us: int) -> Backend:
+        """Return the backend behind as it was at a moment; what is asked of that is not written down."""
+        if not isinstance(self.backend, Remembering):
+            raise PastUnavailable("The backend that is recorded")
+        return self.backend.as_of(at_us)
 
     def clear(self) -> None:
         """Forget the calls so far."""

@@ -10,8 +10,17 @@ from typing import Annotated, NoReturn
 import typer
 
 from tavola import __version__
+from tavola.cli.commands.backup import app as backup
+from tavola.cli.commands.backup import restore
 from tavola.cli.commands.env import env
+from tavola.cli.commands.iam import app as iam
+from tavola.cli.commands.log import log
+from tavola.cli.commands.read import history, read
+from tavola.cli.commands.rekey import rekey
 from tavola.cli.commands.serve import serve
+from tavola.cli.commands.transfer import export, import_
+from tavola.cli.commands.trigger import trigger
+from tavola.cli.commands.verify import verify
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note, say, say_json
 
@@ -27,6 +36,17 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(env)
+app.command()(log)
+app.command()(read)
+app.command()(history)
+app.add_typer(backup)
+app.command()(restore)
+app.command()(export)
+app.command(name="import")(import_)
+app.add_typer(iam)
+app.command()(rekey)
+app.command()(verify)
+app.command()(trigger)
 
 
 @app.callback(invoke_without_command=True)

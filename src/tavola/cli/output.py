@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 
 def say(text: str) -> None:
@@ -32,6 +33,22 @@ def complain(what: str, why: str, remedy: str) -> None:
     note(f"Error: {what}")
     note(f"  Why: {why}")
     note(f"  Do:  {remedy}")
+
+
+@contextmanager
+def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show on standard error how many of how many are done; give the function that is told the number.
+
+    A total of 0 is one that nobody knows.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total or None)
+        yield lambda done: progress.update(task, completed=min(done, total) if total else done)
 
 
 def log_to_terminal() -> None:

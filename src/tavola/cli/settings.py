@@ -59,8 +59,62 @@ WORDING = Setting(
 TABLE_DELAY_MS = Setting(
     "table-delay-ms", 0, "ms", "How long a new table or index stays CREATING.", least=0, most=3_600_000
 )
+EMULATE = Setting(
+    "emulate",
+    "",
+    "",
+    "What production does to requests and shall happen here too: throughput, gsi-lag=200ms, stale-reads=100ms, "
+    "conflicts=20ms, unprocessed=0.1, interleave, ttl-delay=60s and seed=7, in one text with commas between.",
+)
+AUTH = Setting(
+    "auth",
+    "open",
+    "",
+    "Whether callers prove who they are: every signature is verified and every policy holds (strict), or all are "
+    "taken at their word (open).",
+)
+IAM = Setting(
+    "iam", "", "", "The file of users, roles and policies for --auth strict; `tavola iam init` makes one."
+)
+TLS_CERT = Setting("tls-cert", "", "", "The certificate for HTTPS, with those that lead to its root, as PEM.")
+TLS_KEY = Setting("tls-key", "", "", "The key of the certificate, as PEM without a passphrase.")
+ALLOW_HOST = Setting(
+    "allow-host",
+    "",
+    "",
+    "Names beside localhost, addresses and --host by which this machine is called, with commas between them.",
+)
+ACCESS_LOG = Setting("access-log", "", "", "The file that every call is noted in; `tavola log` reads it.")
+ACCESS_LOG_MB = Setting(
+    "access-log-mb", 64, "MB", "The size at which the access log begins a new file.", least=1, most=65536
+)
+ACCESS_LOG_FILES = Setting(
+    "access-log-files",
+    8,
+    "",
+    "How many files of the access log are kept, the newest among them.",
+    least=1,
+    most=10_000,
+)
+KEY_FILE = Setting(
+    "key-file", "", "", "The file that holds the key of an encrypted store, in one line; a new file is made encrypted."
+)
+KEY_COMMAND = Setting("key-command", "", "", "A command that prints the key of an encrypted store.")
+KEY = Setting(
+    "key", "", "", "The key of an encrypted store itself; set TAVOLA_KEY, since others can see an option."
+)
+BUCKETS = Setting(
+    "buckets", "", "", "The folder whose folders stand for the buckets of S3, for exports, imports and bulk loads."
+)
+TTL_INTERVAL_S = Setting(
+    "ttl-interval-s", 60, "s", "How often expired items are looked for and deleted.", least=1, most=86_400
+)
 
-SETTINGS = (HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS)
+SETTINGS = (
+    *(HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS, EMULATE),
+    *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
+    *(KEY_FILE, KEY_COMMAND, KEY, TTL_INTERVAL_S, BUCKETS),
+)
 
 
 def option(setting: Setting) -> Any:

@@ -5,6 +5,14 @@ and a request go out and a response come back, and cannot tell a file from a reg
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
 
-from tavola.client.backend import Backend, RequestMalformed, encode_request
+from tavola.client.backend import Backend, Remembering, RequestMalformed, encode_request
+from tavola.client.versions import ItemVersion, item_versions
 
-__all__ = ["Backend", "RequestMalformed", "encode_request"]
+__all__ = [
+    "Backend",
+    "ItemVersion",
+    "Remembering",
+    "RequestMalformed",
+    "encode_request",
+    "item_versions",
+]

@@ -7,7 +7,7 @@ base64 text. Where a request holds bytes for a B, they are written as base64; a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -35,6 +35,15 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of what the backend holds; a second time does nothing."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A backend that can also be asked what was: the port's second door, which AWS does not have."""
+
+    def as_of(self, at_us: int) -> Backend:
+        """Return a backend of the same tables as they were at a moment, for reading alone."""
         ...
 
 

@@ -12,22 +12,25 @@ import msgspec
 from tavola.engine.catalog import Catalog, Index, Table
 from tavola.engine.indexes import projected_size
 from tavola.engine.storage import Entry
+from tavola.engine.vectors import Vector
 from tavola.keys import KeyRefused
+from tavola.protocol import ValidationFault
 from tavola.values import Item, decode_item
 
 _SLICE_ROWS = 256
 
 
-def next_unfilled(catalog: Catalog) -> tuple[Table, Index] | None:
+def next_unfilled(catalog: Catalog) -> tuple[Table, Index | Vector] | None:
     """Return a table and an index of it that is not complete yet."""
     for table in catalog.tables():
-        for index in table.indexes:
+        each: tuple[Index | Vector, ...] = (*table.indexes, *table.vectors)
+        for index in each:
             if index.definition.filled_to is not None:
                 return table, index
     return None
 
 
-def fill_slice(catalog: Catalog, table: Table, index: Index) -> None:
+def fill_slice(catalog: Catalog, table: Table, index: Index | Vector) -> None:
     """Fill the next rows of an index; when there are none left, it is complete."""
     filled_to = index.definition.filled_to
     assert filled_to is not None, "only an index that is not complete is filled"
@@ -43,27 +46,40 @@ def fill_slice(catalog: Catalog, table: Table, index: Index) -> None:
             counts.index_items[slot] = counts.index_items.get(slot, 0) + 1
             counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + size
     reached = found[-1][0] if len(found) == _SLICE_ROWS else None
-    changed = msgspec.structs.replace(index.definition, filled_to=reached)
     definition = table.definition
+    if isinstance(index, Vector):
+        filled = msgspec.structs.replace(index.definition, filled_to=reached)
+        vectors = tuple(filled if each.slot == slot else each for each in definition.vectors)
+        catalog.change(table, msgspec.structs.replace(definition, vectors=vectors))
+        return
+    changed = msgspec.structs.replace(index.definition, filled_to=reached)
     indexes = tuple(changed if each.slot == slot else each for each in definition.indexes)
     catalog.change(table, msgspec.structs.replace(definition, indexes=indexes))
 
 
-def _with_entry(table: Table, index: Index, item: Item, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _with_entry(
+    table: Table, index: Index | Vector, item: Item, entries: tuple[Entry, ...]
+) -> tuple[Entry, ...]:
     place = _place(table, index)
     if entries[place] is not None:
         return entries  # written since the index was made
-    try:
-        key = index.schema.entry_of(item)
-    except KeyRefused:
+    own = _own_entries(index, item)
+    if own[0] is None:
         return entries
-    if key is None:
-        return entries
-    own: tuple[Entry, ...] = (key,)
-    if index.projected is not None:
-        own = (key, projected_size(index.projected, item))
     return entries[:place] + own + entries[place + len(own) :]
 
 
-def _place(table: Table, index: Index) -> int:
+def _own_entries(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
+    try:
+        if isinstance(index, Vector):
+            return index.entries_of(item)
+        key = index.schema.entry_of(item)
+    except (KeyRefused, ValidationFault):
+        return (None,)
+    if key is None or index.projected is None:
+        return (key,)
+    return key, projected_size(index.projected, item)
+
+
+def _place(table: Table, index: Index | Vector) -> int:
     return table.columns.index(index.column)

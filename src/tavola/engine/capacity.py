@@ -12,6 +12,7 @@ from typing import Any
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import keys_of, project_entry, sizes_of
 from tavola.engine.storage import Entry
+from tavola.engine.vectors import write_bytes
 from tavola.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.values import Item, equal
 
@@ -59,6 +60,29 @@ def index_write_units(
     return units
 
 
+def vector_write_bytes(
+    table: Table,
+    old: tuple[Item, tuple[Entry, ...]] | None,
+    new: tuple[Item, tuple[Entry, ...]] | None,
+) -> dict[str, int]:
+    """Return the bytes that a write costs on each vector index it changes, from the item's two images."""
+    costs: dict[str, int] = {}
+    for vector in table.vectors:
+        images = [
+            None if image is None or image[1][vector.place] is None else image for image in (old, new)
+        ]
+        before, after = images
+        if before is not None and after is not None:
+            same = before[1][vector.place] == after[1][vector.place]
+            held = (vector.projection_of(before[0]), vector.projection_of(after[0]))
+            if same and equal({"M": held[0]}, {"M": held[1]}):
+                continue
+        cost = write_bytes(vector, before and before[0], after and after[0])
+        if cost:
+            costs[vector.name] = cost
+    return costs
+
+
 def _same_entry(index: Index, old: Item, new: Item) -> bool:
     return equal({"M": project_entry(index, old)}, {"M": project_entry(index, new)})
 
@@ -73,11 +97,17 @@ class Tally:
     writes: float = 0.0
     index_reads: dict[str, float] = field(default_factory=dict)
     index_writes: dict[str, float] = field(default_factory=dict)
+    vector_bytes: dict[str, int] = field(default_factory=dict)  # written to each vector index
 
     def add_index_writes(self, units: dict[str, float]) -> None:
         """Add the units of one write's indexes."""
         for name, cost in units.items():
             self.index_writes[name] = self.index_writes.get(name, 0.0) + cost
+
+    def add_vector_writes(self, costs: dict[str, int]) -> None:
+        """Add the bytes of one write's vector indexes."""
+        for name, cost in costs.items():
+            self.vector_bytes[name] = self.vector_bytes.get(name, 0) + cost
 
     def render(self, mode: str, *, split: bool = False) -> dict[str, Any]:
         """Return the answer's ConsumedCapacity; `split` tells reads and writes apart too."""
@@ -94,6 +124,11 @@ class Tally:
             answer["Table"] = {"CapacityUnits": self.reads + self.writes}
             if split:
                 answer["Table"] |= _split(self.reads, self.writes)
+            if self.vector_bytes:
+                answer["VectorIndexes"] = {
+                    name: {"VectorWriteRequestBytes": float(bytes_)}
+                    for name, bytes_ in self.vector_bytes.items()
+                }
             for is_global, member in ((False, "LocalSecondaryIndexes"), (True, "GlobalSecondaryIndexes")):
                 arms = self._arms(is_global, split)
                 if arms:

@@ -13,14 +13,18 @@ from typing import Literal
 import msgspec
 
 from tavola.clock import Clock
+from tavola.engine.journal import Journal, Timeline
 from tavola.engine.storage import Rack, Store, StoreDamaged
+from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol import Scope
+from tavola.protocol import Scope, TableFacts, table_arn
 
 _KIND = "table"
 _COUNTS = "counts"
 _SEQUENCE = ("sequence", "table")
+KEPT_LOG = "kept-log"  # the kind of record that keeps a log, named by its number
 _DAY_S = 86_400
+_PAST_CAPACITIES_MAX = 500
 
 Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 IndexKind = Literal["local", "global"]
@@ -55,6 +59,72 @@ class TimeToLive(msgspec.Struct, frozen=True):
     attribute: str
     enabled: bool
     changed_at_s: float
+    column: str | None = None  # the rack's, which orders the items that expire by when
+    filled_to: int | None = None  # the row up to which the column is filled; None: complete
+
+
+class PastCapacity(msgspec.Struct, frozen=True):
+    """What a table could take until it was changed: a table restored to a time before has it again."""
+
+    until_s: float
+    billing: str
+    throughput: Throughput
+    on_demand: dict[str, int] | None
+    indexes: dict[str, Throughput | None]
+
+    @classmethod
+    def of(cls, definition: TableDefinition, until_s: float) -> PastCapacity:
+        """Return what a definition says of it."""
+        indexes = {index.name: index.throughput for index in definition.indexes}
+        return cls(until_s, definition.billing, definition.throughput, definition.on_demand, indexes)
+
+
+class Recovery(msgspec.Struct, frozen=True):
+    """Point-in-time recovery: since when it is on, and how many days back it reaches."""
+
+    enabled_at_s: float
+    days: int
+    since: int = 0  # the last change of the log when it was switched on: further back nothing can be undone
+    past: tuple[PastCapacity, ...] = ()  # the earliest first
+
+    def noted(self, old: TableDefinition, new: TableDefinition, now_s: float) -> Recovery:
+        """Return the setting of a table that is changed, with the capacity it had in mind."""
+        had, has = PastCapacity.of(old, now_s), PastCapacity.of(new, now_s)
+        if had == has:
+            return self
+        kept = [each for each in self.past if each.until_s >= now_s - self.days * _DAY_S]
+        return msgspec.structs.replace(self, past=(*kept, had)[-_PAST_CAPACITIES_MAX:])
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What a table is being restored from; once it is complete, nothing tells it from any other."""
+
+    at_s: float  # the time whose state it gets
+    table_arn: str | None = None
+    backup_arn: str | None = None
+
+
+class Insights(msgspec.Struct, frozen=True):
+    """Contributor Insights of a table or index: which keys are watched, and since when by which rules."""
+
+    mode: str
+    enabled: bool
+    changed_at_s: float
+    rules_since_ms: int  # the stamp in the names of its rules
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """A resource policy, in the one form that is answered; None: it was taken away in this revision."""
+
+    text: str | None
+    revision: str  # epoch milliseconds
+
+
+class Destination(msgspec.Struct, frozen=True):
+    """A Kinesis stream that somebody wanted the changes of a table to go to."""
+
+    stream: str
+    precision: str | None = None
 
 
 class IndexDefinition(msgspec.Struct, frozen=True):
@@ -101,6 +171,14 @@ class TableDefinition(msgspec.Struct, frozen=True):
     ttl: TimeToLive | None = None
     tags: dict[str, str] = {}
     encryption: dict[str, str] | None = None
+    recovery: Recovery | None = None
+    insights: dict[int, Insights] = {}  # by the index's slot, that of the table itself under 0
+    restored: Restored | None = None
+    pins: int = 0  # how many jobs need the past of this table while they run
+    vectors: tuple[VectorDefinition, ...] = ()
+    kinesis: tuple[Destination, ...] = ()
+    settings_replication: str | None = None
+    policy: Policy | None = None
 
     @property
     def scope(self) -> Scope:
@@ -170,25 +248,33 @@ class Table:
     """A definition made ready to work with."""
 
     __slots__ = (
+        "arn",
         "by_name",
         "columns",
         "counts",
         "definition",
+        "expiry",
+        "facts",
         "has_local",
         "indexed",
         "indexes",
+        "journal",
         "key_names",
         "name",
         "rack",
         "schema",
         "scope",
         "settled",
+        "vectors",
     )
 
-    def __init__(self, definition: TableDefinition, store: Store, counts: Counts) -> None:
+    def __init__(
+        self, definition: TableDefinition, store: Store, counts: Counts, journal: Journal | None = None
+    ) -> None:
         self.definition = definition
         self.name = definition.name
         self.scope = definition.scope
+        self.arn = table_arn(self.scope, self.name)
         self.schema = _schema(
             (definition.hash,), (definition.range,) if definition.range else (), definition.types
         )
@@ -201,7 +287,21 @@ class Table:
             name for index in self.indexes for name in (*index.schema.names, *(index.projected or ()))
         )
         self.settled = False  # seen to have come out of CREATING
+        self.facts: TableFacts | None = None  # what a guard was told of it, while that holds
         self.columns = tuple(column for index in self.indexes for column in index.columns)
+        self.vectors: tuple[Vector, ...] = ()
+        for kept in definition.vectors:
+            vector = Vector(kept, self.schema.names, definition.types, len(self.columns))
+            self.vectors += (vector,)
+            self.columns += vector.columns
+            self.indexed |= vector.watched
+        self.expiry: str | None = None  # the attribute that says when an item expires
+        ttl = definition.ttl
+        if ttl is not None and ttl.enabled and ttl.column is not None:
+            self.expiry = ttl.attribute
+            self.indexed |= {ttl.attribute}
+            self.columns += (ttl.column,)
+        self.journal = journal  # None: nobody looks back
         self.rack: Rack = store.rack(definition.number, self.columns)
         self.counts = counts
 
@@ -209,9 +309,15 @@ class Table:
 class Catalog:
     """Every table of every account and region in one store."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, *, remembers: bool = False) -> None:
+        """Read the catalog of a store; one that `remembers` keeps the past of every table."""
         self._store = store
         self._clock = clock
+        self.timeline = Timeline(clock)
+        self.remembers = remembers
+        self._logs: set[int] = set()
+        self.looked_back: dict[int, float] = {}  # when the past of a table was last read
+        self.stirred = True  # something was changed that background work may follow from
         self._tables: dict[tuple[str, str, str], Table] = {}
         self._touched: set[Table] = set()
         self.load()
@@ -219,13 +325,15 @@ class Catalog:
     def load(self) -> None:
         """Read everything anew from the store, forgetting what was not committed."""
         counts = dict(self._store.records(_COUNTS))
+        self._logs = set(self._store.log_numbers())
+        self.stirred = True
         tables: dict[tuple[str, str, str], Table] = {}
         for number, data in self._store.records(_KIND):
             kept = counts.get(number)
             try:
                 definition = msgspec.json.decode(data, type=TableDefinition)
                 counted = Counts.decode(kept) if kept else Counts()
-                table = Table(definition, self._store, counted)
+                table = Table(definition, self._store, counted, self._journal(definition))
             except (msgspec.DecodeError, KeyError) as error:
                 raise StoreDamaged(
                     f"the store is damaged (the definition of a table cannot be read: {error}); restore it "
@@ -251,6 +359,10 @@ class Catalog:
         """Return every table there is."""
         return iter(self._tables.values())
 
+    def of_number(self, number: int) -> Table | None:
+        """Return the table of this number."""
+        return next((table for table in self._tables.values() if table.definition.number == number), None)
+
     def next_number(self) -> int:
         """Return a number that no table has had."""
         kind, name = _SEQUENCE
@@ -263,21 +375,35 @@ class Catalog:
         self._store.create_rack(definition.number)
         for index in definition.indexes:
             self.add_columns(definition, index)
-        table = Table(definition, self._store, Counts())
+        for vector in definition.vectors:
+            self.add_vector(definition, vector)
+        table = Table(definition, self._store, Counts(), self._journal(definition))
         self._keep(table)
         return table
 
     def change(self, table: Table, definition: TableDefinition) -> Table:
         """Put a table's new definition in the old one's place."""
-        changed = Table(definition, self._store, table.counts)
+        if definition.recovery is not None:
+            recovery = definition.recovery.noted(table.definition, definition, self._clock.now())
+            definition = msgspec.structs.replace(definition, recovery=recovery)
+        changed = Table(definition, self._store, table.counts, self._journal(definition))
+        # A table that was there stays there, also if the clock has gone back to before it was made.
+        changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
+        for vector in changed.vectors:
+            vector.adopt(table.vectors)
         self._touched.discard(table)
         self._keep(changed)
         return changed
 
-    def drop(self, table: Table) -> None:
-        """Remove a table and all that is in it."""
+    def drop(self, table: Table, *, keep_rows: bool = False) -> None:
+        """Remove a table, and all that is in it unless a backup takes the rows over.
+
+        Its log stays: a stream can be read for a day after its table is gone.
+        """
         definition = table.definition
-        self._store.drop_rack(definition.number)
+        if not keep_rows:
+            self._store.drop_rack(definition.number)
+        self.stirred = True
         self._store.delete_record(_KIND, _number(definition))
         self._store.delete_record(_COUNTS, _number(definition))
         self._touched.discard(table)
@@ -295,6 +421,37 @@ class Catalog:
         for column in dropped.columns:
             self._store.drop_column(table.number, column, ordered=dropped.is_ordered(column))
 
+    def add_vector(self, table: TableDefinition, vector: VectorDefinition) -> None:
+        """Make the columns of a new vector index in the table's rack."""
+        for column in Vector(vector, (), table.types, 0).columns:
+            self._store.add_column(table.number, column, ordered=False)
+
+    def drop_vector(self, table: TableDefinition, vector: VectorDefinition) -> None:
+        """Let go of the columns of a vector index in the table's rack."""
+        for column in Vector(vector, (), table.types, 0).columns:
+            self._store.drop_column(table.number, column, ordered=False)
+
+    def add_column(self, number: int, column: str) -> None:
+        """Make an ordered column in a table's rack that belongs to no index."""
+        self._store.add_column(number, column, ordered=True)
+
+    def drop_column(self, number: int, column: str) -> None:
+        """Let go of such a column."""
+        self._store.drop_column(number, column, ordered=True)
+
+    def logs(self) -> frozenset[int]:
+        """Return the numbers of the logs that there are, also of tables that are gone."""
+        return frozenset(self._logs)
+
+    def kept_logs(self) -> frozenset[int]:
+        """Return the numbers of logs that stay whole although their tables are gone, for backups' sake."""
+        return frozenset(int(name) for name, _ in self._store.records(KEPT_LOG))
+
+    def drop_log(self, number: int) -> None:
+        """Remove a log that nobody needs any more."""
+        self._store.drop_log(number)
+        self._logs.discard(number)
+
     def touch(self, table: Table) -> None:
         """Note that a table's counts have changed and are to be kept with this transaction."""
         self._touched.add(table)
@@ -311,7 +468,21 @@ class Catalog:
             table.settled = table.definition.ready_at_s <= self._clock.now()
         return table.settled
 
+    def _journal(self, definition: TableDefinition) -> Journal | None:
+        """Return the journal of a table that somebody looks back at, its log made if it is the first."""
+        view = definition.stream.view if definition.stream is not None and definition.stream.enabled else None
+        history = self.remembers or definition.recovery is not None or definition.pins > 0
+        if view is None and not history:
+            return None
+        log = self._store.log(definition.number)
+        if definition.number not in self._logs:
+            self._store.create_log(definition.number)
+            self._logs.add(definition.number)
+        names = (definition.hash, *((definition.range,) if definition.range else ()))
+        return Journal(log, self.timeline, view, history=history, key_names=names)
+
     def _keep(self, table: Table) -> None:
+        self.stirred = True
         definition = table.definition
         self._store.put_record(_KIND, _number(definition), msgspec.json.encode(definition))
         self._tables[definition.account, definition.region, definition.name] = table

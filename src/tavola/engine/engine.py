@@ -17,16 +17,23 @@ from typing import Any, get_args
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
-from tavola.engine.backfill import fill_slice, next_unfilled
 from tavola.engine.catalog import Catalog
+from tavola.engine.changes import Streams
+from tavola.engine.chores import Chores, upgrade
+from tavola.engine.emulation import Emulation, Hottest, Switches, is_watched, parse_switches
 from tavola.engine.isolation import Tokens
+from tavola.engine.jobs import Jobs
 from tavola.engine.operations import HANDLERS, Call, Services
+from tavola.engine.seals import Seals
 from tavola.engine.storage import SqliteStore, StoreError, StoreFailed
+from tavola.engine.transfer import Buckets
+from tavola.engine.visits import Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol import (
     DEFAULT_SCOPE,
     Fault,
     InternalServerFault,
+    ResourceNotFoundFault,
     Scope,
     SerializationFault,
     Wording,
@@ -42,7 +49,17 @@ _TENDED_S = 5.0
 class Engine:
     """DynamoDB on local storage: in memory, or in one file that this process owns."""
 
-    def __init__(self, store: SqliteStore, clock: Clock, entropy: Entropy, wording: Wording, delay_s: float):
+    def __init__(
+        self,
+        store: SqliteStore,
+        clock: Clock,
+        entropy: Entropy,
+        wording: Wording,
+        delay_s: float,
+        ttl_interval_s: float,
+        switches: Switches,
+        buckets: Buckets | None = None,
+    ) -> None:
         self._store = store
         self._lock = RLock()
         self._holding = False
@@ -54,9 +71,8 @@ class Engine:
         self._begun = False  # a transaction was begun, and neither committed nor abandoned
         self._closed = False
         self._wording: Wording = wording
-        self._catalog = Catalog(store, clock)
+        self._catalog = Catalog(store, clock, remembers=switches.remembers)
         self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
-        self._unfilled = next_unfilled(self._catalog) is not None
         self._services = Services(
             catalog=self._catalog,
             tokens=Tokens(store, clock),
@@ -65,7 +81,18 @@ class Engine:
             wording=wording,
             table_delay_s=delay_s,
             begin=self._begin,
+            begin_upkeep=self._begin,
+            store=store,
+            streams=Streams(store, self._catalog),
+            seals=Seals(store, entropy, self._begin),
+            jobs=Jobs(store),
+            emulation=Emulation(switches, clock) if switches.any or is_watched(self._catalog) else None,
+            buckets=buckets,
         )
+        self._chores = Chores(self._services, ttl_interval_s)
+        upgrade(self._services)
+        if store.open_transaction:
+            self._commit()
 
     @classmethod
     def open(
@@ -78,30 +105,54 @@ class Engine:
         wording: Wording = "current",
         cache_mb: int = 1024,
         table_delay_ms: int = 0,
+        ttl_interval_s: float = 60.0,
+        key: str | None = None,
+        emulate: str | None = None,
+        buckets: str | os.PathLike[str] | Buckets | None = None,
     ) -> Engine:
         """Return an engine on the file at `path`, made if it is not there, or in memory without one.
 
         `sync` "full" loses no acknowledged write whatever happens; "off" leaves syncing to the system.
         `cache_mb` is the most memory that pages of the file may take; it is taken as they are read.
         `table_delay_ms` is how long a new table or index stays CREATING, as it does for a while on AWS.
+        `key` encrypts the file: any text; without the right one it does not open.
+        `ttl_interval_s` is how often expired items are looked for and deleted.
+        `emulate` names what production does to requests and shall happen here too: "throughput,gsi-lag=200ms".
+        `buckets` is the folder whose folders stand for S3's buckets, for exports and imports.
         """
         if wording not in get_args(Wording):
             raise ValueError(f"wording must be one of {', '.join(get_args(Wording))}, not {wording!r}")
-        store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb)
+        switches = Switches() if emulate is None else parse_switches(emulate)
+        if key is not None and (path is None or not key):
+            raise ValueError("a key is for a store in a file, and must not be empty")
+        store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb, key=key)
         try:
-            return cls(store, clock, entropy, wording, table_delay_ms / 1000)
+            return cls(
+                store,
+                clock,
+                entropy,
+                wording,
+                table_delay_ms / 1000,
+                ttl_interval_s,
+                switches,
+                Buckets(buckets) if isinstance(buckets, str | os.PathLike) else buckets,
+            )
         except BaseException:
             with suppress(StoreError):
                 store.close()
             raise
 
-    def execute(self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE) -> bytes:
+    def execute(
+        self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE, visit: Visit | None = None
+    ) -> bytes:
         """Return the answer to a request body; raise the fault that AWS would answer."""
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unserved(operation)
         request = parse(operation, body, self._wording)
-        call = Call(operation, body, scope, self._services)
+        call = Call(operation, body, scope, self._services, visit)
+        if visit is not None and visit.as_of_us is not None:
+            call.only_read()
         with self._lock:
             if self._closed:
                 raise StoreError("the engine is closed; open it again to go on")
@@ -111,6 +162,8 @@ class Engine:
                 raise InternalServerFault(self._lost)
             self._wrote = False
             try:
+                if visit is not None and visit.guard is not None:
+                    visit.guard.check(operation, request, call)
                 try:
                     answer = handler(call, request)
                 except ValueMalformed:
@@ -125,17 +178,40 @@ class Engine:
                 self._fail(StoreError(f"the request could not be carried out ({error!r})"))
                 raise
             if not self._holding or self._holder != get_ident():
-                self._settle(operation)
+                self._settle()
             return answer
 
     def call(
-        self, operation: str, request: Mapping[str, Any], scope: Scope = DEFAULT_SCOPE
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        scope: Scope = DEFAULT_SCOPE,
+        visit: Visit | None = None,
     ) -> dict[str, Any]:
         """Return the answer to a request, both as DynamoDB JSON in Python's types."""
         answer: dict[str, Any] = msgspec.json.decode(
-            self.execute(operation, msgspec.json.encode(request), scope)
+            self.execute(operation, msgspec.json.encode(request), scope, visit)
         )
         return answer
+
+    def hottest(
+        self, table_name: str, index_name: str | None = None, scope: Scope = DEFAULT_SCOPE, *, count: int = 10
+    ) -> Hottest:
+        """Return the keys of a table or global index that took most, and those refused most.
+
+        They are counted while Contributor Insights is enabled on it, or throughput is emulated.
+        """
+        with self._lock:
+            table = self._catalog.find(scope, table_name)
+            if table is None:
+                raise ResourceNotFoundFault.of_table(table_name)
+            index = None if index_name is None else table.by_name.get(index_name)
+            if index_name is not None and (index is None or not index.is_global):
+                raise ResourceNotFoundFault(
+                    f"Requested resource not found: Index: {index_name} not found for table: {table_name}"
+                )
+            emulation = self._services.emulation
+            return Hottest() if emulation is None else emulation.hottest(table, index, count)
 
     def hold(self) -> None:
         """Gather this thread's writes from now on in one transaction, until `commit`.
@@ -168,26 +244,32 @@ class Engine:
         """
         self._tended_at_s = monotonic()
         with self._lock:
-            return self._fill(budget_ms)
+            return self._work(budget_ms)
 
-    def _fill(self, budget_ms: float) -> bool:
-        until = monotonic() + budget_ms / 1000
-        if self._doomed is not None or self._failure is not None:
+    def _work(self, budget_ms: float) -> bool:
+        """Do what is due for so long; what others have begun and not committed is waited for."""
+        if self._closed or self._doomed is not None or self._failure is not None or self._lost is not None:
             return False
-        unfilled = next_unfilled(self._catalog)
-        self._unfilled = unfilled is not None  # also if there is no room now: a later call tries again
-        while unfilled is not None and monotonic() < until:
+        if self._store.open_transaction:
+            return self._chores.waiting
+        until = monotonic() + budget_ms / 1000
+        while self._chores.due():
+            self._wrote = False
             try:
                 self._begin()
-                fill_slice(self._catalog, *unfilled)
-                if not self._holding:
-                    self._commit()
+                self._chores.step()
+                self._commit()
             except StoreError as error:
-                self._abandon(error)
+                self._abandon(error, told=True)
                 return False
-            unfilled = next_unfilled(self._catalog)
-        self._unfilled = unfilled is not None
-        return self._unfilled
+            except Exception as error:  # noqa: BLE001 - a job that cannot go on must not come again for ever
+                self._abandon(StoreError(f"background work failed ({error!r})"), told=True)
+                self._begin()
+                self._chores.give_up(error)
+                self._commit()
+            if monotonic() >= until:
+                return self._chores.due()
+        return False
 
     @property
     def failure(self) -> str | None:
@@ -199,6 +281,8 @@ class Engine:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                if self._services.buckets is not None:
+                    self._services.buckets.close()
                 try:
                     self._store.rollback()
                 finally:
@@ -215,27 +299,31 @@ class Engine:
     def _mended(self, call: Call, handler: Any) -> bytes:
         """Answer a request whose values need the conversions that AWS makes; refuse where it makes none."""
         try:
-            answer: bytes = handler(call, mend(call.operation, call.body, self._wording))
+            request = mend(call.operation, call.body, self._wording)
+            if call.visit is not None and call.visit.guard is not None:
+                call.visit.guard.check(call.operation, request, call)
+            answer: bytes = handler(call, request)
         except ValueMalformed as malformed:
             raise SerializationFault(str(malformed)) from malformed
         return answer
 
-    def _settle(self, operation: str) -> None:
-        """Commit what a call wrote; with nobody to tend the engine, fill a new index at once."""
+    def _settle(self) -> None:
+        """Commit what a call wrote; with nobody to tend the engine, do at once what is due."""
         if self._store.open_transaction:
             try:
                 self._commit(told=not self._holding)
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        if (self._unfilled or operation == "UpdateTable") and not self._holding:
-            untended = monotonic() - self._tended_at_s > _TENDED_S
-            while untended and self._fill(budget_ms=1000.0):
+        if self._chores.waiting and not self._holding and monotonic() - self._tended_at_s > _TENDED_S:
+            while self._work(budget_ms=1000.0):
                 pass
 
     def _begin(self) -> None:
         if self._failure is not None:
             raise InternalServerFault(self._failure)
-        self._wrote = True
+        if not self._wrote:
+            self._wrote = True
+            self._catalog.timeline.tick()
         if not self._store.open_transaction:
             self._store.begin()
             self._begun = True
@@ -275,6 +363,9 @@ class Engine:
             self._store.rollback()
             if begun:
                 self._catalog.load()
+                self._services.streams.load()
+                self._services.jobs.load()
+                self._services.seals.forget()
         except StoreError as second:
             # What the catalog says may not be what is stored: better no answer than a wrong one.
             self._failure = self._lost = str(second)

@@ -8,19 +8,27 @@ item's row, so an index can never disagree with its table.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from tavola.engine.catalog import Counts, Index, Table
 from tavola.engine.storage import Entry
+from tavola.engine.vectors import Vector
 from tavola.keys import KeyRefused
 from tavola.protocol import ValidationFault
-from tavola.values import Item, text_size, value_size
+from tavola.values import Item, Value, text_size, value_size
 
+_EXPIRY_S_MAX = 2**53
 _EMPTY = "The AttributeValue for a key attribute cannot contain an empty {} value."
 _NOT_VALID = "One or more parameter values are not valid. "
 
 
-def entries_of(table: Table, item: Item, *, updating: bool = False) -> tuple[Entry, ...]:
-    """Return an item's entry for each index column; refuse an item that an index cannot take."""
+def entries_of(
+    table: Table, item: Item, *, updating: bool = False, written: frozenset[str] | None = None
+) -> tuple[Entry, ...]:
+    """Return an item's entry for each index column; refuse an item that an index cannot take.
+
+    `written` is what an update has written: a vector index looks at that alone.
+    """
     entries: list[Entry] = []
     for index in table.indexes:
         try:
@@ -30,7 +38,46 @@ def entries_of(table: Table, item: Item, *, updating: bool = False) -> tuple[Ent
         entries.append(key)
         if index.projected is not None:
             entries.append(None if key is None else projected_size(index.projected, item))
+    for vector in table.vectors:
+        entries.extend(vector.entries_of(item, updating=updating, written=written))
+    if table.expiry is not None:
+        entries.append(expiry_of(item.get(table.expiry)))
     return tuple(entries)
+
+
+def every_index(table: Table) -> tuple[Index | Vector, ...]:
+    """Return the indexes of a table, the vector indexes after the others, as their columns stand."""
+    return (*table.indexes, *table.vectors)
+
+
+def entry_of(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
+    """Return an item's entry for each column of one index; none where the index cannot take it.
+
+    For an item that is there already, and was not written under this index: AWS passes it over.
+    """
+    if isinstance(index, Vector):
+        return index.entries_of(item, written=frozenset())
+    try:
+        key = index.schema.entry_of(item)
+    except KeyRefused:
+        key = None
+    if index.projected is None:
+        return (key,)
+    return key, None if key is None else projected_size(index.projected, item)
+
+
+def expiry_of(value: Value | None) -> int | None:
+    """Return the epoch second at which an attribute's value lets an item expire; None where it never does.
+
+    Only a number does, and only one that can be a time: anything else AWS ignores.
+    """
+    if value is None or "N" not in value:
+        return None
+    try:
+        seconds = int(Decimal(value["N"]))
+    except (ValueError, OverflowError):
+        return None
+    return seconds if 0 < seconds < _EXPIRY_S_MAX else None
 
 
 def projected_size(projected: frozenset[str], item: Item) -> int:
@@ -82,6 +129,10 @@ def recount(
     counts: Counts = table.counts
     counts.items += (new is not None) - (old is not None)
     counts.bytes += new_size - old_size
+    for vector in table.vectors:
+        was = None if old is None else vector.counted(old_size, old)
+        now = None if new is None else vector.counted(new_size, new)
+        _recount(counts, vector.definition.slot, was, now)
     if not table.indexes:
         return
     before = sizes_of(table, old_size, old) if old is not None else [None] * len(table.indexes)
@@ -89,11 +140,14 @@ def recount(
     if before == after:
         return
     for index, was, now in zip(table.indexes, before, after, strict=True):
-        if was != now:
-            slot = index.definition.slot
-            moved = (now is not None) - (was is not None)
-            counts.index_items[slot] = counts.index_items.get(slot, 0) + moved
-            counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + (now or 0) - (was or 0)
+        _recount(counts, index.definition.slot, was, now)
+
+
+def _recount(counts: Counts, slot: int, was: int | None, now: int | None) -> None:
+    if was != now:
+        moved = (now is not None) - (was is not None)
+        counts.index_items[slot] = counts.index_items.get(slot, 0) + moved
+        counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + (now or 0) - (was or 0)
 
 
 def _refusal(index: Index, refused: KeyRefused, updating: bool) -> ValidationFault:

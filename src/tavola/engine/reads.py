@@ -26,6 +26,7 @@ class Span:
     reverse: bool = False
     after: tuple[bytes, bytes] | None = None  # index key (empty for the table itself) and key to go on after
     at_most_one: bool = False  # the whole key is given, so there is nothing to go on with
+    partition: bytes | None = None  # what all keys of a queried partition begin with; None for a scan
 
 
 @dataclass(frozen=True, slots=True)

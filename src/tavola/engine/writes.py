@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import adler32
 
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import entries_of, recount, sizes_of
+from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, Found
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol import ItemCollectionSizeLimitExceededFault, ValidationFault
-from tavola.values import TOO_LARGE, Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item, equal
 
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 KEY_MISMATCH = "The provided key element does not match the schema"
@@ -119,7 +121,7 @@ def stage_update(standing: Standing, item: Item, size: int, written: frozenset[s
     if standing.found is not None and table.indexed.isdisjoint(written):
         entries = standing.entries
     else:
-        entries = entries_of(table, item, updating=True)
+        entries = entries_of(table, item, updating=True, written=written)
     _check_size(standing, size, entries, UPDATE_TOO_LARGE)
     return Change(standing, item, encode_item(item), size, entries)
 
@@ -129,25 +131,49 @@ def stage_delete(standing: Standing) -> Change:
     return Change(standing, None, b"", 0, (None,) * len(standing.table.columns))
 
 
-def apply_change(catalog: Catalog, change: Change) -> None:
-    """Write a staged change: the row, its index columns, the table's counts."""
+def apply_change(catalog: Catalog, change: Change, mark: int = 0) -> None:
+    """Write a staged change: the row, its index columns, the table's counts, its line in the journal."""
     standing = change.standing
     table = standing.table
     found = standing.found
+    journal = table.journal
     if change.item is None:
         if found is not None:
             table.rack.delete(found[0])
             recount(table, found[1], found[4:], 0, None)
             catalog.touch(table)
+            if journal is not None:
+                item = standing.item if journal.keys_alone else None
+                journal.note(standing.key, REMOVE, found[2], None, item, mark)
     elif found is None:
         table.rack.insert(standing.key, change.size, change.data, change.entries)
         recount(table, 0, None, change.size, change.entries)
         catalog.touch(table)
+        if journal is not None:
+            journal.note(standing.key, INSERT, None, change.data, change.item, mark)
     elif found[2] != change.data:
         table.rack.replace(found[0], change.size, change.data, found[4:], change.entries)
         if found[1] != change.size or found[4:] != change.entries:
             recount(table, found[1], found[4:], change.size, change.entries)
             catalog.touch(table)
+        if journal is not None:
+            _note_modified(journal, change, found[2], mark)
+    for vector in table.vectors:
+        old = None if found is None else found[4:]
+        vector.follow(standing.key, old, None if change.item is None else change.entries)
+
+
+def _note_modified(journal: Journal, change: Change, old: bytes, mark: int) -> None:
+    """Note a change of an item; one whose members only moved about is none.
+
+    Moving members about changes neither how many bytes there are nor their sum, which is the lower half of
+    an Adler checksum; so most need no closer look.
+    """
+    new = change.data
+    standing = change.standing
+    moved = len(old) == len(new) and adler32(old) & 0xFFFF == adler32(new) & 0xFFFF
+    if not moved or not equal({"M": standing.item}, {"M": change.item}):
+        journal.note(standing.key, MODIFY, old, new, change.item, mark)
 
 
 def collection_bytes(table: Table, key: bytes) -> int:

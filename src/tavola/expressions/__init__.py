@@ -1,8 +1,9 @@
 """Expressions: the expression language, complete without a table.
 
 Holds conditions, key conditions, updates and projections: parsed, checked in DynamoDB's order and words,
-then evaluated or applied; the legacy parameters as the same trees; and the way back, from a tree built in
-Python to text and placeholders. Knows values and keys; no request, no table, no item but the one it is given.
+then evaluated or applied; the legacy parameters and PartiQL's statements as the same trees; and the way
+back, from a tree built in Python to text and placeholders. Knows values and keys; no request, no table, no
+item but the one it is given.
 Why plans: requests repeat their texts, so each is parsed and checked once and kept as functions.
 """
 
@@ -19,6 +20,23 @@ from tavola.expressions.legacy import (
     legacy_updates,
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
+from tavola.expressions.partiql import (
+    Range,
+    Ranges,
+    SingleKey,
+    Statement,
+    StatementError,
+    StatementPlan,
+    branches_of,
+    compile_statement,
+    equalities,
+    fits_scale,
+    is_full_scan,
+    mentioned_attributes,
+    parse_statement,
+    ranges_of,
+    single_key,
+)
 from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
@@ -28,6 +46,7 @@ from tavola.expressions.plans import (
 from tavola.expressions.projections import Projection, project
 from tavola.expressions.renderer import Renderer
 from tavola.expressions.reserved import RESERVED_WORDS, is_reserved
+from tavola.expressions.search_conditions import SearchClause, search_clauses
 from tavola.expressions.updates import Applied, Update, apply, touched_part
 
 __all__ = [
@@ -41,19 +60,31 @@ __all__ = [
     "KeyCondition",
     "KeyRange",
     "Projection",
+    "Range",
+    "Ranges",
     "Renderer",
+    "SearchClause",
+    "SingleKey",
+    "Statement",
+    "StatementError",
+    "StatementPlan",
     "Update",
     "UpdateRefused",
     "Where",
     "apply",
     "bind",
+    "branches_of",
     "check_placeholder_keys",
     "check_placeholders",
     "compile_condition",
     "compile_key_condition",
     "compile_projection",
+    "compile_statement",
     "compile_update",
+    "equalities",
     "evaluate",
+    "fits_scale",
+    "is_full_scan",
     "is_reserved",
     "key_bounds",
     "legacy_attributes",
@@ -62,11 +93,16 @@ __all__ = [
     "legacy_key_conditions",
     "legacy_updates",
     "literal",
+    "mentioned_attributes",
     "parse_condition",
     "parse_projection",
+    "parse_statement",
     "parse_update",
     "project",
     "projection",
+    "ranges_of",
+    "search_clauses",
+    "single_key",
     "touched_part",
     "update",
 ]

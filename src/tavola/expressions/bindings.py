@@ -29,6 +29,7 @@ from tavola.expressions.nodes import (
     Remove,
     Set,
     Tree,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -150,6 +151,8 @@ class Substitution:
                 return self._value(operand)
             case Call(function, operands):
                 return Call(function, tuple(map(self.operand, operands)))
+            case Truth(condition):
+                return Truth(self.tree(condition))
             case Literal():
                 return operand
 

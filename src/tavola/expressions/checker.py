@@ -29,6 +29,7 @@ from tavola.expressions.nodes import (
     ProjectionNode,
     Set,
     Tree,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -249,6 +250,8 @@ class _Check:
             return tag_of(self.values[operand.name])
         if isinstance(operand, Call):
             return "N" if operand.function == "size" else "BOOL"
+        if isinstance(operand, Truth):
+            return "BOOL"
         return None
 
     def typed(self, function: str, operand: Operand, allowed: tuple[str, ...]) -> None:

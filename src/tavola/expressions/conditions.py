@@ -22,6 +22,7 @@ from tavola.expressions.nodes import (
     Operand,
     Or,
     Path,
+    Truth,
     ValueRef,
 )
 from tavola.expressions.paths import reader_of, steps_of
@@ -166,6 +167,9 @@ class _Compiler:
                 return lambda item, values: at(item)
             case Call("size", (inner,)):
                 return _size(self.read(inner))
+            case Truth(condition):
+                test = self.test(condition)
+                return lambda item, values: {"BOOL": test(item, values)}
             case Call(function):
                 raise AssertionError(f"{function} gives no value, and was checked to be asked for none")
 

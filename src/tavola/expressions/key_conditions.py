@@ -24,6 +24,7 @@ from tavola.expressions.nodes import (
     Not,
     Or,
     Path,
+    Truth,
     ValueRef,
 )
 from tavola.expressions.paths import steps_of
@@ -175,7 +176,7 @@ def _clause(leaf: Leaf) -> KeyClause:
     place = 0
     operands: list[ValueRef | Literal] = []
     for at, operand in enumerate(operands_of(leaf)):
-        if isinstance(operand, Call):
+        if isinstance(operand, Call | Truth):
             _refuse("KeyConditionExpressions cannot contain nested operations")
         if not isinstance(operand, Path):
             operands.append(operand)

@@ -51,7 +51,14 @@ class Call:
     operands: tuple[Operand, ...]
 
 
-Operand: TypeAlias = "Path | ValueRef | Literal | Call"
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition as an operand: the BOOL that it comes to. Statements have it, expressions do not."""
+
+    condition: ConditionNode
+
+
+Operand: TypeAlias = "Path | ValueRef | Literal | Call | Truth"
 
 
 @dataclass(frozen=True, slots=True)

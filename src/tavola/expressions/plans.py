@@ -8,7 +8,7 @@ are gone through again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -17,6 +17,7 @@ from tavola.expressions.checker import ValueRule, check_condition, check_project
 from tavola.expressions.conditions import Condition, decider_of
 from tavola.expressions.key_conditions import KeyCondition, clauses_of
 from tavola.expressions.nodes import (
+    ConditionNode,
     Delete,
     NameRef,
     Path,
@@ -105,6 +106,12 @@ def compile_key_condition(text: str, bindings: Bindings) -> KeyCondition:
     return _key_conditions.plan(text, bindings, "KeyConditionExpression")
 
 
+def condition_of(tree: ConditionNode, types: Mapping[str, str], names: frozenset[str]) -> Condition:
+    """Return the plan of a checked condition; `types` are those of the values it mentions."""
+    test = decider_of(tree, types)
+    return Condition(tree, test, _attributes(tree), _nested(tree), names, frozenset(types))
+
+
 def update_of(
     tree: UpdateNode, names: frozenset[str], values: frozenset[str], *, legacy: bool = False
 ) -> Update:
@@ -133,12 +140,8 @@ def _make_condition(text: str, bindings: Bindings, field: str) -> tuple[Conditio
     check_text(text, field)
     parsed = parse_condition(text, field)
     checked = check_condition(parsed, bindings, field)
-    values = _value_refs(parsed.tree)
-    types = {ref: tag_of(bindings.values[ref]) for ref in values}
-    tree = checked.tree
-    test = decider_of(tree, types)
-    condition = Condition(tree, test, _attributes(tree), _nested(tree), _name_refs(parsed.tree), values)
-    return condition, checked.value_rules
+    types = {ref: tag_of(bindings.values[ref]) for ref in _value_refs(parsed.tree)}
+    return condition_of(checked.tree, types, _name_refs(parsed.tree)), checked.value_rules
 
 
 def _make_key_condition(

@@ -30,6 +30,7 @@ from tavola.expressions.nodes import (
     Remove,
     Set,
     Step,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -105,6 +106,8 @@ class Renderer:
                 return self._value(value)
             case Call(function, operands):
                 return f"{function}({', '.join(map(self._operand, operands))})"
+            case Truth():
+                raise AssertionError("an expression has no condition for an operand")
 
     def _path(self, path: Path) -> str:
         first, *rest = path.steps

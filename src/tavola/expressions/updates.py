@@ -23,6 +23,7 @@ from tavola.expressions.nodes import (
     Path,
     Remove,
     Set,
+    Truth,
     UpdateNode,
     ValueRef,
 )
@@ -260,8 +261,8 @@ def _operand(operand: Operand) -> Read:
             return _if_not_exists(steps_of(path), _operand(fallback))
         case Call("list_append", (first, second)):
             return _list_append(_operand(first), _operand(second))
-        case Call(function):
-            raise AssertionError(f"{function} gives no value, and was checked to be asked for none")
+        case Call() | Truth():
+            raise AssertionError("what gives no value was checked to be asked for none")
 
 
 def _stored(steps: Steps) -> Read:

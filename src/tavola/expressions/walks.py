@@ -24,12 +24,13 @@ from tavola.expressions.nodes import (
     Remove,
     Set,
     Tree,
+    Truth,
     ValueRef,
 )
 
 
 def leaves_of(condition: ConditionNode) -> Iterator[Leaf]:
-    """Give the comparisons and calls of a condition, without AND, OR and NOT."""
+    """Give the comparisons and calls of a condition, without AND, OR and NOT; those inside operands too."""
     pending = [condition]
     while pending:
         node = pending.pop()
@@ -39,6 +40,9 @@ def leaves_of(condition: ConditionNode) -> Iterator[Leaf]:
             case Not(part):
                 pending.append(part)
             case _:
+                pending.extend(
+                    operand.condition for operand in operands_of(node)[::-1] if isinstance(operand, Truth)
+                )
                 yield node
 
 
@@ -86,7 +90,7 @@ def terms_of(operands: Iterable[Operand]) -> Iterator[Path | ValueRef | Literal]
         operand = pending.pop()
         if isinstance(operand, Call):
             pending.extend(reversed(operand.operands))
-        else:
+        elif not isinstance(operand, Truth):  # whose leaves are leaves of the whole condition
             yield operand
 
 

@@ -1,6 +1,106 @@
 """IAM: who may do what.
 
-Holds policy documents, the actions and resources that a request touches, and the decision with the
-statement that made it. Knows requests as data and no socket, so a policy can be tried without a server.
-No policy is enforced yet: the endpoint takes every caller at their word.
+Holds policies made into rules, the accesses that a request makes, the decision with the statement that made it,
+and the directory of users and roles that policies belong to. Knows requests as data and no socket and no engine:
+whoever carries requests out asks a guard first. Why members of batches are decided one by one: an item must be as
+safe on one path as on another.
 """
+
+from tavola.iam.accesses import Access, ItemAccess, RangeAccess, StatedAccess
+from tavola.iam.actions import ACTIONS, accesses, unknown_actions
+from tavola.iam.changes import (
+    add_account,
+    add_group,
+    add_key,
+    add_role,
+    add_user,
+    assume_role,
+    attach,
+    detach,
+    put_inline,
+    put_policy,
+    remove,
+)
+from tavola.iam.decisions import Considered, Decision, Rulebook, decide, denial, narrow
+from tavola.iam.directory import (
+    Account,
+    Credential,
+    Directory,
+    Group,
+    Key,
+    Role,
+    Session,
+    User,
+    parse_directory,
+    render_directory,
+)
+from tavola.iam.errors import (
+    AlreadyInDirectory,
+    AssumeRefused,
+    DirectoryRefused,
+    DirectoryUnreadable,
+    IamError,
+    NotInDirectory,
+)
+from tavola.iam.files import DirectoryFile, load_directory, save_directory
+from tavola.iam.guard import Circumstances, Compiled, Explained, Guard, Guards
+from tavola.iam.managed import MANAGED
+from tavola.iam.policy import Rule, compile_policy
+from tavola.iam.principals import Principal
+from tavola.iam.resources import Resources
+
+__all__ = [
+    "ACTIONS",
+    "MANAGED",
+    "Access",
+    "Account",
+    "AlreadyInDirectory",
+    "AssumeRefused",
+    "Circumstances",
+    "Compiled",
+    "Considered",
+    "Credential",
+    "Decision",
+    "Directory",
+    "DirectoryFile",
+    "DirectoryRefused",
+    "DirectoryUnreadable",
+    "Explained",
+    "Group",
+    "Guard",
+    "Guards",
+    "IamError",
+    "ItemAccess",
+    "Key",
+    "NotInDirectory",
+    "Principal",
+    "RangeAccess",
+    "Resources",
+    "Role",
+    "Rule",
+    "Rulebook",
+    "Session",
+    "StatedAccess",
+    "User",
+    "accesses",
+    "add_account",
+    "add_group",
+    "add_key",
+    "add_role",
+    "add_user",
+    "assume_role",
+    "attach",
+    "compile_policy",
+    "decide",
+    "denial",
+    "detach",
+    "load_directory",
+    "narrow",
+    "parse_directory",
+    "put_inline",
+    "put_policy",
+    "remove",
+    "render_directory",
+    "save_directory",
+    "unknown_actions",
+]

@@ -7,6 +7,7 @@ request, no file. Why bytes of our own: neither JSON nor pickle sorts.
 from tavola.keys.bounds import Bounds, SortCondition, bounds_around, partition_bounds, segment_bounds
 from tavola.keys.errors import KeyRefused
 from tavola.keys.order import successor
+from tavola.keys.reading import values_of
 from tavola.keys.schema import KeyAttribute, KeySchema
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "partition_bounds",
     "segment_bounds",
     "successor",
+    "values_of",
 ]

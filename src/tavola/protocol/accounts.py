@@ -30,3 +30,11 @@ def account_of_key(access_key: str) -> str | None:
     if not number & _CARRIES_ACCOUNT:
         return None
     return f"{(number & ~_CARRIES_ACCOUNT) >> _ACCOUNT_SHIFT:012}"
+
+
+def access_key_of(account: str, chance: bytes, prefix: str = "AKIA") -> str:
+    """Return an access key in AWS's form that carries an account; `chance` is five bytes that tell it from others."""
+    tail = int.from_bytes(chance, "big")
+    number = _CARRIES_ACCOUNT | int(account) << _ACCOUNT_SHIFT | tail >> 33
+    body = number.to_bytes(6, "big") + (tail & 0xFFFFFFFF).to_bytes(4, "big")
+    return prefix + base64.b32encode(body).decode()

@@ -13,7 +13,7 @@ _NAME = r"[a-zA-Z0-9_.-]{3,255}"
 _TABLE_ARN = re.compile(rf"arn:(aws[a-z-]*):dynamodb:([a-z0-9-]+):([0-9]+):table/({_NAME})")
 _RESOURCE_ARN = re.compile(
     rf"arn:(aws[a-z-]*):dynamodb:([a-z0-9-]+):([0-9]+):table/({_NAME})"
-    rf"(?:/(index|stream|backup|export|import)/(.+))?"
+    rf"(?:/(index|stream|backup|export|import|bulk-operation)/(.+))?"
 )
 
 
@@ -34,6 +34,14 @@ class ResourceArn:
     table: str
     kind: str
     label: str | None  # the index's name, the stream's label, the backup's id; None for a table
+
+    @property
+    def text(self) -> str:
+        """Return the ARN as it is written."""
+        hung = "" if self.label is None else f"/{self.kind}/{self.label}"
+        return (
+            f"arn:{self.partition}:dynamodb:{self.scope.region}:{self.scope.account}:table/{self.table}{hung}"
+        )
 
 
 def table_arn(scope: Scope, name: str) -> str:
@@ -64,6 +72,11 @@ def export_arn(scope: Scope, table: str, export: str) -> str:
 def import_arn(scope: Scope, table: str, job: str) -> str:
     """Return the ARN of an import."""
     return f"{table_arn(scope, table)}/import/{job}"
+
+
+def bulk_arn(scope: Scope, table: str, job: str) -> str:
+    """Return the ARN of a bulk operation."""
+    return f"{table_arn(scope, table)}/bulk-operation/{job}"
 
 
 def is_table_arn(text: str) -> bool:

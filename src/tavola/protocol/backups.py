@@ -1,9 +1,76 @@
-"""Backups: the shapes of the backup operations that are served."""
+"""Backups: the shapes of continuous backups, on-demand backups and restores."""
 
 from __future__ import annotations
 
-from tavola.protocol.fields import ControlTableName, Shape, Unfit, is_control_table
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tavola.limits import (
+    BACKUP_ARN_CHARACTERS_MAX,
+    BACKUP_ARN_CHARACTERS_MIN,
+    BACKUP_NAME_CHARACTERS_MAX,
+    BACKUP_NAME_CHARACTERS_MIN,
+    BACKUPS_LISTED_MAX,
+    RECOVERY_DAYS_MAX,
+    RECOVERY_DAYS_MIN,
+)
+from tavola.protocol.arns import is_table_arn
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import (
+    BatchTableName,
+    BillingMode,
+    ControlTableName,
+    NameRule,
+    NewTableName,
+    Shape,
+    StartTableName,
+    Timestamp,
+    Unfit,
+    fits,
+    is_batch_table,
+    is_control_table,
+    is_new_table,
+    is_start_table,
+)
+from tavola.protocol.tables import (
+    GlobalSecondaryIndex,
+    LocalSecondaryIndex,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+    VectorIndex,
+)
 from tavola.protocol.wording import Wording
+
+_INVALID = "One or more parameter values were invalid: "
+_BACKUP = NameRule(BACKUP_NAME_CHARACTERS_MIN, BACKUP_NAME_CHARACTERS_MAX, arn=False)
+
+BackupName: TypeAlias = Annotated[str, msgspec.Meta(extra={"name": _BACKUP})]
+BackupArn: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=BACKUP_ARN_CHARACTERS_MIN, max_length=BACKUP_ARN_CHARACTERS_MAX)
+]
+BackupTypeFilter: TypeAlias = Literal["USER", "SYSTEM", "AWS_BACKUP", "ALL"]
+RecoveryPeriod: TypeAlias = Annotated[
+    int, msgspec.Meta(ge=RECOVERY_DAYS_MIN, le=RECOVERY_DAYS_MAX, extra={"java": "Integer"})
+]
+ListBackupsLimit: TypeAlias = Annotated[
+    int, msgspec.Meta(ge=1, le=BACKUPS_LISTED_MAX, extra={"java": "Integer"})
+]
+
+
+class PointInTimeRecoverySpecification(Shape, frozen=True, kw_only=True):
+    """Whether the past of a table is kept, and how many days of it."""
+
+    point_in_time_recovery_enabled: bool
+    recovery_period_in_days: RecoveryPeriod | None = None
+
+
+class UpdateContinuousBackupsRequest(Shape, frozen=True, kw_only=True):
+    """What UpdateContinuousBackups is asked."""
+
+    table_name: ControlTableName
+    point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
 class DescribeContinuousBackupsRequest(Shape, frozen=True, kw_only=True):
@@ -12,7 +79,119 @@ class DescribeContinuousBackupsRequest(Shape, frozen=True, kw_only=True):
     table_name: ControlTableName
 
 
-def check_continuous(request: DescribeContinuousBackupsRequest, wording: Wording) -> None:
+class CreateBackupRequest(Shape, frozen=True, kw_only=True):
+    """What CreateBackup is asked."""
+
+    table_name: ControlTableName
+    backup_name: BackupName
+
+
+class DescribeBackupRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeBackup is asked."""
+
+    backup_arn: BackupArn
+
+
+class DeleteBackupRequest(Shape, frozen=True, kw_only=True):
+    """What DeleteBackup is asked."""
+
+    backup_arn: BackupArn
+
+
+class ListBackupsRequest(Shape, frozen=True, kw_only=True):
+    """What ListBackups is asked."""
+
+    table_name: BatchTableName | None = None
+    limit: ListBackupsLimit | None = None
+    time_range_lower_bound: Timestamp | None = None
+    time_range_upper_bound: Timestamp | None = None
+    exclusive_start_backup_arn: BackupArn | None = None
+    backup_type: BackupTypeFilter | None = None
+
+
+class _Restored(Shape, frozen=True, kw_only=True):
+    """What a restored table may have otherwise than its source."""
+
+    billing_mode_override: BillingMode | None = None
+    global_secondary_index_override: list[GlobalSecondaryIndex] | None = None
+    local_secondary_index_override: list[LocalSecondaryIndex] | None = None
+    provisioned_throughput_override: ProvisionedThroughput | None = None
+    on_demand_throughput_override: OnDemandThroughput | None = None
+    sse_specification_override: SSESpecification | None = msgspec.field(
+        name="SSESpecificationOverride", default=None
+    )
+    vector_index_override: list[VectorIndex] | None = None
+
+
+class RestoreTableFromBackupRequest(_Restored, frozen=True, kw_only=True):
+    """What RestoreTableFromBackup is asked."""
+
+    target_table_name: NewTableName
+    backup_arn: BackupArn
+
+
+class RestoreTableToPointInTimeRequest(_Restored, frozen=True, kw_only=True):
+    """What RestoreTableToPointInTime is asked."""
+
+    source_table_arn: BatchTableName | None = None
+    source_table_name: StartTableName | None = None
+    target_table_name: NewTableName
+    use_latest_restorable_time: bool | None = None
+    restore_date_time: Timestamp | None = None
+
+
+def check_continuous(
+    request: UpdateContinuousBackupsRequest | DescribeContinuousBackupsRequest, wording: Wording
+) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
         raise Unfit
+
+
+def check_create_backup(request: CreateBackupRequest, wording: Wording) -> None:
+    """Refuse names that no table and no backup can have."""
+    if not is_control_table(request.table_name) or not fits(_BACKUP, request.backup_name):
+        raise Unfit
+
+
+def check_backup(request: DescribeBackupRequest | DeleteBackupRequest, wording: Wording) -> None:
+    """Refuse nothing more than the decoder: what is no backup's ARN names none that is there."""
+
+
+def check_list_backups(request: ListBackupsRequest, wording: Wording) -> None:
+    """Refuse a name that no table can have, and a range of times that ends before it begins."""
+    if request.table_name is not None and not is_batch_table(request.table_name):
+        raise Unfit
+    lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
+    if lower is not None and upper is not None and lower > upper:
+        raise ValidationFault(f"{_INVALID}Time range lower bound must be less than or equal to upper bound")
+
+
+def check_restore_backup(request: RestoreTableFromBackupRequest, wording: Wording) -> None:
+    """Refuse a name that no table can have."""
+    if not is_new_table(request.target_table_name):
+        raise Unfit
+
+
+def check_restore_time(request: RestoreTableToPointInTimeRequest, wording: Wording) -> None:
+    """Refuse a restore that names no source, or no time, or two of them."""
+    source, arn = request.source_table_name, request.source_table_arn
+    if not is_new_table(request.target_table_name) or (source is not None and not is_start_table(source)):
+        raise Unfit
+    if arn is not None and source is not None:
+        raise ValidationFault("Must provide exactly one of: sourceTableArn, sourceTableName")
+    if arn is None and source is None:
+        raise ValidationFault("The parameter 'TableName' is required but was not present in the request")
+    if arn is not None and not is_table_arn(arn):
+        raise ValidationFault("sourceTableArn is not a valid ARN")
+    latest, timed = bool(request.use_latest_restorable_time), request.restore_date_time is not None
+    if latest and timed:
+        raise ValidationFault(
+            "Invalid Request: Both RestoreDateTime and UseLatestRestorableTime cannot be set for point-in-time "
+            "restore request. Please specify either RestoreDateTime time or UseLatestRestorableTime"
+        )
+    if not latest and not timed:
+        raise ValidationFault(
+            "Invalid Request: Either one of RestoreDateTime or UseLatestRestorableTime must be specified, but "
+            "not both"
+        )

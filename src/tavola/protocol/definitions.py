@@ -18,6 +18,7 @@ from tavola.limits import (
 )
 from tavola.protocol.faults import LimitExceededFault, ValidationFault
 from tavola.protocol.fields import Unfit, is_control_table, is_new_table
+from tavola.protocol.replicas import check_replica_updates
 from tavola.protocol.tables import (
     AttributeDefinition,
     CreateTableRequest,
@@ -34,6 +35,7 @@ from tavola.protocol.tables import (
     UpdateTableRequest,
 )
 from tavola.protocol.tags import check_tags
+from tavola.protocol.vectors import check_vector_indexes, check_vector_updates
 from tavola.protocol.wording import Wording
 
 _INVALID = "One or more parameter values were invalid: "
@@ -53,7 +55,9 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
     _check_billing(request, on_demand)
     defined = _defined(request.attribute_definitions)
     _check_table_key(request.key_schema, defined)
-    if local is None and globally is None and len(defined) != len(request.key_schema):
+    vectors = request.vector_indexes
+    indexed = local is not None or globally is not None or vectors is not None
+    if not indexed and len(defined) != len(request.key_schema):
         _refuse(
             "Number of attributes in KeySchema does not exactly match number of attributes defined in "
             "AttributeDefinitions"
@@ -62,12 +66,18 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
         _check_local(local, request.key_schema, defined)
     if globally is not None:
         _check_global(globally, defined, on_demand)
+    if vectors is not None:
+        check_vector_indexes(vectors, defined, on_demand)
+        for vector in vectors:
+            _check_projection(vector.projection)
     _check_unique(names)
     if local is not None and len(local) > LOCAL_INDEXES_MAX:
         _refuse(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES_MAX}")
     if globally is not None and len(globally) > GLOBAL_INDEXES_MAX:
         _refuse(f"GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES_MAX}")
-    check_projections([index.projection for index in (*(local or ()), *(globally or ()))])
+    check_projections(
+        [index.projection for index in (*(local or ()), *(globally or ()), *(vectors or ()))]
+    )
     _check_used(request, defined)
     stream = request.stream_specification
     if stream is not None:
@@ -95,8 +105,6 @@ def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
             request.replica_updates,
             request.table_class,
             request.deletion_protection_enabled,
-            request.multi_region_consistency,
-            request.global_table_witness_updates,
             request.on_demand_throughput,
             request.warm_throughput,
             request.global_table_settings_replication_mode,
@@ -108,6 +116,8 @@ def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
         )
+    _check_alone(request)
+    check_replica_updates(request)
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     if on_demand and request.provisioned_throughput is not None:
         _refuse(
@@ -120,6 +130,11 @@ def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
     if request.billing_mode == "PROVISIONED":
         _check_no_bounds(request.on_demand_throughput, "when the table BillingMode is PROVISIONED")
     _check_index_updates(updates, request.attribute_definitions, on_demand)
+    vector_updates = request.vector_index_updates or []
+    check_vector_updates(vector_updates, _defined(request.attribute_definitions or ()))
+    for update in vector_updates:
+        if update.create is not None:
+            _check_projection(update.create.projection)
     stream = request.stream_specification
     if stream is not None:
         if stream.stream_enabled and stream.stream_view_type is None:
@@ -127,10 +142,31 @@ def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
         if not stream.stream_enabled and stream.stream_view_type is not None:
             _refuse("If stream is being disabled, then UpdateViewType must not be specified")
     _check_encryption(request.sse_specification)
-    if sum(update.create is not None or update.delete is not None for update in updates) > 1:
+    structural = sum(update.create is not None or update.delete is not None for update in updates)
+    if structural + len(vector_updates) > 1:
         raise LimitExceededFault(
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
         )
+
+
+def _check_alone(request: UpdateTableRequest) -> None:
+    """Refuse a change of the encryption, or of replicas, that comes with another one."""
+    others = (
+        request.billing_mode,
+        request.provisioned_throughput,
+        request.global_secondary_index_updates or None,
+        request.vector_index_updates or None,
+        request.stream_specification,
+        request.table_class,
+        request.deletion_protection_enabled,
+        request.on_demand_throughput,
+        request.warm_throughput,
+    )
+    alone = all(member is None for member in others)
+    if request.sse_specification is not None and not (alone and request.replica_updates is None):
+        _refuse("Server-Side Encryption modification must be the only operation in the request")
+    if request.replica_updates is not None and not alone:
+        _refuse("Replica modification must be the only operation in the request")
 
 
 def check_index_key(schema: Sequence[KeySchemaElement]) -> None:

@@ -111,6 +111,132 @@ class TableNotFoundFault(Fault):
         return cls(f"Table not found: {name}")
 
 
+class PolicyNotFoundFault(Fault):
+    """A resource policy that does not exist, or not in the revision that was expected."""
+
+    code = "PolicyNotFoundException"
+
+
+class GlobalTableNotFoundFault(Fault):
+    """A legacy global table that does not exist, as every one does not."""
+
+    code = "GlobalTableNotFoundException"
+
+    @classmethod
+    def of_table(cls, name: str) -> GlobalTableNotFoundFault:
+        """Return the sentence that names the table."""
+        return cls(f"Global table with name: '{name}' does not exist.")
+
+
+class ExpiredIteratorFault(Fault):
+    """A shard iterator that is older than fifteen minutes."""
+
+    code = "ExpiredIteratorException"
+
+
+class TrimmedDataAccessFault(Fault):
+    """A place in a stream whose records are gone, because they are older than a day."""
+
+    code = "TrimmedDataAccessException"
+
+
+class TableAlreadyExistsFault(Fault):
+    """A table that a restore would have to make, and that is there."""
+
+    code = "TableAlreadyExistsException"
+
+    @classmethod
+    def of_table(cls, name: str) -> TableAlreadyExistsFault:
+        """Return the sentence that names the table."""
+        return cls(f"Table already exists: {name}")
+
+
+class TableInUseFault(Fault):
+    """A table that is being created or deleted, as the backup operations say it."""
+
+    code = "TableInUseException"
+
+
+class BackupNotFoundFault(Fault):
+    """A backup that does not exist."""
+
+    code = "BackupNotFoundException"
+
+    @classmethod
+    def of_arn(cls, arn: str) -> BackupNotFoundFault:
+        """Return the sentence that names the backup."""
+        return cls(f"Backup not found: {arn}")
+
+
+class BackupInUseFault(Fault):
+    """A backup that is being made, or that something is being restored from."""
+
+    code = "BackupInUseException"
+
+
+class ContinuousBackupsUnavailableFault(Fault):
+    """A table whose backups cannot be switched yet."""
+
+    code = "ContinuousBackupsUnavailableException"
+
+
+class PointInTimeRecoveryUnavailableFault(Fault):
+    """A table whose past is not kept."""
+
+    code = "PointInTimeRecoveryUnavailableException"
+
+    @classmethod
+    def of_table(cls, name: str) -> PointInTimeRecoveryUnavailableFault:
+        """Return the sentence that names the table."""
+        return cls(f"Point in time recovery is not enabled for table '{name}'")
+
+
+class InvalidExportTimeFault(Fault):
+    """A time, or a period, outside of what is kept of a table's past."""
+
+    code = "InvalidExportTimeException"
+
+
+class ExportNotFoundFault(Fault):
+    """An export that does not exist."""
+
+    code = "ExportNotFoundException"
+
+
+class ExportConflictFault(Fault):
+    """A token that came again with another export."""
+
+    code = "ExportConflictException"
+
+    def __init__(
+        self, message: str = "Export conflict: Duplicate request detected with conflicting parameters"
+    ) -> None:
+        super().__init__(message)
+
+
+class ImportNotFoundFault(Fault):
+    """An import that does not exist."""
+
+    code = "ImportNotFoundException"
+
+
+class ImportConflictFault(Fault):
+    """A token that came again with another import."""
+
+    code = "ImportConflictException"
+
+    def __init__(
+        self, message: str = "Import conflict: Duplicate request detected with conflicting parameters"
+    ) -> None:
+        super().__init__(message)
+
+
+class InvalidRestoreTimeFault(Fault):
+    """A time outside of what is kept of a table's past."""
+
+    code = "InvalidRestoreTimeException"
+
+
 class ConditionalCheckFailedFault(Fault):
     """A condition that was false; `item` is the item that made it so, where the caller asked for it."""
 
@@ -119,6 +245,15 @@ class ConditionalCheckFailedFault(Fault):
     def __init__(self, item: msgspec.Raw | None = None) -> None:
         self.item = item
         super().__init__("The conditional request failed", {} if item is None else {"Item": item})
+
+
+class DuplicateItemFault(Fault):
+    """An item that INSERT would have to make, and that is there."""
+
+    code = "DuplicateItemException"
+
+    def __init__(self, message: str = "Duplicate primary key exists in table") -> None:
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,10 @@ Segment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=SCAN_SEGMENTS_MAX - 1,
 PositiveLong: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LONG_MAX)]
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-LONG_MAX - 1, le=LONG_MAX)]
 
+# Times, in seconds since the epoch, whole or not.
+MOMENT_S_MAX = 10**11  # some three thousand years: no time that is meant lies beyond
+Timestamp: TypeAlias = Annotated[float, msgspec.Meta(ge=-MOMENT_S_MAX, le=MOMENT_S_MAX)]
+
 # Counts of lists and maps.
 TABLE_KEY_SCHEMA = msgspec.Meta(min_length=1, max_length=KEY_SCHEMA_ELEMENTS_MAX)
 INDEX_KEY_SCHEMA = msgspec.Meta(min_length=1)

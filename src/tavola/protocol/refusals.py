@@ -7,6 +7,7 @@ sentences of its own for three enums.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -24,7 +25,8 @@ _TOO_SHORT = "Member must have length greater than or equal to {}"
 _TOO_LONG = "Member must have length less than or equal to {}"
 _TOO_SMALL = "Member must have value greater than or equal to {}"
 _TOO_LARGE = "Member must have value less than or equal to {}"
-_PATTERN = f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+_MUST_MATCH = "Member must satisfy regular expression pattern: {}"
+_PATTERN = _MUST_MATCH.format(NAME_PATTERN)
 _NULL = "Member must not be null"
 # More than any list that is allowed: further on, only the list's own length is worth telling.
 _WALKED_MAX = 1000
@@ -45,6 +47,8 @@ _MODERN_ENUMS = {
         "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
     ),
 }
+# The one length that the classic layer refuses without an echo.
+_UNECHOED = ("ExecuteTransaction", "TransactStatements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ def _check_alone(operation: str, wording: Wording, shape: Structure, data: dict[
             continue
         name = data.get(member.name)
         if name is None:
+            if not member.required:
+                continue
             raise ValidationFault(
                 f"The parameter '{member.name}' is required but was not present in the request"
             )
@@ -186,6 +192,8 @@ def _text(node: Text, value: str, path: Path) -> Iterator[Refusal]:
         )
     if node.name is not None:
         yield from _name(node, node.name, value, path)
+    if node.pattern is not None and not re.fullmatch(node.pattern, value):
+        yield Refusal(path, node, value, "pattern", _MUST_MATCH.format(node.pattern))
     if node.characters_min is not None and len(value) < node.characters_min:
         yield Refusal(path, node, value, "length", _TOO_SHORT.format(node.characters_min))
     if node.characters_max is not None and len(value) > node.characters_max:
@@ -215,6 +223,8 @@ def _say(refusal: Refusal, operation: str, style: Layer) -> str:
         if refusal.kind in ("length", "range"):
             path = refusal.path.render("modern")
             return f"Value at '{path}' failed to satisfy constraint: {refusal.rule}"
+    if refusal.kind == "length" and (operation, refusal.path.members[-1][0]) == _UNECHOED:
+        return f"Value at '{refusal.path.render('classic')}' failed to satisfy constraint: {refusal.rule}"
     if refusal.kind == "null":
         echo = "null"
     elif refusal.kind == "keys" and style == "modern":

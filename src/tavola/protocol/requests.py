@@ -63,6 +63,9 @@ def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
     """Return the request as `parse` does, with AWS's conversions made everywhere, in values too."""
     _check_walkable(body)
     shape, structure = _shape(operation)
+    front = OPERATIONS[operation].front
+    if front is not None:
+        front(body)
     data = mend_body(structure, body)
     check_members(operation, wording, structure, data)
     try:

@@ -16,8 +16,8 @@ import msgspec
 
 from tavola.limits import NESTING_LEVELS_MAX
 from tavola.protocol.faults import SerializationFault
-from tavola.protocol.fields import INTEGER_MAX, LONG_MAX
-from tavola.protocol.shapes import Blob, Flag, Mapping, Node, Sequence, Structure, Text, Whole
+from tavola.protocol.fields import INTEGER_MAX, LONG_MAX, MOMENT_S_MAX
+from tavola.protocol.shapes import Blob, Flag, Mapping, Moment, Node, Sequence, Structure, Text, Whole
 
 _MODEL = "com.amazonaws.dynamodb.v20120810."
 _TRUE = frozenset({"true", "1", "yes"})
@@ -93,6 +93,8 @@ def _value(node: Node, value: Any, place: str, depth: int) -> Any:
             raise SerializationFault(_CAST if place == "element" else _misplaced(place))
         case Whole():
             return _whole(node, value)
+        case Moment():
+            return _moment(value)
         case Flag():
             return _flag(value)
         case Blob():
@@ -168,6 +170,13 @@ def _whole(node: Whole, value: Any) -> int:
             return int(value)
     _refuse_container(value, f"java.lang.{node.java}")
     raise SerializationFault(f"{_token(value)} cannot be converted to {node.java}")
+
+
+def _moment(value: Any) -> float:
+    if (type(value) is int or type(value) is float) and abs(value) <= MOMENT_S_MAX:
+        return float(value)
+    _refuse_container(value, "java.util.Date")
+    raise SerializationFault(f"{_token(value)} cannot be converted to Date")
 
 
 def _flag(value: Any) -> bool:

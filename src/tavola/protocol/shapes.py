@@ -25,6 +25,7 @@ class Text:
     characters_max: int | None = None
     words: tuple[str, ...] = ()  # an enum's, in the order in which AWS prints them
     name: NameRule | None = None
+    pattern: str | None = None  # as AWS prints it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Whole:
     java: str = "Long"
     value_min: int | None = None
     value_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Structure:
     members: dict[str, Member] = field(default_factory=dict)
 
 
-Node: TypeAlias = Text | Whole | Flag | Blob | Sequence | Mapping | Structure
+Node: TypeAlias = Text | Whole | Moment | Flag | Blob | Sequence | Mapping | Structure
 
 
 def _attribute_value() -> Structure:
@@ -133,11 +139,15 @@ def _node(hint: Any) -> Node:
     extra = meta.extra or {}
     if hint is str:
         name = extra.get("name")
-        return Text(meta.min_length, meta.max_length) if name is None else Text(name=name)
+        if name is not None:
+            return Text(name=name)
+        return Text(meta.min_length, meta.max_length, pattern=extra.get("pattern"))
     if origin is Literal:
         return Text(words=get_args(hint))
     if hint is bool:
         return Flag()
+    if hint is float:
+        return Moment()
     if hint is int:
         return Whole(extra.get("java", "Long"), _bound(meta.ge), _bound(meta.le))
     if origin is list:

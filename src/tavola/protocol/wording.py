@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 Wording: TypeAlias = Literal["current", "classic", "modern"]
 Layer: TypeAlias = Literal["classic", "modern"]
 
-_MODERN_TODAY = frozenset({"PutItem", "UpdateItem", "DeleteItem", "GetItem", "BatchGetItem", "Query"})
+_MODERN_TODAY = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "GetItem", "BatchGetItem", "Query", "SearchVectors"}
+)
 _ENVELOPING = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _ENVELOPE = "1 validation error detected: "
 

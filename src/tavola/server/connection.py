@@ -15,6 +15,7 @@ from typing import cast
 
 import httptools
 
+from tavola.server.callers import Peer
 from tavola.server.commits import Commits
 from tavola.server.dispatch import Dispatch
 from tavola.server.limits import ServerLimits
@@ -68,9 +69,11 @@ class Connection(asyncio.Protocol):
         "_fields",
         "_head_bytes",
         "_head_bytes_max",
+        "_leaving",
         "_linger",
         "_parser",
         "_parts",
+        "_peer",
         "_reading",
         "_received",
         "_refusal",
@@ -104,6 +107,8 @@ class Connection(asyncio.Protocol):
         self._backlog: deque[_Request | _Said] = deque()
         self._reading = True
         self._linger = False
+        self._leaving = False
+        self._peer = Peer()
         self._deadline_s = 0.0  # of what is coming or leaving; 0: of nothing
         self._choked_until_s = 0.0  # the client does not take its answers, and may so until then; 0: it does
         self._seen = 0  # `_begun` at the last sweep
@@ -114,6 +119,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, or say that all places are taken."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        self._peer = peer_of(self._transport)
         if self._service.stopping:  # it was let in while the door was closing
             self._stage = _DEAF
             self._transport.abort()
@@ -170,7 +176,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Answer what was asked before the client closed its side, then close ours."""
         if self._stage == _DEAF:  # stay while the last answer is still to be given
-            return not self._deadline_s
+            return not self._deadline_s and not self._peer.secure
         if self._stage == _IDLE:
             self._backlog.append((b"", True))
         else:
@@ -178,7 +184,7 @@ class Connection(asyncio.Protocol):
         self._stage = _DEAF
         self._deadline_s = 0.0
         self._work()
-        return True
+        return not self._peer.secure  # TLS has no half-open connection
 
     def pause_writing(self) -> None:
         """Do no more for a client that does not take its answers."""
@@ -258,7 +264,9 @@ class Connection(asyncio.Protocol):
             transport.write(payload)
         else:
             transport.writelines(payload)
-        if close:
+        if close and self._leaving and self._peer.secure and not transport.get_write_buffer_size():
+            transport.abort()  # TLS's goodbye wants an answer, and nobody reads on an idle connection
+        elif close:
             self._finish()
 
     def sweep(self, now_s: float) -> None:
@@ -285,6 +293,7 @@ class Connection(asyncio.Protocol):
         """Close as soon as what has begun is answered; `Service.stopping` sees to a request under way."""
         if self._stage == _IDLE:
             self._stage = _DEAF
+            self._leaving = True
             self._backlog.append((b"", True))
             self._work()
 
@@ -315,7 +324,7 @@ class Connection(asyncio.Protocol):
     def _answer(self, asked: _Request | _Said) -> int:
         """Answer one entry of the backlog, and return how many bytes that took."""
         if len(asked) == 5:
-            payload: Payload = self._dispatch(*asked)
+            payload: Payload = self._dispatch(*asked, self._peer)
             last = asked[4]
         else:
             payload, last = asked
@@ -416,7 +425,8 @@ class Connection(asyncio.Protocol):
         self._stage = _DEAF
         self._deadline_s = self._service.loop.time() + (limits.linger_s if self._linger else limits.answer_s)
         if self._linger:
-            self._transport.write_eof()
+            if self._transport.can_write_eof():  # TLS cannot; there the client goes by the answer's headers
+                self._transport.write_eof()
             self._read(True)
         else:
             self._transport.close()
@@ -426,3 +436,10 @@ class Connection(asyncio.Protocol):
 
     def _refused(self, status: int, sentence: str) -> Payload:
         return self._service.wire.answer(status, TEXT, f"{sentence}\n".encode(), True)
+
+
+def peer_of(transport: asyncio.Transport) -> Peer:
+    """Return the other end of a connection, as far as the system tells."""
+    place = transport.get_extra_info("peername")
+    address = place[0] if isinstance(place, tuple) and place else ""
+    return Peer(str(address), transport.get_extra_info("sslcontext") is not None)

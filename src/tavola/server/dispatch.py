@@ -1,8 +1,9 @@
 """Dispatch: a request's head and body to the engine, and what the engine says back to the wire.
 
-Refuses in AWS's order: method and content type, JSON, target; the rest is the engine's. An exception that
-is no fault is our own mistake: it is logged under the request's id, and the client gets the id and nothing
-of what went wrong inside.
+Refuses in AWS's order: method and content type, JSON, target, signature; the rest is the engine's. An exception
+that is no fault is our own mistake: it is logged under the request's id, and the client gets the id and nothing
+of what went wrong inside. Where callers are verified or a log is kept, a request takes the attended way, which
+brings its caller along and notes the call; the plain way knows of neither and pays for neither.
 """
 
 from __future__ import annotations
@@ -13,14 +14,23 @@ from collections.abc import Callable, Mapping
 import httptools
 import msgspec
 
+from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.engine import Touch, Visit
 from tavola.protocol import (
+    AS_OF_HEADER,
     OPERATIONS,
+    AccessDeniedFault,
     Fault,
     InternalServerFault,
     SerializationFault,
     UnknownOperationFault,
+    parse_instant,
 )
+from tavola.server.access_log import AccessLog
+from tavola.server.callers import Caller, Callers, OpenCallers, Peer
+from tavola.server.hosts import Hosts
 from tavola.server.port import Served
+from tavola.server.records import is_read
 from tavola.server.scopes import scope_of_request
 from tavola.server.wire import JSON, PLAIN_JSON, TEXT, Payload, Wire
 
@@ -29,14 +39,13 @@ _log = logging.getLogger("tavola.server")
 TARGETS: dict[bytes | None, str] = {operation.target.encode(): name for name, operation in OPERATIONS.items()}
 """The X-Amz-Target of each operation, to its name."""
 
-READS = frozenset(
-    {
-        *("BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"),
-        *(name for name in OPERATIONS if name.startswith(("Describe", "List"))),
-    }
-)
+READS = frozenset(name for name in OPERATIONS if is_read(name))
 """Operations that write nothing for the client, and so need no group to write in."""
 
+FORBIDDEN = 403
+UNKNOWN = "Unknown"  # the log's name of what is no operation
+
+_AS_OF = AS_OF_HEADER.encode()
 _CONTENT_TYPES: dict[bytes | None, bytes] = {JSON: JSON, PLAIN_JSON: PLAIN_JSON}
 _NOT_FOUND = b"<UnknownOperationException/>\n"
 
@@ -46,21 +55,60 @@ _decode = msgspec.json.Decoder().decode
 class Dispatch:
     """Answers requests from one engine; `begin` opens the group that writes of this moment go into."""
 
-    __slots__ = ("_begin", "_engine", "_wire")
+    __slots__ = (
+        "_attended",
+        "_begin",
+        "_callers",
+        "_engine",
+        "_hosts",
+        "_log",
+        "_now",
+        "_touches",
+        "_wire",
+    )
 
-    def __init__(self, engine: Served, wire: Wire, begin: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        engine: Served,
+        wire: Wire,
+        begin: Callable[[], None],
+        *,
+        hosts: Hosts | None = None,
+        callers: Callers | None = None,
+        log: AccessLog | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """Ask `hosts` whom to hear and `callers` who it is; without the latter all are taken at their word."""
         self._engine = engine
         self._wire = wire
         self._begin = begin
+        self._hosts = hosts or Hosts("")
+        self._attended = callers is not None or log is not None
+        self._callers: Callers = callers or OpenCallers()
+        self._log = log
+        self._touches: list[Touch] | None = None if log is None else []
+        self._now = clock.now
 
     def answer(
-        self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes, close: bool
+        self,
+        method: bytes,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        close: bool,
+        peer: Peer,
     ) -> Payload:
         """Return the answer to one request; header names in `fields` are lower-case."""
+        if fields.get(b"host") not in self._hosts.known or b"origin" in fields:
+            refusal = self._hosts.refusal(fields)
+            if refusal is not None:
+                return self._forbid(refusal, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target"))
         content_type = _CONTENT_TYPES.get(fields.get(b"content-type"))
         if operation is None or content_type is None or method != b"POST" or url != b"/":
-            return self._unusual(method, url, fields, body, close)
+            return self._unusual(method, url, fields, body, close, peer)
+        if self._attended or _AS_OF in fields:
+            return self._attend(operation, url, fields, body, close, content_type, peer)
         return self._execute(operation, url, fields, body, close, content_type)
 
     def _execute(
@@ -72,6 +120,7 @@ class Dispatch:
         close: bool,
         content_type: bytes,
     ) -> Payload:
+        """Answer whoever asks."""
         wire = self._wire
         if operation not in READS:
             self._begin()
@@ -80,18 +129,96 @@ class Dispatch:
                 200, content_type, self._engine.execute(operation, body, scope_of_request(fields, url)), close
             )
         except Fault as fault:
-            if fault.status < 500:
-                return wire.answer(fault.status, content_type, fault.body(), close)
             request_id = wire.request_id()
-            _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
+            _tell(fault, request_id, operation)
             return wire.answer(fault.status, content_type, fault.body(), close, request_id)
         except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
             request_id = wire.request_id()
             _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
             return wire.answer(500, content_type, InternalServerFault().body(), close, request_id)
 
+    def _attend(
+        self,
+        operation: str,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        close: bool,
+        content_type: bytes,
+        peer: Peer,
+    ) -> Payload:
+        """Answer a caller for whom the signature speaks, and note the call."""
+        wire = self._wire
+        began_s = self._now()
+        request_id = wire.request_id()
+        touches = self._touches
+        caller: Caller | None = None
+        fault: Fault | None = None
+        try:
+            caller = self._callers.admit(url, fields, body, peer)
+            if operation not in READS:
+                self._begin()
+            visit = caller.visit
+            if visit is None:
+                visit = caller.visit = Visit(caller.guard, None, touches)
+            if _AS_OF in fields:
+                visit = Visit(caller.guard, parse_instant(fields[_AS_OF].decode("latin-1")), touches)
+            answer = self._engine.execute(operation, body, caller.scope, visit)
+            payload = wire.answer(200, content_type, answer, close, request_id)
+        except Fault as raised:
+            # AWS looks at the JSON before it looks at the signature.
+            fault = SerializationFault() if caller is None and not _is_json(body) else raised
+            _tell(fault, request_id, operation)
+            payload = wire.answer(fault.status, content_type, fault.body(), close, request_id)
+        except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
+            fault = InternalServerFault()
+            _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
+            payload = wire.answer(500, content_type, fault.body(), close, request_id)
+        if self._log is not None and touches is not None:
+            caller = caller or self._callers.stranger(url, fields, peer)
+            self._log.note(caller, operation, request_id, began_s, touches, body, fault)
+            touches.clear()
+        return payload
+
+    def _forbid(
+        self,
+        refusal: AccessDeniedFault,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        close: bool,
+        peer: Peer,
+    ) -> Payload:
+        """Answer a request that comes under another's name, or from another's page."""
+        request_id = self._wire.request_id()
+        if self._log is not None:
+            operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
+            self._note_refused(operation, request_id, refusal, url, fields, body, peer)
+        return self._wire.answer(FORBIDDEN, JSON, refusal.body(), close, request_id)
+
+    def _note_refused(
+        self,
+        operation: str,
+        request_id: bytes,
+        fault: Fault,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        peer: Peer,
+    ) -> None:
+        if self._log is not None:
+            caller = self._callers.stranger(url, fields, peer)
+            caller.decision = "refused"
+            self._log.note(caller, operation, request_id, self._now(), (), body, fault)
+
     def _unusual(
-        self, method: bytes, url: bytes, fields: Mapping[bytes, bytes], body: bytes, close: bool
+        self,
+        method: bytes,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        close: bool,
+        peer: Peer,
     ) -> Payload:
         """Answer what is no plain request of an SDK: health, a query string, a refusal."""
         path = _path_of(url)
@@ -104,10 +231,14 @@ class Dispatch:
         if method != b"POST" or path != b"/" or (content_type is None and body):
             return self._wire.answer(404, TEXT, _NOT_FOUND, close)
         operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
+        if operation is not None and (self._attended or _AS_OF in fields):
+            return self._attend(operation, url, fields, body, close, content_type or JSON, peer)
         if operation is not None:
             return self._execute(operation, url, fields, body, close, content_type or JSON)
         fault = UnknownOperationFault() if _is_json(body) else SerializationFault()
-        return self._wire.answer(fault.status, content_type or JSON, fault.body(), close)
+        request_id = self._wire.request_id()
+        self._note_refused(UNKNOWN, request_id, fault, url, fields, body, peer)
+        return self._wire.answer(fault.status, content_type or JSON, fault.body(), close, request_id)
 
     def _looked_at(self, path: bytes, fields: Mapping[bytes, bytes], url: bytes) -> tuple[int, bytes, bytes]:
         """Return status, content type and body of the pages that a person or a probe looks at."""
@@ -125,6 +256,12 @@ class Dispatch:
                 return 503, PLAIN_JSON, msgspec.json.encode(told)
             case _:
                 return 404, TEXT, _NOT_FOUND
+
+
+def _tell(fault: Fault, request_id: bytes, operation: str) -> None:
+    """Log a fault that is ours."""
+    if fault.status >= 500:
+        _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)
 
 
 def _path_of(url: bytes) -> bytes:

@@ -1,6 +1,8 @@
-"""Errors of the server: an address that it cannot listen on."""
+"""Errors of the server: what it cannot listen on, prove itself with, or write to."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from tavola.errors import TavolaError
 
@@ -25,3 +27,22 @@ class AddressUnusable(TavolaError):
         self.port = port
         self.reason = reason
         super().__init__(f"Cannot listen on port {port} of {host}: {reason}; choose another host or port.")
+
+
+class CertificateUnusable(TavolaError):
+    """A certificate or its key cannot be read, or one does not belong to the other."""
+
+    def __init__(self, certificate: Path, key: Path, reason: str) -> None:
+        self.certificate = certificate
+        self.key = key
+        self.reason = reason
+        super().__init__(f"The certificate {certificate} with the key {key} cannot be used: {reason}.")
+
+
+class AccessLogUnusable(TavolaError):
+    """The access log cannot be opened."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"The access log {path} cannot be written: {reason}; name another file.")

@@ -24,8 +24,10 @@ from tavola.server.commits import Commits
 from tavola.server.connection import Connection, Service
 from tavola.server.dispatch import Dispatch
 from tavola.server.errors import AddressInUse, AddressUnusable
+from tavola.server.hosts import Hosts
 from tavola.server.limits import ServerLimits
 from tavola.server.port import Served
+from tavola.server.safeguards import OPEN_DOORS, Safeguards
 from tavola.server.wire import Wire
 
 _new_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -55,12 +57,14 @@ class Endpoint:
 
     host: str
     port: int
+    secure: bool = False  # TLS
 
     @property
     def url(self) -> str:
         """The URL that a client is given; a server on every address is reached on this machine's own."""
         host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        scheme = "https" if self.secure else "http"
+        return f"{scheme}://[{host}]:{self.port}" if ":" in host else f"{scheme}://{host}:{self.port}"
 
 
 class Server:
@@ -73,26 +77,49 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 8000,
         limits: ServerLimits = _DEFAULT_LIMITS,
+        safeguards: Safeguards = OPEN_DOORS,
         clock: Clock = SYSTEM_CLOCK,
         entropy: Entropy = SYSTEM_ENTROPY,
     ) -> None:
         self._engine = engine
+        self._clock = clock
         self._wire = Wire(clock, entropy)
         self._limits = limits
+        self._safeguards = safeguards
+        self._hosts = Hosts(host, safeguards.hosts, verified=safeguards.callers is not None)
         self._sockets = open_sockets(host, port)
-        self.endpoint = Endpoint(host, self._sockets[0].getsockname()[1])
+        secure = safeguards.tls is not None
+        self.endpoint = Endpoint(host, self._sockets[0].getsockname()[1], secure)
         self._servers: list[asyncio.Server] = []
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     async def start(self) -> None:
         """Begin to answer."""
         loop = asyncio.get_running_loop()
-        commits = Commits(self._engine, self._wire, loop)
-        dispatch = Dispatch(self._engine, self._wire, commits.begin)
+        guarded = self._safeguards
+        commits = Commits(self._engine, self._wire, loop, guarded.log)
+        dispatch = Dispatch(
+            self._engine,
+            self._wire,
+            commits.begin,
+            hosts=self._hosts,
+            callers=guarded.callers,
+            log=guarded.log,
+            clock=self._clock,
+        )
+        if guarded.log is not None:
+            guarded.log.attach(loop, lambda: commits.open)
         service = self._service = Service(loop, self._wire, dispatch, commits, self._limits)
         for listening in self._sockets:
             self._servers.append(
-                await loop.create_server(lambda: Connection(service), sock=listening, backlog=_BACKLOG)
+                await loop.create_server(
+                    lambda: Connection(service),
+                    sock=listening,
+                    backlog=_BACKLOG,
+                    ssl=guarded.tls,
+                    ssl_handshake_timeout=None if guarded.tls is None else self._limits.head_s,
+                    ssl_shutdown_timeout=None if guarded.tls is None else self._limits.answer_s,
+                )
             )
         self._swept_s = loop.time()
         self._sweep()
@@ -128,6 +155,8 @@ class Server:
         now_s = service.loop.time()
         late = now_s - self._swept_s > 4 * self._limits.sweep_s
         self._swept_s = now_s
+        if self._safeguards.callers is not None:
+            self._safeguards.callers.refresh()
         if late:  # the loop itself was busy; what clients sent meanwhile has not been read yet
             return
         for connection in tuple(service.connections):
@@ -151,6 +180,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     limits: ServerLimits = _DEFAULT_LIMITS,
+    safeguards: Safeguards = OPEN_DOORS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
     ready: Callable[[Endpoint], None] = lambda _endpoint: None,
@@ -160,7 +190,9 @@ def serve(
     `ready` is called once the port is open. A second signal does not wait for slow clients. The engine is
     left open: who opened it closes it.
     """
-    server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
+    server = Server(
+        engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy
+    )
     allow_files(limits.connections_max + _FILES_BESIDE)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         runner.run(_serve(server, ready))
@@ -188,11 +220,14 @@ def running(
     host: str = "127.0.0.1",
     port: int = 0,
     limits: ServerLimits = _DEFAULT_LIMITS,
+    safeguards: Safeguards = OPEN_DOORS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> Iterator[Endpoint]:
     """Serve from a thread of its own while the block runs: for tests, and for a program beside its data."""
-    server = Server(engine, host=host, port=port, limits=limits, clock=clock, entropy=entropy)
+    server = Server(
+        engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy
+    )
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def live() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from tavola.engine import Visit
 from tavola.protocol import Scope
 
 
 class Served(Protocol):
     """An engine as the server sees it; `tavola.engine.Engine` is one."""
 
-    def execute(self, operation: str, body: bytes, scope: Scope) -> bytes:
+    def execute(self, operation: str, body: bytes, scope: Scope, visit: Visit | None = None) -> bytes:
         """Return the answer's JSON to a request's JSON, or raise a Fault."""
         ...
 

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from tavola import __version__
-from tavola.cli.commands.serve import is_loopback
 from tavola.cli.exits import Exit
-from tavola.server import Endpoint
+from tavola.server import Endpoint, is_loopback
 from tests.server.raw import Raw, ask, request
 
 TABLE: dict[str, Any] = {

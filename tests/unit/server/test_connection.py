@@ -63,6 +63,12 @@ class Transport:
     def writelines(self, parts: tuple[bytes, ...]) -> None:
         self.write(b"".join(parts))
 
+    def get_extra_info(self, name: str) -> Any:
+        return ("192.0.2.7", 50000) if name == "peername" else None
+
+    def can_write_eof(self) -> bool:
+        return True
+
     def write_eof(self) -> None:
         self.ended = True
 

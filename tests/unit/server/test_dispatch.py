@@ -10,6 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol import OPERATIONS, Scope
+from tavola.server.callers import Peer
 from tavola.server.dispatch import READS, TARGETS, Dispatch
 from tavola.server.wire import Wire
 from tests.unit.server.standin import StandIn
@@ -42,7 +43,7 @@ def _asked(
             fields.pop(key, None)
         else:
             fields[key] = value
-    payload = dispatch.answer(method, url, fields, body, False)
+    payload = dispatch.answer(method, url, fields, body, False, Peer())
     head, _, answer = (payload if isinstance(payload, bytes) else b"".join(payload)).partition(b"\r\n\r\n")
     first, *rest = head.split(b"\r\n")
     return int(first.split()[1]), dict(line.split(b": ", 1) for line in rest), answer

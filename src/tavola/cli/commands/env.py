@@ -26,6 +26,7 @@ DEFAULTS = {
 def env(
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
+    tls: Annotated[bool, typer.Option("--tls", help="The server speaks HTTPS.")] = False,
     shell: Annotated[Shell, typer.Option(help="The shell that shall read it.")] = "sh",
     undo: Annotated[bool, typer.Option("--undo", help="Print what sends SDKs back to AWS.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
@@ -33,7 +34,7 @@ def env(
     """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
     from tavola.server import Endpoint
 
-    url = Endpoint(host, port).url
+    url = Endpoint(host, port, tls).url
     always = {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url}
     # A profile has credentials and a region, and any will do here: variables would hide it from other services.
     defaults = {} if has_profile(Path.home()) else DEFAULTS

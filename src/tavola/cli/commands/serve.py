@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tavola import __version__
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
+from tavola.cli.keys import Key, KeyCommand, KeyFile, KeyUnusable, key_from
 from tavola.cli.output import complain, log_to_terminal, note, say, say_json
-from tavola.cli.settings import CACHE_MB, HOST, PORT, SYNC, TABLE_DELAY_MS, WORDING, option
+from tavola.cli.settings import (
+    ACCESS_LOG,
+    ACCESS_LOG_FILES,
+    ACCESS_LOG_MB,
+    ALLOW_HOST,
+    AUTH,
+    BUCKETS,
+    CACHE_MB,
+    EMULATE,
+    HOST,
+    IAM,
+    PORT,
+    SYNC,
+    TABLE_DELAY_MS,
+    TLS_CERT,
+    TLS_KEY,
+    TTL_INTERVAL_S,
+    WORDING,
+    option,
+)
 
 Sync = Literal["full", "off"]
 Words = Literal["current", "classic", "modern"]
+Auth = Literal["open", "strict"]
 
 
 def serve(
@@ -28,10 +49,25 @@ def serve(
     cache_mb: Annotated[int, option(CACHE_MB)] = int(CACHE_MB.default),
     wording: Annotated[Words, option(WORDING)] = "current",
     table_delay_ms: Annotated[int, option(TABLE_DELAY_MS)] = 0,
+    emulate: Annotated[str, option(EMULATE)] = "",
+    auth: Annotated[Auth, option(AUTH)] = "open",
+    iam: Annotated[Path | None, option(IAM)] = None,
+    tls_cert: Annotated[Path | None, option(TLS_CERT)] = None,
+    tls_key: Annotated[Path | None, option(TLS_KEY)] = None,
+    allow_host: Annotated[str, option(ALLOW_HOST)] = "",
+    access_log: Annotated[Path | None, option(ACCESS_LOG)] = None,
+    access_log_mb: Annotated[int, option(ACCESS_LOG_MB)] = int(ACCESS_LOG_MB.default),
+    access_log_files: Annotated[int, option(ACCESS_LOG_FILES)] = int(ACCESS_LOG_FILES.default),
+    ttl_interval_s: Annotated[int, option(TTL_INTERVAL_S)] = int(TTL_INTERVAL_S.default),
+    buckets: Annotated[Path | None, option(BUCKETS)] = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    key: Key = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")] = False,
 ) -> None:
     """Serve DynamoDB over HTTP, from memory or from FILE."""
     log_to_terminal()
+    what = f"Cannot serve {file or 'from memory'} on port {port}."
     if file is not None and not file.parent.is_dir():
         complain(
             f"Cannot serve {file}.",
@@ -39,10 +75,27 @@ def serve(
             "Make the folder, or name a file in another one.",
         )
         raise typer.Exit(Exit.NOT_FOUND)
-    with told(f"Cannot serve {file or 'from memory'} on port {port}."):
+    _check_together(what, auth, iam, tls_cert, tls_key)
+    if auth == "open" and iam is not None:
+        note(f"Warning: {iam} is not looked at, for without --auth strict everybody is let in.")
+        iam = None
+    with told(what), ExitStack() as opened:
         from tavola.engine import Engine
-        from tavola.server import Endpoint
+        from tavola.server import AccessLog, Endpoint, Safeguards, is_loopback
         from tavola.server import serve as listen
+
+        log = None
+        if access_log is not None:
+            log = AccessLog(
+                access_log, file_bytes_max=access_log_mb * 1024 * 1024, files_max=access_log_files
+            )
+            opened.enter_context(closing(log))
+        safeguards = Safeguards(
+            tls=_tls(tls_cert, tls_key),
+            callers=None if iam is None else _callers(iam),
+            log=log,
+            hosts=tuple(name.strip() for name in allow_host.split(",") if name.strip()),
+        )
 
         def greet(endpoint: Endpoint) -> None:
             if as_json:
@@ -53,43 +106,102 @@ def serve(
                         "host": endpoint.host,
                         "port": endpoint.port,
                         "file": None if file is None else str(file.absolute()),
+                        "auth": auth,
+                        "access_log": None if access_log is None else str(access_log.absolute()),
                     },
                 )
             else:
-                _greet(endpoint.url, host, endpoint.port, file, sync)
-            if not is_loopback(host):
+                _greet(endpoint, is_loopback(host), file, sync, emulate, iam, access_log)
+            if not is_loopback(host) and iam is None:
                 note(
                     f"Warning: other machines can reach {host}, and whoever connects is let in: "
-                    f"credentials are not verified."
+                    f"credentials are not verified. --auth strict verifies them."
                 )
 
         engine = Engine.open(
-            file, sync=sync, wording=wording, cache_mb=cache_mb, table_delay_ms=table_delay_ms
+            file,
+            sync=sync,
+            wording=wording,
+            cache_mb=cache_mb,
+            table_delay_ms=table_delay_ms,
+            emulate=emulate or None,
+            ttl_interval_s=ttl_interval_s,
+            key=_key(file, key_file, key_command, key),
+            buckets=buckets,
         )
-        with closing(engine):
-            listen(engine, host=host, port=port, ready=greet)
+        opened.enter_context(closing(engine))
+        listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    if host in {"127.0.0.1", "localhost"} or host.endswith(".localhost"):
-        return True
-    from ipaddress import ip_address
-
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _key(file: Path | None, key_file: Path | None, key_command: str | None, key: str | None) -> str | None:
+    """Return the key of the file; what is in memory needs none, and gets none from the environment."""
+    if file is None and key_file is None and key_command is None:
+        return None
+    found = key_from(key_file, key_command, key)
+    if found is not None and file is None:
+        raise KeyUnusable("What is in memory is not encrypted; name a FILE, or leave the key out")
+    return found
 
 
-def _greet(url: str, host: str, port: int, file: Path | None, sync: Sync) -> None:
+def _check_together(
+    what: str, auth: Auth, iam: Path | None, tls_cert: Path | None, tls_key: Path | None
+) -> None:
+    """Refuse options that only make sense with another."""
+    if auth == "strict" and iam is None:
+        complain(
+            what,
+            "--auth strict verifies every caller, and no file says who they are.",
+            "Make one with `tavola iam init iam.json`, and name it with --iam iam.json.",
+        )
+        raise typer.Exit(Exit.USAGE)
+    if (tls_cert is None) != (tls_key is None):
+        given, lacking = (TLS_CERT, TLS_KEY) if tls_key is None else (TLS_KEY, TLS_CERT)
+        complain(
+            what, f"{given.flag} is given without {lacking.flag}.", "Give both, or neither for plain HTTP."
+        )
+        raise typer.Exit(Exit.USAGE)
+
+
+def _tls(certificate: Path | None, key: Path | None) -> Any:
+    if certificate is None or key is None:
+        return None
+    from tavola.server import server_context
+
+    return server_context(certificate, key)
+
+
+def _callers(iam: Path) -> Any:
+    from tavola.clock import SYSTEM_CLOCK
+    from tavola.iam import DirectoryFile
+    from tavola.server import StrictCallers
+
+    return StrictCallers(DirectoryFile(iam), SYSTEM_CLOCK)
+
+
+def _greet(
+    endpoint: Any,
+    alone: bool,
+    file: Path | None,
+    sync: Sync,
+    emulate: str,
+    iam: Path | None,
+    access_log: Path | None,
+) -> None:
     kept = "each write on the disk before it is answered" if sync == "full" else "writes are not synced"
     where = "in memory, gone when this ends" if file is None else f"{file.absolute()} ({kept})"
-    turned = ((HOST, host), (PORT, port))
+    turned = ((HOST, endpoint.host), (PORT, endpoint.port))
     hint = "".join(f" {setting.flag} {value}" for setting, value in turned if value != setting.default)
-    reach = "this machine alone can connect" if is_loopback(host) else "and anyone can connect"
-    say(f"Tavola {__version__} serves DynamoDB at {url}")
+    hint += " --tls" if endpoint.secure else ""
+    reach = "this machine alone can connect" if alone else "and anyone can connect"
+    trusted = f"accepted as they come, {reach}; account and region tell tables apart"
+    verified = f"verified, and policies hold, as {None if iam is None else iam.absolute()} says"
+    say(f"Tavola {__version__} serves DynamoDB at {endpoint.url}")
     say(f"  data:         {where}")
-    say(f"  credentials:  accepted as they come, {reach}; account and region tell tables apart")
-    say(f'  use it with:  eval "$(tavola env{hint})"')
+    say(f"  credentials:  {trusted if iam is None else verified}")
+    if emulate:
+        say(f"  on purpose:   {emulate}")
+    if access_log is not None:
+        say(f"  access log:   {access_log.absolute()}")
+    with_key = "" if iam is None else ", and a key that `tavola iam` gave"
+    say(f'  use it with:  eval "$(tavola env{hint})"{with_key}')
     say("Ctrl-C stops it.")

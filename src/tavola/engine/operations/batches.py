@@ -10,7 +10,7 @@ from tavola.engine.capacity import Tally, asked, read_units
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.items import collection_metrics, tally_write
+from tavola.engine.operations.items import collection_metrics, tally_write, touch_write
 from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
 from tavola.engine.writes import (
     Change,
@@ -32,6 +32,7 @@ from tavola.protocol import (
 )
 from tavola.values import TOO_LARGE, Item, decode_item, encode_item
 
+_ALL_DONE: frozenset[int] = frozenset()
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
@@ -52,12 +53,16 @@ def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
         for name, wanted in request.request_items.items()
     }
     room = BATCH_GET_RESPONSE_BYTES_MAX
+    undone = _undone(call, request, tables, keys) if call.services.emulation is not None else {}
     answers: list[bytes] = []
     unprocessed: dict[str, Any] = {}
     tallies: list[Tally] = []
     for name, wanted in request.request_items.items():
         tally = Tally(tables[name], name)
-        items, left, room = _read(tables[name], wanted, keys[name], projections[name], tally, room)
+        undone_here = undone.get(name, _ALL_DONE)
+        items, left, room = _read(
+            call, tables[name], wanted, keys[name], projections[name], tally, room, undone_here
+        )
         answers.append(encode(name) + b":[" + b",".join(items) + b"]")
         if left:
             unprocessed[name] = msgspec.to_builtins(wanted) | {"Keys": left}
@@ -70,25 +75,55 @@ def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
 
 
 def _read(
+    call: Call,
     table: Table,
     wanted: KeysAndAttributes,
     keys: list[bytes],
     projection: Projection | None,
     tally: Tally,
     room: int,
+    undone: frozenset[int],
 ) -> tuple[list[bytes], list[Item], int]:
     items: list[bytes] = []
+    left = [wanted.keys[place] for place in sorted(undone)]
     for place, key in enumerate(keys):
+        if place in undone:
+            continue
         line = table.rack.get(key)
         size = 0 if line is None else line[1]
         if size > room:
-            return items, wanted.keys[place:], 0
-        tally.reads += read_units(size, consistent=bool(wanted.consistent_read))
+            rest = [wanted.keys[at] for at in range(place, len(keys)) if at not in undone]
+            return items, left + rest, 0
+        units = read_units(size, consistent=bool(wanted.consistent_read))
+        tally.reads += units
+        call.touch(table, None, key, reads=units)
         if line is not None:
             room -= size
             data = line[0]
             items.append(data if projection is None else encode_item(project(projection, decode_item(data))))
-    return items, [], room
+    return items, left, room
+
+
+def _undone(
+    call: Call, request: BatchGetItemRequest, tables: dict[str, Table], keys: dict[str, list[bytes]]
+) -> dict[str, frozenset[int]]:
+    """Show each table as its reads see it, and return by table the places of the keys that are left undone."""
+    emulation = call.services.emulation
+    assert emulation is not None, "nothing else leaves a key undone"
+    reads: list[tuple[Table, bytes, float]] = []
+    places: list[tuple[str, int]] = []
+    for name, wanted in request.request_items.items():
+        tables[name] = table = emulation.seen(tables[name], None, wanted.consistent_read)
+        for place, key in enumerate(keys[name]):
+            line = table.rack.get(key)
+            units = read_units(0 if line is None else line[1], consistent=bool(wanted.consistent_read))
+            reads.append((table, key, units))
+            places.append((name, place))
+    undone: dict[str, set[int]] = {}
+    for at in emulation.left_unread(reads):
+        name, place = places[at]
+        undone.setdefault(name, set()).add(place)
+    return {name: frozenset(found) for name, found in undone.items()}
 
 
 def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
@@ -116,10 +151,19 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
                 changes.append((name, stage_put(standing, item, sizes[id(write)]), item))
             elif write.delete_request is not None:
                 changes.append((name, stage_delete(standing), write.delete_request.key))
+    unprocessed: dict[str, list[Any]] = {}
+    if call.services.emulation is not None:
+        undone = call.services.emulation.left_unwritten([change for _, change, _ in changes])
+        for place in sorted(undone):
+            name, change, item = changes[place]
+            again = {"DeleteRequest": {"Key": item}} if change.item is None else {"PutRequest": {"Item": item}}
+            unprocessed.setdefault(name, []).append(again)
+        changes = [each for place, each in enumerate(changes) if place not in undone]
     call.services.begin()
     for _, change, _ in changes:
+        touch_write(call, change)
         apply_change(call.services.catalog, change)
-    return encode({"UnprocessedItems": {}} | _told_changes(request, changes))
+    return encode({"UnprocessedItems": unprocessed} | _told_changes(request, changes))
 
 
 def _told_changes(request: BatchWriteItemRequest, changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Catalog, Table
+from tavola.engine.changes import Streams
+from tavola.engine.emulation import Emulation
 from tavola.engine.isolation import Tokens
+from tavola.engine.jobs import Jobs
+from tavola.engine.seals import Seals
+from tavola.engine.snapshots import past_of, read_only
+from tavola.engine.storage import Store
+from tavola.engine.transfer import Buckets
+from tavola.engine.visits import Touch, Visit
 from tavola.entropy import Entropy
 from tavola.expressions import ExpressionError
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
 from tavola.protocol import (
     AccessDeniedFault,
+    ResourceArn,
     ResourceNotFoundFault,
     Scope,
+    TableFacts,
     ValidationFault,
     Wording,
     enveloped,
@@ -26,8 +36,11 @@ from tavola.protocol import (
 )
 from tavola.values import ValueRefused, admit_item
 
+ITERATOR = "shard-iterator"
+"""The purpose under which shard iterators are sealed."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Services:
     """What every operation may use."""
 
@@ -38,6 +51,38 @@ class Services:
     wording: Wording
     table_delay_s: float
     begin: Callable[[], None]  # open a transaction unless one is open
+    begin_upkeep: Callable[[], None]  # the same for what the engine does by itself, also in a call that reads
+    store: Store
+    streams: Streams
+    seals: Seals
+    jobs: Jobs
+    emulation: Emulation | None = None  # what production would do, on purpose; None: nothing
+    buckets: Buckets | None = None  # the folder that stands for S3; None: there is none
+
+    def facts(self, scope: Scope, name_or_arn: str) -> TableFacts | None:
+        """Return what a decision about access may depend on, of the table that a request names."""
+        table = self.catalog.find(scope, name_or_arn)
+        if table is None and name_or_arn.startswith("arn:"):
+            table = self.catalog.find(scope_of(name_or_arn) or scope, table_name_of(name_or_arn))
+        if table is None:
+            return None
+        if table.facts is None:
+            definition = table.definition
+            table.facts = TableFacts(
+                arn=table.arn,
+                hash=definition.hash,
+                range=definition.range,
+                types=definition.types,
+                indexes={index.name: (index.hash, index.range) for index in definition.indexes},
+                tags=definition.tags,
+                policy=None if definition.policy is None else definition.policy.text,
+                stream_policies={
+                    stream.arn: stream.policy
+                    for stream in self.streams.of_table(definition.number)
+                    if stream.policy is not None
+                },
+            )
+        return table.facts
 
 
 @dataclass(slots=True)
@@ -48,6 +93,28 @@ class Call:
     body: bytes
     scope: Scope
     services: Services
+    visit: Visit | None = None
+
+    @property
+    def is_noted(self) -> bool:
+        """Tell whether somebody wants to know which keys are touched."""
+        return self.visit is not None or self.services.emulation is not None
+
+    def touch(
+        self, table: Table, index: str | None, key: bytes | None, *, reads: float = 0.0, writes: float = 0.0
+    ) -> None:
+        """Note what was consumed, where somebody wants to know."""
+        if self.visit is not None and self.visit.touches is not None:
+            self.visit.touches.append(Touch(table.arn, index, key, reads, writes))
+
+    def facts(self, name_or_arn: str) -> TableFacts | None:
+        """Return what a guard may know of a table."""
+        return self.services.facts(self.scope, name_or_arn)
+
+    def iterator_stream(self, iterator: str) -> str | None:
+        """Return the ARN of the stream that a shard iterator of this caller reads."""
+        opened = self.services.seals.open(ITERATOR, self.scope, iterator)
+        return None if opened is None else opened["stream"]
 
     def table(self, name_or_arn: str) -> Table:
         """Return the table that a request of the data plane names, by name or ARN."""
@@ -57,20 +124,48 @@ class Call:
             table = catalog.find(self.own(name_or_arn), table_name_of(name_or_arn))
         if table is None or not catalog.is_active(table):
             raise ResourceNotFoundFault()
+        if self.visit is not None and self.visit.as_of_us is not None:
+            return self._past(table, self.visit.as_of_us)
         return table
 
+    def _past(self, table: Table, at_us: int) -> Table:
+        now_s = self.services.clock.now()
+        catalog = self.services.catalog
+        past = past_of(table, at_us, now_s, self.services.begin_upkeep)
+        catalog.looked_back[table.definition.number] = now_s
+        catalog.timeline.reach(at_us + 1)  # what was read as of then stays so, also if the clock goes back
+        return past
+
+    def only_read(self) -> None:
+        """Let this call change nothing: what it is told of is past."""
+        self.services = replace(self.services, begin=_refuse_write)
+
     def own(self, name_or_arn: str) -> Scope:
-        """Return the caller's scope; refuse an ARN of another account, or one of another region."""
+        """Return the scope of a table that the caller may mean; refuse one of another account or region.
+
+        Where a guard decides, it has decided already, and another account's table may be meant.
+        """
         named = scope_of(name_or_arn)
         if named is None or named == self.scope:
             return self.scope
-        if named.account != self.scope.account:
+        self._refuse_other(named, table_arn(named, table_name_of(name_or_arn)))
+        return named
+
+    def own_resource(self, arn: ResourceArn) -> None:
+        """Refuse a stream or a backup of another account or region."""
+        if arn.scope != self.scope:
+            self._refuse_other(arn.scope, arn.text)
+
+    def _refuse_other(self, named: Scope, arn: str) -> None:
+        if named.region != self.scope.region and named.account == self.scope.account:
+            raise ResourceNotFoundFault()
+        if self.visit is None or self.visit.guard is None:
             caller = f"arn:aws:iam::{self.scope.account}:root"
             raise AccessDeniedFault(
-                f"User: {caller} is not authorized to perform: dynamodb:{self.operation} "
-                f"on resource: {table_arn(named, table_name_of(name_or_arn))}"
+                f"User: {caller} is not authorized to perform: dynamodb:{self.operation} on resource: {arn}"
             )
-        raise ResourceNotFoundFault()
+        if named.region != self.scope.region:
+            raise ResourceNotFoundFault()
 
     def refuse(self, text: str) -> ValidationFault:
         """Return the fault of a request that is wrong whatever the table holds."""
@@ -107,3 +202,7 @@ class Call:
     def worded(self, error: ExpressionError) -> ValidationFault:
         """Return an expression's refusal as the operation tells it."""
         return self.refuse(str(error))
+
+
+def _refuse_write() -> NoReturn:
+    raise read_only()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tavola.clock import Clock
-from tavola.engine.catalog import Index, IndexDefinition, Table, TableDefinition, Throughput
+from tavola.engine.catalog import Index, IndexDefinition, Restored, Table, TableDefinition, Throughput
+from tavola.engine.operations.vectors import describe_vector, is_vector_active
 from tavola.limits import ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S
 from tavola.protocol import index_arn, stream_arn, table_arn
 
@@ -47,6 +48,10 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
         described["LocalSecondaryIndexes"] = local
     if globally:
         described["GlobalSecondaryIndexes"] = globally
+    if table.vectors:
+        described["VectorIndexes"] = [
+            describe_vector(table, vector, now_s, creating=creating) for vector in table.vectors
+        ]
     if definition.stream is not None:
         described |= {
             "LatestStreamLabel": definition.stream.label,
@@ -57,6 +62,8 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
                 "StreamEnabled": True,
                 "StreamViewType": definition.stream.view,
             }
+    if definition.restored is not None:
+        described["RestoreSummary"] = _restore_summary(definition.restored)
     if definition.encryption is not None:
         described["SSEDescription"] = definition.encryption
     if definition.table_class is not None:
@@ -64,15 +71,28 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
         if definition.class_changed_at_s is not None:
             described["TableClassSummary"]["LastUpdateDateTime"] = definition.class_changed_at_s
     described["DeletionProtectionEnabled"] = definition.protected
+    if definition.settings_replication is not None:
+        described["GlobalTableSettingsReplicationMode"] = definition.settings_replication
     if definition.on_demand is not None:
         described["OnDemandThroughput"] = definition.on_demand
     described["WarmThroughput"] = _warm(definition.warm, definition.throughput, on_demand)
     return described
 
 
+def _restore_summary(restored: Restored) -> dict[str, Any]:
+    summary: dict[str, Any] = {"RestoreDateTime": restored.at_s, "RestoreInProgress": True}
+    if restored.backup_arn is not None:
+        summary["SourceBackupArn"] = restored.backup_arn
+    if restored.table_arn is not None:
+        summary["SourceTableArn"] = restored.table_arn
+    return summary
+
+
 def is_changing(definition: TableDefinition, now_s: float) -> bool:
     """Tell whether an index of the table is still being built."""
-    return any(not _is_active(index, now_s) for index in definition.indexes)
+    return any(not _is_active(index, now_s) for index in definition.indexes) or any(
+        not is_vector_active(vector, now_s) for vector in definition.vectors
+    )
 
 
 def is_index_active(index: IndexDefinition, clock: Clock) -> bool:

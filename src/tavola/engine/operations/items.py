@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from zlib import adler32
 
 import msgspec
 
-from tavola.engine.capacity import Tally, asked, index_write_units, read_units, write_units
+from tavola.engine.capacity import (
+    Tally,
+    asked,
+    index_write_units,
+    read_units,
+    vector_write_bytes,
+    write_units,
+)
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
 from tavola.engine.operations.call import Call
@@ -18,6 +26,7 @@ from tavola.engine.operations.terms import (
     projection_of,
     update_of,
 )
+from tavola.engine.visits import Touch
 from tavola.engine.writes import (
     Change,
     Standing,
@@ -73,7 +82,17 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
     all_used(call, bindings, (projection,))
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
-    line = table.rack.get(key_of_request(table, request.key))
+    key = key_of_request(table, request.key)
+    emulation = call.services.emulation
+    if emulation is not None:
+        table = emulation.seen(table, None, request.consistent_read)
+    line = table.rack.get(key)
+    if emulation is not None:
+        units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
+        emulation.read_item(table, key, units)
+    if call.visit is not None and call.visit.touches is not None:
+        units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
+        call.visit.touches.append(Touch(table.arn, None, key, units, 0.0))
     body = EMPTY
     if line is not None:
         data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
@@ -96,10 +115,10 @@ def put_item(call: Call, request: PutItemRequest) -> bytes:
     all_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = look_up(table, key_of_item(table, request.item))
+    standing = stand(call, table, key_of_item(table, request.item))
     change = stage_put(standing, request.item, size)
-    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
-    _write(call, change)
+    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
+    write_change(call, change)
     body = _returned(request.return_values, standing, change, None)
     return told(body, request, change, request.item)
 
@@ -112,10 +131,10 @@ def delete_item(call: Call, request: DeleteItemRequest) -> bytes:
     all_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = look_up(table, key_of_request(table, request.key))
-    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
+    standing = stand(call, table, key_of_request(table, request.key))
+    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
     change = stage_delete(standing)
-    _write(call, change)
+    write_change(call, change)
     body = _returned(request.return_values, standing, change, None)
     return told(body, request, change, request.key)
 
@@ -130,12 +149,31 @@ def update_item(call: Call, request: UpdateItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     check_keys_untouched(table, update)
-    standing = look_up(table, key_of_request(table, request.key))
-    check_condition(standing, condition, bindings, request.return_values_on_condition_check_failure)
+    standing = stand(call, table, key_of_request(table, request.key))
+    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
     change, applied = stage_updated(standing, request.key, update, bindings)
-    _write(call, change)
+    write_change(call, change)
     body = _returned(request.return_values, standing, change, applied)
     return told(body, request, change, request.key)
+
+
+def stand(call: Call, table: Table, key: bytes) -> Standing:
+    """Return what a single write meets; refuse one that meets a transaction."""
+    if call.services.emulation is not None:
+        call.services.emulation.meet(table, key)
+    return look_up(table, key)
+
+
+def check_charged(
+    call: Call, standing: Standing, condition: Condition | None, bindings: Bindings, returned: str | None
+) -> None:
+    """Refuse a single write whose condition what stands does not meet; it is charged all the same."""
+    try:
+        check_condition(standing, condition, bindings, returned)
+    except ConditionalCheckFailedFault:
+        if call.services.emulation is not None:
+            call.services.emulation.refuse(standing)
+        raise
 
 
 def check_condition(
@@ -213,6 +251,10 @@ def tally_write(tally: Tally, change: Change, factor: float = 1.0) -> None:
         old = None if standing.item is None else (standing.item, standing.size, standing.entries)
         new = None if change.item is None else (change.item, change.size, change.entries)
         tally.add_index_writes(index_write_units(change.table, old, new))
+    if change.table.vectors:
+        was = None if standing.item is None else (standing.item, standing.entries)
+        now = None if change.item is None else (change.item, change.entries)
+        tally.add_vector_writes(vector_write_bytes(change.table, was, now))
 
 
 def collection_metrics(change: Change, key: Item) -> dict[str, Any]:
@@ -225,7 +267,52 @@ def collection_metrics(change: Change, key: Item) -> dict[str, Any]:
     }
 
 
-def _write(call: Call, change: Change) -> None:
+def touch_write(call: Call, change: Change, factor: float = 1.0) -> None:
+    """Note what a write consumes, where somebody wants to know."""
+    if call.visit is None or call.visit.touches is None:
+        return
+    note = call.visit.touches.append
+    arn, key = change.table.arn, change.standing.key
+    note(Touch(arn, None, key, 0.0, factor * write_units(change.standing.size, change.size)))
+    for name, units in _index_units(change).items():
+        note(Touch(arn, name, key, 0.0, units))
+
+
+def _index_units(change: Change) -> dict[str, float]:
+    """Return what a write costs on each index; mostly without a look into the item that stood.
+
+    Whole items in indexes whose keys stay as they were are written anew if the item is another. Two items whose
+    bytes have different sums (the lower half of Adler's) are not the same, in whatever order they are written.
+    """
+    table, standing = change.table, change.standing
+    if not table.indexes:
+        return {}
+    old = standing.data
+    if old is not None and change.item is not None and standing.entries == change.entries:
+        if old == change.data:
+            return {}
+        if (adler32(old) ^ adler32(change.data)) & 0xFFFF:
+            cost = write_units(standing.size, change.size)
+            units = {}
+            for index, entry in zip(
+                table.indexes, change.entries, strict=False
+            ):  # a column for each, if whole
+                if index.projected is not None:
+                    break
+                if entry is not None:
+                    units[index.name] = cost
+            else:
+                return units
+    tally = Tally(table, table.name)
+    tally_write(tally, change)
+    return tally.index_writes
+
+
+def write_change(call: Call, change: Change) -> None:
+    """Carry out a single write that nothing stands in the way of."""
+    if call.services.emulation is not None:
+        call.services.emulation.write(change)
+    touch_write(call, change)
     call.services.begin()
     apply_change(call.services.catalog, change)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tavola.engine.capacity import Tally, asked, read_units
@@ -30,7 +31,7 @@ from tavola.expressions import (
     key_bounds,
     project,
 )
-from tavola.keys import Bounds, segment_bounds
+from tavola.keys import Bounds, partition_bounds, segment_bounds
 from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
 from tavola.values import DuplicatesRefused, Item, NumberRefused, ValueRefused, decode_item
 
@@ -67,6 +68,7 @@ def query(call: Call, request: QueryRequest) -> bytes:
         reverse=request.scan_index_forward is False,
         after=after,
         at_most_one=index is None and found.at_most_one,
+        partition=partition_bounds(schema, found.hash_values).lower if call.is_noted else None,
     )
     return _answer(call, request, span, bindings, kept, projection)
 
@@ -103,6 +105,8 @@ def _index(call: Call, table: Table, request: QueryRequest | ScanRequest) -> Ind
         return None
     index = table.by_name.get(name)
     if index is None:
+        if any(vector.name == name for vector in table.vectors):
+            raise ValidationFault(f"{call.operation} operation not supported on this index type.")
         raise ValidationFault(f"The table does not have the specified index: {name}")
     if index.is_global and request.consistent_read:
         raise ValidationFault("Consistent reads are not supported on global secondary indexes")
@@ -162,23 +166,44 @@ def _answer(
     kept: Condition | None,
     projection: Projection | None,
 ) -> bytes:
+    emulation = call.services.emulation
+    if emulation is not None:
+        span = replace(span, table=emulation.seen(span.table, span.index, request.consistent_read))
     page = read_page(span, request.limit)
-    fetches = _fetches(span.index, request.select, projection)
+    fetches = fetches_items(span.index, request.select, projection)
+    if emulation is not None:
+        consumed = consumed_by(span, page, fetches, request.table_name, request.consistent_read)
+        emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
+    if call.visit is not None and call.visit.touches is not None:
+        touch_page(call, span, consumed_by(span, page, fetches, request.table_name, request.consistent_read))
     chosen = select(
-        page.lines, _keep(kept, bindings, span.index, fetches), _shape(span.index, projection, fetches)
+        page.lines,
+        filter_for(kept, bindings, span.index, fetches),
+        shape_for(span.index, projection, fetches),
     )
     members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
     if page.more and page.lines and not span.at_most_one:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
     mode = asked(request.return_consumed_capacity)
     if mode is not None:
-        members["ConsumedCapacity"] = _consumed(request, span, page, fetches).render(mode)
+        members["ConsumedCapacity"] = consumed_by(
+            span, page, fetches, request.table_name, request.consistent_read
+        ).render(mode)
     if request.select == "COUNT":
         return encode(members)
     return rows("Items", chosen, members)
 
 
-def _fetches(index: Index | None, selected: str | None, projection: Projection | None) -> bool:
+def touch_page(call: Call, span: Span, tally: Tally) -> None:
+    """Note what a page consumed, with the partition it is of; a scan is of none."""
+    key = span.partition
+    if tally.reads:
+        call.touch(span.table, None, key if span.index is None else None, reads=tally.reads)
+    for name, units in tally.index_reads.items():
+        call.touch(span.table, name, key, reads=units)
+
+
+def fetches_items(index: Index | None, selected: str | None, projection: Projection | None) -> bool:
     """Tell whether a local index must fetch the items themselves, because it does not hold enough."""
     if index is None or index.is_global or index.projected is None:
         return False
@@ -187,9 +212,10 @@ def _fetches(index: Index | None, selected: str | None, projection: Projection |
     return projection is not None and not projection.attributes <= index.projected
 
 
-def _keep(
+def filter_for(
     kept: Condition | None, bindings: Bindings, index: Index | None, fetches: bool
 ) -> Callable[[Item], bool] | None:
+    """Return the function that tells whether a filter keeps an item, looking at what the index holds of it."""
     if kept is None:
         return None
     values = bindings.values
@@ -198,9 +224,10 @@ def _keep(
     return lambda item: evaluate(kept, project_entry(index, item), values)
 
 
-def _shape(
+def shape_for(
     index: Index | None, projection: Projection | None, fetches: bool
 ) -> Callable[[Item], Item] | None:
+    """Return the function that gives of an item what is asked for and held; None for all of it."""
     if projection is not None:
         return lambda item: project(projection, item)
     if index is None or index.projected is None or fetches:
@@ -208,9 +235,10 @@ def _shape(
     return lambda item: project_entry(index, item)
 
 
-def _consumed(request: QueryRequest | ScanRequest, span: Span, page: Page, fetches: bool) -> Tally:
-    tally = Tally(span.table, request.table_name)
-    consistent = bool(request.consistent_read)
+def consumed_by(span: Span, page: Page, fetches: bool, told_as: str, consistent: bool | None) -> Tally:
+    """Return what a page consumed."""
+    tally = Tally(span.table, told_as)
+    consistent = bool(consistent)
     units = read_units(page.bytes, consistent=consistent)
     if span.index is None:
         tally.reads = units

@@ -170,15 +170,22 @@ def _described(stream: Stream, shard: Shard) -> dict[str, Any]:
 def _start(call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRequest) -> int:
     """Return the log id that an iterator starts after."""
     horizon = max(_horizon(call, stream), shard.first - 1)
+    log = call.services.streams.log(stream)
+    emulation = call.services.emulation
+    mixes = emulation is not None and emulation.interleaves
     match request.shard_iterator_type:
         case "TRIM_HORIZON":
             return horizon
         case "LATEST":
-            return call.services.streams.log(stream).span()[1] if shard.last is None else shard.last
+            if emulation is not None and mixes and shard.last is None:
+                return max(horizon, emulation.before_window(log, int(call.services.clock.now() * 1_000_000)))
+            return log.span()[1] if shard.last is None else shard.last
         case "AT_TIMESTAMP":
             assert request.timestamp is not None, "parse lets no such iterator through without a time"
             at_us = int(request.timestamp * 1_000_000)
-            return max(horizon, call.services.streams.log(stream).id_at(at_us - 1))
+            if emulation is not None and mixes:
+                return max(horizon, emulation.before_window(log, at_us))
+            return max(horizon, log.id_at(at_us - 1))
         case _:
             return _numbered(call, stream, shard, request, horizon)
 

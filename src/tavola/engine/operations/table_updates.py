@@ -10,16 +10,17 @@ from tavola.engine.catalog import Stream, Table, TableDefinition, Throughput
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import describe, describe_index, is_changing
+from tavola.engine.operations.encryption import changed_encryption, changing
+from tavola.engine.operations.regions import refuse_replicas, settings_replication
 from tavola.engine.operations.tables import (
     check_settled,
     check_warm,
-    encryption_of,
     index_definition,
     named,
     plain,
-    refuse_unserved,
     stream_of,
 )
+from tavola.engine.operations.vectors import describe_vector, with_vector_updates
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol import (
     CreateGlobalSecondaryIndexAction,
@@ -44,16 +45,9 @@ _ONE_AT_A_TIME = (
 
 def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     """Change a table; a new index is filled in the background and answers once it is complete."""
-    refuse_unserved(
-        ReplicaUpdates=request.replica_updates,
-        GlobalTableWitnessUpdates=request.global_table_witness_updates,
-        VectorIndexUpdates=request.vector_index_updates,
-        MultiRegionConsistency=request.multi_region_consistency,
-        GlobalTableSettingsReplicationMode=request.global_table_settings_replication_mode,
-        DisassociationProtectionEnabled=request.disassociation_protection_enabled,
-    )
     table = named(call, request.table_name)
     check_settled(call, table)
+    refuse_replicas(request, table.definition)
     now_s = call.services.clock.now()
     definition = _settings(call, table.definition, request, now_s)
     for update in request.global_secondary_index_updates or ():
@@ -70,13 +64,22 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
         for update in request.global_secondary_index_updates or ()
         if update.create is not None or update.delete is not None
     ]
-    if structural and is_changing(table.definition, now_s):
+    added = any(update.create is not None for update in request.vector_index_updates or ())
+    if (structural or added) and is_changing(table.definition, now_s):
         raise LimitExceededFault(_ONE_AT_A_TIME)
     for update in structural:
         definition = _restructured(call, definition, update, request)
+    definition = with_vector_updates(call, definition, request)
     call.services.begin()
     changed = _carry_out(call, table, definition)
-    described = describe(changed, now_s, status="UPDATING")
+    encrypts = request.sse_specification is not None  # which leaves a table ACTIVE
+    described = describe(changed, now_s, status="ACTIVE" if encrypts else "UPDATING")
+    if encrypts:
+        described["SSEDescription"] = changing(table.definition.encryption)
+    for vector in table.vectors:
+        if all(each.column != vector.column for each in changed.vectors):
+            leaving = describe_vector(table, vector, now_s) | {"IndexStatus": "DELETING"}
+            described.setdefault("VectorIndexes", []).append(leaving)
     for index in table.indexes:
         if index.name not in changed.by_name:
             leaving = describe_index(table, index, now_s) | {"IndexStatus": "DELETING"}
@@ -114,7 +117,10 @@ def _settings(
     if request.stream_specification is not None:
         changes["stream"] = _stream(definition, request.stream_specification, now_s)
     if request.sse_specification is not None:
-        changes["encryption"] = encryption_of(request.sse_specification, call.scope)
+        changes["encryption"] = changed_encryption(definition, request.sse_specification)
+    if request.global_table_settings_replication_mode is not None:
+        mode = settings_replication(request.global_table_settings_replication_mode)
+        changes["settings_replication"] = mode
     if request.table_class is not None and request.table_class != (definition.table_class or "STANDARD"):
         changes |= {"table_class": request.table_class, "class_changed_at_s": now_s}
     if request.deletion_protection_enabled is not None:
@@ -164,7 +170,7 @@ def _stream(definition: TableDefinition, asked: StreamSpecification, now_s: floa
             raise ValidationFault(f"Table already has an enabled stream: TableName: {definition.name}")
         return stream_of(asked, now_s)
     if old is None or not old.enabled:
-        raise ValidationFault(f"Table is already disabled: has no stream: TableName: {definition.name}")
+        raise ValidationFault(f"Table has no stream to disable: TableName: {definition.name}")
     return msgspec.structs.replace(old, enabled=False)
 
 
@@ -206,6 +212,7 @@ def _restructured(
         raise ResourceNotFoundFault()
     used = {definition.hash, definition.range}
     used |= {attribute for index in kept for attribute in (*index.hash, *index.range)}
+    used |= {attribute for vector in definition.vectors for attribute, _ in vector.schema}
     types = {attribute: type_ for attribute, type_ in definition.types.items() if attribute in used}
     return msgspec.structs.replace(definition, indexes=kept, types=types)
 
@@ -217,7 +224,8 @@ def _with_index(
     request: UpdateTableRequest,
 ) -> TableDefinition:
     name = action.index_name
-    if any(index.name == name for index in definition.indexes):
+    standing = {index.name for index in definition.indexes} | {each.name for each in definition.vectors}
+    if name in standing:
         raise ValidationFault(f"{_INVALID}Index already exists: {name}")
     if sum(index.kind == "global" for index in definition.indexes) >= GLOBAL_INDEXES_MAX:
         raise ValidationFault(
@@ -243,6 +251,7 @@ def _with_index(
     check_keys_defined(action.key_schema, types)
     used = {definition.hash, definition.range, *(each.attribute_name for each in action.key_schema)}
     used |= {attribute for index in definition.indexes for attribute in (*index.hash, *index.range)}
+    used |= {attribute for vector in definition.vectors for attribute, _ in vector.schema}
     slot = definition.slots + 1
     ready_at_s = call.services.clock.now() + call.services.table_delay_s
     index = index_definition(action, slot, filled_to=0, ready_at_s=ready_at_s)
@@ -287,4 +296,18 @@ def _carry_out(call: Call, table: Table, definition: TableDefinition) -> Table:
     for slot, index in new.items():
         if slot not in old:
             catalog.add_columns(definition, index)
-    return catalog.change(table, definition)
+    for vector in table.definition.vectors:
+        if all(each.slot != vector.slot for each in definition.vectors):
+            catalog.drop_vector(table.definition, vector)
+            table.counts.index_items.pop(vector.slot, None)
+            table.counts.index_bytes.pop(vector.slot, None)
+    for vector in definition.vectors:
+        if all(each.slot != vector.slot for each in table.definition.vectors):
+            catalog.add_vector(definition, vector)
+    changed = catalog.change(table, definition)
+    if definition.stream != table.definition.stream:
+        now_s = call.services.clock.now()
+        call.services.streams.disable(table, now_s)
+        if definition.stream is not None and definition.stream.enabled:
+            call.services.streams.enable(changed, now_s)
+    return changed

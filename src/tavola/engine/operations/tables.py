@@ -16,8 +16,13 @@ from tavola.engine.catalog import (
     Throughput,
 )
 from tavola.engine.operations.answer import encode
+from tavola.engine.operations.backups import put_aside
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import describe
+from tavola.engine.operations.encryption import encryption_of
+from tavola.engine.operations.policies import policy_of_request
+from tavola.engine.operations.regions import refuse_source, settings_replication
+from tavola.engine.operations.vectors import vector_definition
 from tavola.limits import (
     ACCOUNT_CAPACITY_UNITS_MAX,
     LIST_TABLES_MAX,
@@ -29,7 +34,6 @@ from tavola.limits import (
 from tavola.protocol import (
     CreateTableRequest,
     DeleteTableRequest,
-    DescribeContinuousBackupsRequest,
     DescribeEndpointsRequest,
     DescribeLimitsRequest,
     DescribeTableRequest,
@@ -41,10 +45,7 @@ from tavola.protocol import (
     ProvisionedThroughput,
     ResourceInUseFault,
     ResourceNotFoundFault,
-    Scope,
-    SSESpecification,
     StreamSpecification,
-    TableNotFoundFault,
     ValidationFault,
     WarmThroughput,
     table_name_of,
@@ -53,12 +54,7 @@ from tavola.protocol import (
 
 def create_table(call: Call, request: CreateTableRequest) -> bytes:
     """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
-    refuse_unserved(
-        VectorIndexes=request.vector_indexes,
-        ResourcePolicy=request.resource_policy,
-        GlobalTableSourceArn=request.global_table_source_arn,
-        GlobalTableSettingsReplicationMode=request.global_table_settings_replication_mode,
-    )
+    refuse_source(request)
     catalog = call.services.catalog
     if catalog.find(call.scope, request.table_name) is not None:
         raise ResourceInUseFault(f"Table already exists: {request.table_name}")
@@ -79,7 +75,14 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
             (*(request.local_secondary_indexes or ()), *(request.global_secondary_indexes or ())), 1
         )
     ]
+    vectors = [
+        vector_definition(vector, slot)
+        for slot, vector in enumerate(request.vector_indexes or (), len(indexes) + 1)
+    ]
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
+    encryption = encryption_of(request.sse_specification, call.scope)
+    policy = policy_of_request(request.resource_policy, now_s)
+    replicated = settings_replication(request.global_table_settings_replication_mode)
     call.services.begin()
     definition = TableDefinition(
         number=catalog.next_number(),
@@ -93,7 +96,7 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         hash=hash_[0],
         range=range_[0] if range_ else None,
         indexes=tuple(indexes),
-        slots=len(indexes),
+        slots=len(indexes) + len(vectors),
         billing=request.billing_mode or "PROVISIONED",
         on_demand_since_s=now_s if on_demand else None,
         throughput=units_of(request.provisioned_throughput),
@@ -103,9 +106,14 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         protected=bool(request.deletion_protection_enabled),
         stream=stream_of(request.stream_specification, now_s),
         tags={tag.key: tag.value for tag in request.tags or ()},
-        encryption=encryption_of(request.sse_specification, call.scope),
+        encryption=encryption,
+        vectors=tuple(vectors),
+        settings_replication=replicated,
+        policy=policy,
     )
     table = catalog.create(definition)
+    if definition.stream is not None:
+        call.services.streams.enable(table, now_s)
     return encode({"TableDescription": describe(table, now_s, status="CREATING")})
 
 
@@ -123,9 +131,11 @@ def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
             "Resource cannot be deleted as it is currently protected against deletion. "
             "Disable deletion protection first."
         )
+    now_s = call.services.clock.now()
     call.services.begin()
-    call.services.catalog.drop(table)
-    return encode({"TableDescription": describe(table, call.services.clock.now(), status="DELETING")})
+    call.services.streams.disable(table, now_s)
+    put_aside(call.services, table)
+    return encode({"TableDescription": describe(table, now_s, status="DELETING")})
 
 
 def list_tables(call: Call, request: ListTablesRequest) -> bytes:
@@ -159,21 +169,6 @@ def describe_endpoints(call: Call, request: DescribeEndpointsRequest) -> bytes:
     return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
 
 
-def describe_continuous_backups(call: Call, request: DescribeContinuousBackupsRequest) -> bytes:
-    """Answer that point-in-time recovery is off."""
-    name = table_name_of(request.table_name)
-    if call.services.catalog.find(call.scope, name) is None:
-        raise TableNotFoundFault.of_table(name)
-    return encode(
-        {
-            "ContinuousBackupsDescription": {
-                "ContinuousBackupsStatus": "ENABLED",
-                "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
-            }
-        }
-    )
-
-
 def named(call: Call, name_or_arn: str) -> Table:
     """Return the table that a request of the control plane names, whatever its state."""
     scope = call.own(name_or_arn)
@@ -182,13 +177,6 @@ def named(call: Call, name_or_arn: str) -> Table:
     if table is None:
         raise ResourceNotFoundFault.of_table(name)
     return table
-
-
-def refuse_unserved(**members: Any) -> None:
-    """Refuse members that the engine does not serve: what is accepted must have an effect."""
-    for name, given in members.items():
-        if given:
-            raise ValidationFault(f"{name} is not supported by this engine")
 
 
 def check_settled(call: Call, table: Table) -> None:
@@ -274,13 +262,3 @@ def stream_of(specification: StreamSpecification | None, now_s: float) -> Stream
     label = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
     return Stream(view=specification.stream_view_type, label=label)
 
-
-def encryption_of(specification: SSESpecification | None, scope: Scope) -> dict[str, str] | None:
-    """Return the description of a requested encryption; None for the key that AWS owns."""
-    if specification is None or not specification.enabled:
-        return None
-    key = specification.kms_master_key_id or "alias/aws/dynamodb"
-    if not key.startswith("arn:"):
-        kind = "" if key.startswith("alias/") else "key/"
-        key = f"arn:aws:kms:{scope.region}:{scope.account}:{kind}{key}"
-    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tavola.engine.capacity import Tally, asked, read_units, write_units
 from tavola.engine.catalog import Table
+from tavola.engine.emulation import Emulation
 from tavola.engine.isolation import digest_of
 from tavola.engine.operations.answer import EMPTY, encode
 from tavola.engine.operations.batches import told_collections
@@ -16,6 +17,7 @@ from tavola.engine.operations.items import (
     check_keys_untouched,
     stage_updated,
     tally_write,
+    touch_write,
 )
 from tavola.engine.operations.terms import (
     all_used,
@@ -88,32 +90,91 @@ class Staged:
         return max(self.standing.size, 0 if self.change is None else self.change.size)
 
 
+@dataclass(slots=True)
+class Done:
+    """What a transaction did; of one that was done before, what reading its items again is billed."""
+
+    staged: list[Staged]
+    replayed: list[tuple[str, float]] | None
+
+    def consumed(self, call: Call, mode: str) -> list[dict[str, Any]]:
+        """Return what it consumed, twice on the tables and once on the indexes."""
+        tallies: dict[str, Tally] = {}
+        for each in self.staged:
+            tally = tallies.setdefault(each.name, Tally(each.standing.table, each.name))
+            if each.change is None:
+                tally.writes += 2 * write_units(each.largest, 0)
+            else:
+                tally_write(tally, each.change, factor=2.0)
+        for name, units in self.replayed or ():
+            tallies[name] = Tally(call.table(name), name)
+            tallies[name].reads = units
+        return [tally.render(mode, split=True) for tally in tallies.values()]
+
+
 def transact_write_items(call: Call, request: TransactWriteItemsRequest) -> bytes:
     """Do all of up to 100 writes and checks, or none and say of each why."""
+    check_payload(call)
+    token = request.client_request_token
+    # Taken before admission rewrites numbers, so that only what was sent counts.
+    digest = digest_of(request.transact_items) if token is not None else ""
+    actions = [_admit(call, item.action) for item in request.transact_items]
+    done = carry_out(call, actions, token, digest)
+    members: dict[str, Any] = {}
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        members["ConsumedCapacity"] = done.consumed(call, mode)
+    if request.return_item_collection_metrics == "SIZE":
+        changed = [
+            (each.name, each.change, each.action.attributes)
+            for each in done.staged
+            if each.change is not None
+        ]
+        members |= told_collections(changed)
+    return encode(members)
+
+
+def check_payload(call: Call) -> None:
+    """Refuse a request that is larger than a transaction may be."""
     if len(call.body) > TRANSACTION_BYTES_MAX:
         raise ValidationFault(
             "The total size of the transaction payload is too large: "
             f"transaction payload size cannot exceed {TRANSACTION_BYTES_MAX} bytes"
         )
-    token = request.client_request_token
-    # Taken before admission rewrites numbers, so that only what was sent counts.
-    digest = digest_of(request.transact_items) if token is not None else ""
-    actions = [_admit(call, item.action) for item in request.transact_items]
+
+
+def carry_out(call: Call, actions: list[Action], token: str | None, digest: str) -> Done:
+    """Do all actions or none; what the token says was done before is not done again."""
     tokens = call.services.tokens
+    emulation = call.services.emulation
     if token is not None:
         receipt = tokens.replayed(call.scope, token, digest)
+        if emulation is not None:
+            emulation.begin_transaction(call.scope, token)
         if receipt is not None:
-            return _replay(call, request, receipt.reads)
+            return Done([], receipt.reads)
     tables = [call.table(action.asked.table_name) for action in actions]
     _check_distinct(tables, actions)
-    staged = _stage(tables, actions)
+    if emulation is not None:
+        emulation.meet_transaction([_place(*each) for each in zip(tables, actions, strict=True)])
+    try:
+        staged = _stage(tables, actions)
+    except TransactionCanceledFault:
+        if emulation is not None:
+            emulation.cancelled(_standings(tables, actions))
+        raise
+    if emulation is not None:
+        emulation.transact([(each.standing, each.change) for each in staged], call.scope, token)
     call.services.begin()
     for each in staged:
-        if each.change is not None:
+        if each.change is None:
+            call.touch(each.standing.table, None, each.standing.key, writes=2 * write_units(each.largest, 0))
+        else:
+            touch_write(call, each.change, factor=2.0)
             apply_change(call.services.catalog, each.change)
     if token is not None:
         tokens.keep(call.scope, token, digest, _receipt_reads(staged))
-    return _told(request, staged)
+    return Done(staged, None)
 
 
 def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
@@ -129,14 +190,40 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
     for table, projection in zip(tables, projections, strict=True):
         check_scalar_keys(table, projection)
     keys = _get_keys(tables, request)
+    reads = [
+        ItemRead(item.get.table_name, table, key, projection)
+        for item, table, key, projection in zip(
+            request.transact_items, tables, keys, projections, strict=True
+        )
+    ]
+    return read_together(call, reads, request.return_consumed_capacity)
+
+
+class ItemRead(NamedTuple):
+    """One read of a transaction, ready."""
+
+    name: str  # the table as the request names it
+    table: Table
+    key: bytes
+    projection: Projection | None
+
+
+def read_together(call: Call, reads: list[ItemRead], told: str | None) -> bytes:
+    """Answer items as they are at one moment; refuse to read one twice."""
+    numbered = [(read.table.definition.number, read.key) for read in reads]
+    if len(set(numbered)) != len(numbered):
+        raise ValidationFault(_ONCE)
+    if call.services.emulation is not None:
+        _read_emulated(call.services.emulation, reads)
     answers: list[bytes] = []
     tallies: dict[str, Tally] = {}
     total = 0
-    for item, table, key, projection in zip(request.transact_items, tables, keys, projections, strict=True):
+    for name, table, key, projection in reads:
         line = table.rack.get(key)
-        name = item.get.table_name
         tally = tallies.setdefault(name, Tally(table, name))
-        tally.reads += 2 * read_units(0 if line is None else line[1], consistent=True)
+        units = 2 * read_units(0 if line is None else line[1], consistent=True)
+        tally.reads += units
+        call.touch(table, None, key, reads=units)
         if line is None:
             answers.append(EMPTY)
         else:
@@ -147,12 +234,21 @@ def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
                 )
             data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
             answers.append(b'{"Item":' + data + b"}")
-    mode = asked(request.return_consumed_capacity)
+    mode = asked(told)
     tail = b"]}"
     if mode is not None:
         consumed = [tally.render(mode, split=True) for tally in tallies.values()]
         tail = b"]," + encode({"ConsumedCapacity": consumed})[1:]
     return b"".join((b'{"Responses":[', b",".join(answers), tail))
+
+
+def _read_emulated(emulation: Emulation, reads: list[ItemRead]) -> None:
+    charged: list[tuple[Table, bytes, float]] = []
+    for read in reads:
+        line = read.table.rack.get(read.key)
+        units = 2 * read_units(0 if line is None else line[1], consistent=True)
+        charged.append((read.table, read.key, units))
+    emulation.read_transacted(charged)
 
 
 def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[bytes]:
@@ -168,9 +264,6 @@ def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[byt
             reasons.append(CancellationReason("ValidationError", str(fault)))
     if any(reason is not _NONE for reason in reasons):
         raise TransactionCanceledFault(_first_validation_only(reasons))
-    numbered = [(table.definition.number, key) for table, key in zip(tables, keys, strict=True)]
-    if len(set(numbered)) != len(numbered):
-        raise ValidationFault(_ONCE)
     return keys
 
 
@@ -199,6 +292,19 @@ def _check_distinct(tables: list[Table], actions: list[Action]) -> None:
         if (table.definition.number, key) in seen:
             raise ValidationFault(_ONCE)
         seen.add((table.definition.number, key))
+
+
+def _place(table: Table, action: Action) -> tuple[Table, bytes] | None:
+    """Return where an action acts; None for a key that is none."""
+    try:
+        return table, table.schema.key_of(action.attributes)
+    except KeyRefused:
+        return None
+
+
+def _standings(tables: list[Table], actions: list[Action]) -> list[Standing]:
+    places = [_place(table, action) for table, action in zip(tables, actions, strict=True)]
+    return [look_up(*place) for place in places if place is not None]
 
 
 def _stage(tables: list[Table], actions: list[Action]) -> list[Staged]:
@@ -249,42 +355,8 @@ def _first_validation_only(reasons: list[CancellationReason]) -> list[Cancellati
     return told
 
 
-def _told(request: TransactWriteItemsRequest, staged: list[Staged]) -> bytes:
-    """Return the answer: what it consumed, twice on the tables and once on the indexes, and collections."""
-    members: dict[str, Any] = {}
-    mode = asked(request.return_consumed_capacity)
-    if mode is not None:
-        tallies: dict[str, Tally] = {}
-        for each in staged:
-            tally = tallies.setdefault(each.name, Tally(each.standing.table, each.name))
-            if each.change is None:
-                tally.writes += 2 * write_units(each.largest, 0)
-            else:
-                tally_write(tally, each.change, factor=2.0)
-        members["ConsumedCapacity"] = [tally.render(mode, split=True) for tally in tallies.values()]
-    if request.return_item_collection_metrics == "SIZE":
-        changed = [
-            (each.name, each.change, each.action.attributes) for each in staged if each.change is not None
-        ]
-        members |= told_collections(changed)
-    return encode(members)
-
-
 def _receipt_reads(staged: list[Staged]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
     for each in staged:
         reads[each.name] = reads.get(each.name, 0.0) + 2 * read_units(each.largest, consistent=True)
     return list(reads.items())
-
-
-def _replay(call: Call, request: TransactWriteItemsRequest, reads: list[tuple[str, float]]) -> bytes:
-    """Answer a transaction that was done before: nothing is applied, the items are billed as read."""
-    mode = asked(request.return_consumed_capacity)
-    if mode is None:
-        return EMPTY
-    consumed = []
-    for name, units in reads:
-        tally = Tally(call.table(name), name)
-        tally.reads = units
-        consumed.append(tally.render(mode, split=True))
-    return encode({"ConsumedCapacity": consumed})

@@ -119,3 +119,28 @@ def test_an_open_window_is_withheld() -> None:
 
     assert before == []
     assert len(_read(engine, arn, 10)) == 1
+
+
+def test_a_reader_who_starts_in_a_window_misses_nothing_after() -> None:
+    """LATEST and AT_TIMESTAMP start where their window began: some that came before, all that came after."""
+    for seed in range(5):
+        engine, clock = opened(f"interleave=10s,seed={seed}")
+        arn = _streamed(engine)
+        clock.set(1_700_000_100.0)
+        shard = engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"][0]["ShardId"]
+        ask = {"StreamArn": arn, "ShardId": shard}
+        for number in range(8):
+            put(engine, "notes", item(f"k{number}", n="before"))
+        clock.advance(1.0)
+        latest = engine.call("GetShardIterator", {**ask, "ShardIteratorType": "LATEST"})["ShardIterator"]
+        timed = engine.call(
+            "GetShardIterator", {**ask, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": clock.now()}
+        )["ShardIterator"]
+        for number in range(8):
+            put(engine, "notes", item(f"l{number}", n="after"))
+        clock.advance(20.0)
+        for iterator in (latest, timed):
+            records = engine.call("GetRecords", {"ShardIterator": iterator})["Records"]
+            told = [record["dynamodb"]["NewImage"]["n"]["S"] for record in records]
+
+            assert told.count("after") == 8

@@ -119,8 +119,13 @@ def _is_plain(path: str) -> bool:
     return True
 
 
-def set_up_file(connection: apsw.Connection, synchronous: str, *, encrypted: bool) -> None:
-    """Take the file for this connection alone, and refuse one that is not a whole store of ours."""
+def set_up_file(
+    connection: apsw.Connection, synchronous: str, *, encrypted: bool, walked: bool = True
+) -> None:
+    """Take the file for this connection alone, and refuse one that is not a whole store of ours.
+
+    A small one is `walked` through all of its pages; whoever will do that anyway may leave it out.
+    """
     if not encrypted:
         # Of a file that is not there yet, as the page size is.
         connection.reserve_bytes("main", _CHECKSUM_BYTES)
@@ -143,10 +148,10 @@ def set_up_file(connection: apsw.Connection, synchronous: str, *, encrypted: boo
         connection.pragma("application_id", _APPLICATION_ID)
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", synchronous)
-    _check_whole(connection, encrypted=encrypted)
+    _check_whole(connection, encrypted=encrypted, walked=walked)
 
 
-def _check_whole(connection: apsw.Connection, *, encrypted: bool) -> None:
+def _check_whole(connection: apsw.Connection, *, encrypted: bool, walked: bool) -> None:
     """Refuse a file that lacks pages, or, if it is small, one whose pages do not fit together.
 
     A page's checksum says that the page is as it was written, not that it is where it was written. Walking all
@@ -161,7 +166,7 @@ def _check_whole(connection: apsw.Connection, *, encrypted: bool) -> None:
         pages: int = connection.pragma("page_count")
         if size < pages * _PAGE_BYTES:
             raise damaged(f"{path} is shorter than it was written")
-    if size <= _CHECKED_BYTES_MAX:
+    if walked and size <= _CHECKED_BYTES_MAX:
         found = connection.execute("PRAGMA integrity_check(1)").get
         if found != "ok":
             raise damaged(f"{path}: {str(found).splitlines()[-1]}")

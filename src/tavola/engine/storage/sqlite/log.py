@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from tavola.engine.storage.sqlite.errors import store_error, translated
+from tavola.engine.storage.sqlite.errors import damaged, store_error, translated
 from tavola.engine.storage.store import LogRow
 from tavola.keys import Bounds
 
@@ -52,6 +52,8 @@ class SqliteLog:
         if first is None:
             return 0, 0, 0
         last: Any = self._execute(f"SELECT id, at FROM {table} ORDER BY id DESC LIMIT 1").get
+        if not isinstance(last[1], int):
+            raise damaged("a change in a log is of another form than changes are")  # a page from elsewhere
         return first, last[0], last[1]
 
     @translated

@@ -274,6 +274,16 @@ class SqliteRack:
         found: Any = self._execute(statement, (after, upto, limit)).fetchall()
         return [key for (key,) in found]
 
+    @translated
+    def inspect(self, after_row: int, limit: int) -> list[tuple[int, bool, Row]]:
+        """Return rows in order of their ids as they are, each with whether its item is as it was written."""
+        statement = self._rows.replace("SELECT key", "SELECT id, key", 1) + " id > ? ORDER BY id LIMIT ?"
+        found: Any = self._execute(statement, (after_row, limit)).fetchall()
+        return [
+            (row[0], isinstance(row[3], bytes) and (not self._summed or crc32(row[3]) == row[4]), row[1:])
+            for row in found
+        ]
+
     def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
         """Return key and entry of every row that has one in a column."""
         statement = f"SELECT key, {column} FROM {self._table} WHERE {column} IS NOT NULL"

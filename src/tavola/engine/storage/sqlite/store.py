@@ -36,11 +36,17 @@ class SqliteStore:
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str] | None, *, sync: str, cache_mb: int, key: str | None = None
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        sync: str,
+        cache_mb: int,
+        key: str | None = None,
+        walked: bool = True,
     ) -> SqliteStore:
         """Open or make the store at `path`, or one in memory; refuse a file that somebody has open.
 
-        With a key the file is encrypted, and opens with no other.
+        With a key the file is encrypted, and opens with no other. A small file is `walked` through whole.
         """
         if sync not in _SYNC:
             raise StoreError(f"sync must be one of {', '.join(_SYNC)}, not {sync!r}")
@@ -50,7 +56,7 @@ class SqliteStore:
                 connection = apsw.Connection(":memory:")
             else:
                 connection = connect_file(os.fspath(path), key)
-                set_up_file(connection, _SYNC[sync], encrypted=key is not None)
+                set_up_file(connection, _SYNC[sync], encrypted=key is not None, walked=walked)
             connection.pragma("cache_size", -1024 * cache_mb)
             connection.pragma("temp_store", 2)
             store = cls(connection, in_memory=path is None)
@@ -85,6 +91,14 @@ class SqliteStore:
     def rack(self, number: int, columns: Sequence[str]) -> SqliteRack:
         """Return the rack of this number, with these columns in this order."""
         return SqliteRack(self._connection, self._cursor, number, columns, summed=not self.in_memory)
+
+    def problems(self, most: int) -> list[str]:
+        """Return what is wrong with the file as SQLite sees it, after a walk through all of its pages."""
+        try:
+            found = [str(row[0]) for row in self._connection.execute(f"PRAGMA integrity_check({most:d})")]
+        except apsw.Error as error:
+            return [str(store_error(error))]
+        return [] if found == ["ok"] else [line for text in found for line in text.splitlines()]
 
     @translated
     def create_rack(self, number: int) -> None:

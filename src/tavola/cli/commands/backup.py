@@ -1,0 +1,238 @@
+"""`tavola backup` and `tavola restore`: tables put aside, and tables as they were, with their progress."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tavola.cli.failures import told
+from tavola.cli.keys import KeyCommand, KeyFile
+from tavola.cli.output import say, say_json
+from tavola.cli.targets import (
+    Account,
+    EndpointUrl,
+    Region,
+    Store,
+    StoreKey,
+    Target,
+    TargetRefused,
+    moment,
+    opened,
+)
+
+app = typer.Typer(name="backup", help="Backups of tables: make, list, look at, restore and delete them.")
+
+Arn = Annotated[str, typer.Argument(help="The backup's ARN, as `tavola backup list` prints it.")]
+NewName = Annotated[str, typer.Option("--as", help="The name of the new table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+NoIndexes = Annotated[bool, typer.Option("--no-indexes", help="Leave the secondary indexes out.")]
+
+
+@app.command()
+def create(
+    table: Annotated[str, typer.Argument(help="The table.")],
+    name: Annotated[str, typer.Argument(help="The backup's name.")],
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Make a backup of TABLE as it is now, and wait until it is there."""
+    keys = (key_file, key_command, store_key)
+    with told(f"Cannot back {table} up."), opened(store, endpoint, region, account, keys) as target:
+        total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
+        arn = target.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
+
+        def done() -> int | None:
+            described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+            creating = described["BackupDetails"]["BackupStatus"] == "CREATING"
+            return int(described["SourceTableDetails"]["ItemCount"]) if creating else None
+
+        target.follow(f"Backing {table} up", total, done)
+        _show(target, arn, as_json)
+
+
+@app.command(name="list")
+def list_(
+    table: Annotated[str | None, typer.Argument(help="The table; without it all of them.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the backups that deleting a table with recovery made.")
+    ] = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Print the backups of TABLE, or of every table, the earliest first."""
+    keys = (key_file, key_command, store_key)
+    with told("Cannot list the backups."), opened(store, endpoint, region, account, keys) as target:
+        found: list[dict[str, Any]] = []
+        start: str | None = None
+        while True:
+            answer = target.call(
+                "ListBackups",
+                TableName=table,
+                BackupType="ALL" if everything else None,
+                ExclusiveStartBackupArn=start,
+            )
+            found += answer["BackupSummaries"]
+            start = answer.get("LastEvaluatedBackupArn")
+            if start is None:
+                break
+    if as_json:
+        say_json("tavola.backups/1", {"backups": found})
+        return
+    for each in found:
+        say(
+            f"{_time(each['BackupCreationDateTime'])}  {each['BackupStatus']:9}  {each['BackupType']:6}  "
+            f"{each['TableName']}  {each['BackupName']}  {each['BackupArn']}"
+        )
+
+
+@app.command()
+def describe(
+    arn: Arn,
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Print what a backup holds."""
+    keys = (key_file, key_command, store_key)
+    with told("Cannot describe the backup."), opened(store, endpoint, region, account, keys) as target:
+        _show(target, arn, as_json)
+
+
+@app.command()
+def delete(
+    arn: Arn,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Delete a backup for good."""
+    keys = (key_file, key_command, store_key)
+    with told("Cannot delete the backup."), opened(store, endpoint, region, account, keys) as target:
+        details = target.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]
+    say(f"Deleted {details['BackupName']}.")
+
+
+@app.command(name="restore")
+def restore_backup(
+    arn: Arn,
+    new: NewName,
+    no_indexes: NoIndexes = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Make a new table of a backup, and wait until it is there."""
+    keys = (key_file, key_command, store_key)
+    with told("Cannot restore the backup."), opened(store, endpoint, region, account, keys) as target:
+        described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+        target.call(
+            "RestoreTableFromBackup", BackupArn=arn, TargetTableName=new, **_without_indexes(no_indexes)
+        )
+        _finish(target, new, described["SourceTableDetails"]["ItemCount"], as_json)
+
+
+def restore(
+    table: Annotated[str, typer.Argument(help="The table, which must have point-in-time recovery.")],
+    new: NewName,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="The moment: 2026-11-16T10:00:00Z, or 10m for ago; without it the latest."),
+    ] = None,
+    no_indexes: NoIndexes = False,
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Make a new table of TABLE as it was at a moment, and wait until it is there."""
+    keys = (key_file, key_command, store_key)
+    with told(f"Cannot restore {table}."), opened(store, endpoint, region, account, keys) as target:
+        if new == table:
+            raise TargetRefused(f"A restore makes a new table; name one other than {table} with --as")
+        total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
+        target.call(
+            "RestoreTableToPointInTime",
+            SourceTableName=table,
+            TargetTableName=new,
+            RestoreDateTime=None if to is None else moment(to) / 1_000_000,
+            UseLatestRestorableTime=True if to is None else None,
+            **_without_indexes(no_indexes),
+        )
+        _finish(target, new, total, as_json)
+
+
+def _without_indexes(wanted: bool) -> dict[str, Any]:
+    if not wanted:
+        return {}
+    return {
+        "GlobalSecondaryIndexOverride": [],
+        "LocalSecondaryIndexOverride": [],
+        "VectorIndexOverride": [],
+    }
+
+
+def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
+    """Wait until a table is restored, and tell what it is."""
+
+    def done() -> int | None:
+        described = target.call("DescribeTable", TableName=new)["Table"]
+        return int(described["ItemCount"]) if described["TableStatus"] == "CREATING" else None
+
+    target.follow(f"Restoring {new}", total, done)
+    table = target.call("DescribeTable", TableName=new)["Table"]
+    if as_json:
+        told_of = {"table": table["TableArn"], "items": table["ItemCount"], "bytes": table["TableSizeBytes"]}
+        say_json("tavola.restore/1", told_of)
+    else:
+        say(f"{new} is there: {table['ItemCount']:,} items, {table['TableSizeBytes']:,} bytes.")
+
+
+def _show(target: Target, arn: str, as_json: bool) -> None:
+    described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    if as_json:
+        say_json("tavola.backup/1", {"backup": described})
+        return
+    details, source = described["BackupDetails"], described["SourceTableDetails"]
+    say(f"{details['BackupName']} of {source['TableName']}, {details['BackupStatus']}")
+    say(f"  made:   {_time(details['BackupCreationDateTime'])}")
+    if "BackupExpiryDateTime" in details:
+        say(f"  until:  {_time(details['BackupExpiryDateTime'])}")
+    say(f"  holds:  {source['ItemCount']:,} items, {details['BackupSizeBytes']:,} bytes")
+    say(f"  arn:    {details['BackupArn']}")
+
+
+def _time(epoch_s: float) -> str:
+    from tavola.protocol import instant_text
+
+    return instant_text(round(epoch_s * 1000) * 1000)

@@ -1,0 +1,135 @@
+"""`tavola read` and `tavola history`: items as they are, as they were, and all they have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from tavola.cli.failures import told
+from tavola.cli.keys import KeyCommand, KeyFile
+from tavola.cli.output import note, say, say_json
+from tavola.cli.targets import (
+    Account,
+    EndpointUrl,
+    Keys,
+    Region,
+    Store,
+    StoreKey,
+    Target,
+    TargetRefused,
+    json_of,
+    key_of,
+    moment,
+    opened,
+)
+
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", help="The moment to read as of: 2026-11-16T10:00:00Z (UTC without a zone), or 10m for ago."
+    ),
+]
+
+
+def read(
+    table: Annotated[str, typer.Argument(help="The table.")],
+    key: Keys = None,
+    query: Annotated[
+        str | None, typer.Option("--query", help="A key condition, such as 'pk = :p', with --values.")
+    ] = None,
+    scan: Annotated[
+        bool, typer.Option("--scan", help="Read all of it; what is done without --key and --query.")
+    ] = False,
+    index: Annotated[str | None, typer.Option("--index", help="The index to query or scan.")] = None,
+    kept: Annotated[str | None, typer.Option("--filter", help="A condition that items shown meet.")] = None,
+    values: Annotated[
+        str | None, typer.Option("--values", help='The placeholders\' values, as {":p": {"S": "a"}}.')
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", help='The placeholders\' names, as {"#n": "name"}.')
+    ] = None,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", help="Show a query's items from the last on.")
+    ] = False,
+    limit: Annotated[int | None, typer.Option("--limit", help="The most items to show.", min=1)] = None,
+    as_of: AsOf = None,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Print items of TABLE as DynamoDB JSON, one a line; as of an earlier moment where recovery is on."""
+    with told(f"Cannot read {table}."):
+        if sum((key is not None, query is not None, scan)) > 1:
+            raise TargetRefused("--key, --query and --scan are three ways to read; give one")
+        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
+            wanted = None if key is None else key_of(target, table, key)
+            asked = (
+                target if as_of is None else Target(target.connection.as_of(moment(as_of) / 1_000_000), None)
+            )
+            if wanted is not None:
+                item = asked.call("GetItem", TableName=table, Key=wanted, ConsistentRead=True).get("Item")
+                found = iter(()) if item is None else iter((item,))
+            else:
+                request = {
+                    "TableName": table,
+                    "IndexName": index,
+                    "KeyConditionExpression": query,
+                    "FilterExpression": kept,
+                    "ExpressionAttributeValues": None if values is None else json_of("--values", values),
+                    "ExpressionAttributeNames": None if names is None else json_of("--names", names),
+                    "ScanIndexForward": False if reverse and query is not None else None,
+                }
+                found = _items(asked, "Scan" if query is None else "Query", request)
+            count = 0
+            for item in found:
+                say(msgspec.json.encode(item).decode())
+                count += 1
+                if count == limit:
+                    break
+    note(f"{count} item{'' if count == 1 else 's'}")
+
+
+def history(
+    table: Annotated[str, typer.Argument(help="The table.")],
+    key: Keys,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each version as a line of JSON.")] = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Print every version of one item that recovery keeps, the earliest first, each with its time."""
+    with told(f"Cannot read the history of an item of {table}."):
+        if not key:
+            raise TargetRefused("An item has a history, a table has not; give its key with --key")
+        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
+            for version in target.connection.history(table, key_of(target, table, key)):
+                since = None if version.since is None else version.since.isoformat().replace("+00:00", "Z")
+                if as_json:
+                    say_json(
+                        "tavola.version-of-item/1",
+                        {"since": since, "item": version.item, "expired": version.expired},
+                    )
+                    continue
+                gone = "expired" if version.expired else "no item" if since is None else "deleted"
+                shown = gone if version.item is None else msgspec.json.encode(version.item).decode()
+                say(f"{since or 'before':27}  {shown}")
+
+
+def _items(target: Target, operation: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    while True:
+        answer = target.call(operation, **request)
+        yield from answer["Items"]
+        if "LastEvaluatedKey" not in answer:
+            return
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

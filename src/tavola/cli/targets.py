@@ -1,0 +1,159 @@
+"""Targets: which DynamoDB a command asks: a store's file that nobody has open, or an endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+
+from tavola.cli.keys import key_from
+from tavola.cli.output import bar
+from tavola.cli.settings import KEY
+from tavola.errors import TavolaError
+
+DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
+
+Store: TypeAlias = Annotated[
+    Path | None, typer.Option("--store", help="The store's file; no process may have it open.")
+]
+EndpointUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        envvar="TAVOLA_ENDPOINT",
+        help=f"The server to ask, unless --store is given.  [default: {DEFAULT_ENDPOINT}]",
+    ),
+]
+Region: TypeAlias = Annotated[str | None, typer.Option("--region", help="Whose region is meant.")]
+Account: TypeAlias = Annotated[str | None, typer.Option("--account", help="Whose account is meant.")]
+StoreKey: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store-key", envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False
+    ),
+]
+Keys: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--key", help="The item's key: NAME=VALUE for each attribute, or DynamoDB JSON once."),
+]
+
+_POLL_S = 0.2
+_SLICE_MS = 50.0
+_AGO = re.compile(r"([0-9]+)\s*([smhd])(?:\s+ago)?")
+_UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+class TargetRefused(TavolaError):
+    """A command line that names no target, or an item in no way that can be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a command asks, and how it waits for what takes longer than an answer."""
+
+    connection: Any  # a tavola.Connection; the room is entered when a command runs
+    engine: Any | None  # the engine of a store that this process has open
+
+    def call(self, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer to an operation, leaving members out that nobody gave."""
+        given = {name: value for name, value in request.items() if value is not None}
+        answer: dict[str, Any] = self.connection.call(operation, given)
+        return answer
+
+    def follow(self, what: str, total: int, done: Callable[[], int | None]) -> None:
+        """Show how far something has come until `done` says None; do the work, if this process has the store."""
+        waiting = Event()
+        with bar(what, total) as show:
+            while True:
+                if self.engine is None:
+                    waiting.wait(_POLL_S)
+                else:
+                    self.engine.tend(_SLICE_MS)
+                count = done()
+                if count is None:
+                    show(total)
+                    return
+                show(count)
+
+
+@contextmanager
+def opened(
+    store: Path | None,
+    endpoint: str | None,
+    region: str | None = None,
+    account: str | None = None,
+    keys: tuple[Path | None, str | None, str | None] = (None, None, None),
+    *,
+    buckets: Any = None,
+    new: bool = False,
+) -> Iterator[Target]:
+    """Give the target that the options name; a store is opened for as long as the command runs.
+
+    `buckets` stands for S3 meanwhile, a folder or `tavola.engine.Buckets`; a store that is `new` may be made.
+    """
+    from tavola.backends import EmbeddedBackend
+    from tavola.connections import Connection, connect
+    from tavola.engine import Engine
+    from tavola.protocol import DEFAULT_SCOPE, Scope
+
+    if store is None:
+        with connect(endpoint or DEFAULT_ENDPOINT, region=region, account=account) as connection:
+            yield Target(connection, None)
+        return
+    if not store.is_file() and not new:
+        raise TargetRefused(f"{store} is not there; name the file of a store with --store")
+    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
+    engine = Engine.open(store, key=key_from(*keys), buckets=buckets)
+    with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
+        engine.tend(0)  # long work waits for `follow`, which shows it
+        yield Target(connection, engine)
+        while engine.tend(_SLICE_MS):
+            pass
+
+
+def moment(text: str) -> int:
+    """Return the microseconds of a moment on the command line: a time, or how long ago it was, as in `10m`."""
+    from tavola.clock import SYSTEM_CLOCK
+    from tavola.protocol import parse_instant
+
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return int((SYSTEM_CLOCK.now() - int(ago[1]) * _UNITS_S[ago[2]]) * 1_000_000)
+    return parse_instant(text)
+
+
+def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
+    """Return the key that the options name, with the types that the table gives to its attributes."""
+    if len(given) == 1 and given[0].lstrip().startswith("{"):
+        return json_of("--key", given[0])
+    described = target.call("DescribeTable", TableName=table)["Table"]
+    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+    names = [each["AttributeName"] for each in described["KeySchema"]]
+    key: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in names:
+            wanted = " ".join(f"--key {each}=…" for each in names)
+            raise TargetRefused(f"{text!r} is no part of the key of {table}; give {wanted}")
+        key[name] = {types[name]: value}
+    return key
+
+
+def json_of(option: str, text: str) -> dict[str, Any]:
+    """Return the JSON object that an option holds."""
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise TargetRefused(
+            f'{option} is no JSON ({error}); give an object such as {{"pk": {{"S": "a"}}}}'
+        ) from error
+    if not isinstance(found, Mapping):
+        raise TargetRefused(f"{option} is {text}; give a JSON object")
+    return dict(found)

@@ -1,0 +1,160 @@
+"""Backups: tables that were put aside, each on a rack of its own that outlives its table.
+
+A backup made on demand is a copy; the backup that deleting a table makes is the table's own rack, which is
+simply kept. A backup knows the definition that its table had, so that it can be described and restored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from tavola.engine.catalog import KEPT_LOG, Catalog, Counts, Table, TableDefinition
+from tavola.engine.snapshots import as_of, order_by_key
+from tavola.engine.storage import Store
+from tavola.protocol import Scope, backup_arn
+
+_KIND = "backup"
+
+BackupType = Literal["USER", "SYSTEM"]
+BackupStatus = Literal["CREATING", "AVAILABLE", "DELETED"]
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """A backup as it is kept."""
+
+    id: str
+    name: str
+    type: BackupType
+    number: int  # of its rack
+    definition: TableDefinition  # as its table had it, with the table's own number
+    created_at_s: float
+    status: BackupStatus
+    items: int
+    bytes: int
+    expires_at_s: float | None = None
+    restoring: bool = False  # a table is being restored from it
+
+    @property
+    def scope(self) -> Scope:
+        """Return whose backup it is."""
+        return self.definition.scope
+
+    @property
+    def arn(self) -> str:
+        """Return the backup's ARN."""
+        return backup_arn(self.scope, self.definition.name, self.id)
+
+
+class Backups:
+    """The backups of one store."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __iter__(self) -> Iterator[Backup]:
+        for _, data in self._store.records(_KIND):
+            yield msgspec.json.decode(data, type=Backup)
+
+    def find(self, scope: Scope, table: str, id_: str) -> Backup | None:
+        """Return a table's backup by its id."""
+        data = self._store.get_record(_KIND, _name(scope, table, id_))
+        return None if data is None else msgspec.json.decode(data, type=Backup)
+
+    def keep(self, backup: Backup) -> Backup:
+        """Keep a backup, in place of what was kept of it before."""
+        name = _name(backup.scope, backup.definition.name, backup.id)
+        self._store.put_record(_KIND, name, msgspec.json.encode(backup), due_s=backup.expires_at_s)
+        return backup
+
+    def make_place(self, backup: Backup) -> None:
+        """Make the rack that a backup is copied to; nobody ranges over its columns, so they have no order."""
+        self._store.create_rack(backup.number)
+        for column in self.table(backup).columns:
+            self._store.add_column(backup.number, column, ordered=False)
+
+    def table(self, backup: Backup) -> Table:
+        """Return a backup's rows as a table."""
+        definition = msgspec.structs.replace(
+            backup.definition, number=backup.number, ttl=None, stream=None, recovery=None, pins=0
+        )
+        return Table(definition, self._store, Counts(backup.items, backup.bytes))
+
+    def drop(self, backup: Backup) -> None:
+        """Remove a backup and its rows."""
+        self._store.drop_rack(backup.number)
+        self._store.delete_record(_KIND, _name(backup.scope, backup.definition.name, backup.id))
+
+    def drop_expired(self, now_s: float) -> int:
+        """Remove the backups whose time is over, and return how many they were."""
+        expired = [
+            backup
+            for backup in self
+            if backup.expires_at_s is not None and backup.expires_at_s <= now_s and not backup.restoring
+        ]
+        for backup in expired:
+            self.drop(backup)
+        return len(expired)
+
+
+def pin(catalog: Catalog, table: Table) -> tuple[Table, int]:
+    """Have a table's past kept from now on; return the table and the place in its log that is now."""
+    definition = table.definition
+    pinned = catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins + 1))
+    assert pinned.journal is not None, "a table that is pinned is journalled"
+    return pinned, pinned.journal.position
+
+
+def unpin(catalog: Catalog, store: Store, number: int) -> None:
+    """Let go of a table's past; if the table is gone meanwhile, of its rows and log too."""
+    table = catalog.of_number(number)
+    if table is not None:
+        definition = table.definition
+        catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins - 1))
+        return
+    kept = _kept(store, number)
+    assert kept is not None, "a table that was pinned is there, or what is left of it"
+    if kept.pins > 1:
+        leave(store, msgspec.structs.replace(kept, pins=kept.pins - 1))
+        return
+    store.delete_record(KEPT_LOG, str(number))
+    catalog.stirred = True
+    if not any(backup.number == number for backup in Backups(store)):
+        store.drop_rack(number)
+
+
+def leave(store: Store, definition: TableDefinition) -> None:
+    """Keep what is needed to go on reading the past of a table that is being deleted."""
+    store.put_record(KEPT_LOG, str(definition.number), msgspec.json.encode(definition))
+
+
+def pinned_past(catalog: Catalog, store: Store, number: int, position: int) -> Table:
+    """Return a pinned table as it was at a place in its log, also when it was deleted meanwhile.
+
+    For a step of a job, whose transaction is open.
+    """
+    table = catalog.of_number(number)
+    if table is None:
+        kept = _kept(store, number)
+        assert kept is not None, "a table that was pinned is there, or what is left of it"
+        table = Table(kept, store, Counts())
+    log = store.log(number)
+    order_by_key(log, position, _begun)
+    return as_of(table, log, position)
+
+
+def _begun() -> None:
+    """Begin nothing: a step has its transaction."""
+
+
+def _kept(store: Store, number: int) -> TableDefinition | None:
+    data = store.get_record(KEPT_LOG, str(number))
+    return None if data is None else msgspec.json.decode(data, type=TableDefinition)
+
+
+def _name(scope: Scope, table: str, id_: str) -> str:
+    return f"{scope.account}/{scope.region}/{table}/{id_}"

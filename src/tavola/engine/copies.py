@@ -1,0 +1,124 @@
+"""Copies: the rows of one table into another's rack, a slice at a time.
+
+Backups and restores are copies. What is the same on both sides is taken over as it is, index entries too:
+an item is looked into only where an index of the target is not one of the source. A slice is a transaction
+of its own, so its size is bound by rows and by bytes, and the place it reached is kept with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tavola.engine.catalog import Index, Table
+from tavola.engine.indexes import entry_of, every_index
+from tavola.engine.storage import Entry, Row
+from tavola.engine.vectors import Vector
+from tavola.keys import Bounds
+from tavola.values import decode_item
+
+SLICE_ROWS_MAX = 500
+_SLICE_ROWS_MIN = 4
+_SLICE_BYTES = 512 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a copy has come, and how many rows it takes next."""
+
+    after: bytes = b""  # the last key that is done; empty: none yet
+    rows: int = 64
+
+    def encode(self) -> dict[str, str | int]:
+        """Return the place as a job keeps it."""
+        return {"after": self.after.hex(), "rows": self.rows}
+
+    @classmethod
+    def decode(cls, state: dict[str, str | int]) -> Place:
+        """Return the place that a job has kept."""
+        return cls(bytes.fromhex(str(state["after"])), int(state["rows"]))
+
+
+START = Place()
+"""Where a copy begins."""
+
+
+def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
+    """Copy the rows after a place, count them, and return the place reached; None when that was all."""
+    bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
+    found = source.rack.rows(bounds, place.rows)
+    if found:
+        rows = _with_entries(source, target, found)
+        target.rack.insert_rows(rows)
+        _count(target, rows)
+    if len(found) < place.rows:
+        return None
+    return Place(found[-1][0], _next_rows(place.rows, sum(row[1] for row in found)))
+
+
+def _next_rows(rows: int, bytes_: int) -> int:
+    """Return how many rows the next slice takes, so that it stays near the bytes that a slice should have."""
+    if bytes_ > 2 * _SLICE_BYTES:
+        return max(_SLICE_ROWS_MIN, rows * _SLICE_BYTES // bytes_)
+    return min(SLICE_ROWS_MAX, rows * 2) if bytes_ < _SLICE_BYTES else rows
+
+
+def _with_entries(source: Table, target: Table, rows: list[Row]) -> list[Row]:
+    """Return rows with the target's entries in place of the source's."""
+    taken = [(index, _taken_over(source, index)) for index in every_index(target)]
+    if any(places is None for _, places in taken):
+        return [_looked_into(row, taken) for row in rows]
+    if source.columns == target.columns:
+        return rows
+    kept = [place for _, places in taken if places is not None for place in places]
+    return [(row[0], row[1], row[2], row[3], *(row[place] for place in kept)) for row in rows]
+
+
+def _looked_into(row: Row, taken: Sequence[tuple[Index | Vector, range | None]]) -> Row:
+    item = decode_item(row[2])
+    entries: list[Entry] = []
+    for index, places in taken:
+        entries += entry_of(index, item) if places is None else row[places.start : places.stop]
+    return row[0], row[1], row[2], row[3], *entries
+
+
+def _taken_over(source: Table, index: Index | Vector) -> range | None:
+    """Return where in a source's row the entries of an index are; None if it has no such index, complete."""
+    for own in every_index(source):
+        if own.name == index.name and own.definition.filled_to is None and _are_alike(own, index):
+            start = 4 + source.columns.index(own.column)
+            return range(start, start + len(own.columns))
+    return None
+
+
+def _are_alike(one: Index | Vector, other: Index | Vector) -> bool:
+    """Tell whether two indexes make the same entries."""
+    if one.projected != other.projected:
+        return False
+    if isinstance(one, Index):
+        return isinstance(other, Index) and one.schema == other.schema
+    if not isinstance(other, Vector):
+        return False
+    mine, yours = one.definition, other.definition
+    return (mine.attribute, mine.dimensions, mine.schema, one.types) == (
+        yours.attribute,
+        yours.dimensions,
+        yours.schema,
+        other.types,
+    )
+
+
+def _count(target: Table, rows: Sequence[Row]) -> None:
+    """Add rows to a table's counts."""
+    counts = target.counts
+    counts.items += len(rows)
+    counts.bytes += sum(row[1] for row in rows)
+    for index in every_index(target):
+        place = 4 + target.columns.index(index.column)
+        sized = 1 if index.projected is None else place + 1
+        sizes = [row[sized] for row in rows if row[place] is not None]
+        slot = index.definition.slot
+        counts.index_items[slot] = counts.index_items.get(slot, 0) + len(sizes)
+        counts.index_bytes[slot] = counts.index_bytes.get(slot, 0) + sum(
+            size for size in sizes if isinstance(size, int)
+        )

@@ -1,0 +1,356 @@
+"""Emulation: what production does to a request, on purpose, and who notices.
+
+The operations ask here before they write, and after they have read: may this pass, what does it see, is it
+left undone? Each hardship is a module of its own and is None unless its switch is on. Hot keys are counted here
+too, since this is where every access comes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tavola.clock import Clock
+from tavola.engine.catalog import Catalog, Index, Table
+from tavola.engine.changes import Shard
+from tavola.engine.emulation.batches import Unprocessed
+from tavola.engine.emulation.chance import Chance, share_of
+from tavola.engine.emulation.charges import Charge, check_charges, page_charge, write_charges
+from tavola.engine.emulation.conflicts import ONGOING, Conflicts
+from tavola.engine.emulation.hot_keys import Counters, Watch
+from tavola.engine.emulation.interleaving import read_mixed, window_start_us
+from tavola.engine.emulation.staleness import Staleness
+from tavola.engine.emulation.switches import Switches
+from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, reason_of
+from tavola.engine.reads import Span
+from tavola.engine.storage import Log, LogRow
+from tavola.engine.writes import Change, Standing
+from tavola.keys import bounds_around, values_of
+from tavola.protocol import (
+    CancellationReason,
+    Scope,
+    TransactionCanceledFault,
+    TransactionConflictFault,
+    TransactionInProgressFault,
+)
+from tavola.values import Item
+
+_PASSED = CancellationReason("None")
+
+
+@dataclass(frozen=True, slots=True)
+class HotItem:
+    """A hot key as a person reads it: its attributes, what was counted, and by how much that may be too much."""
+
+    key: Item
+    count: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hottest:
+    """The hottest keys of a table or global index, the hottest first."""
+
+    accessed: tuple[HotItem, ...] = ()  # partition keys, by the units they took
+    accessed_items: tuple[HotItem, ...] = ()  # whole keys; the same where there is no sort key
+    throttled: tuple[HotItem, ...] = ()  # partition keys, by the requests that were refused
+    throttled_items: tuple[HotItem, ...] = ()
+
+
+class Emulation:
+    """What is emulated in one engine, and its state; forgotten when the engine is closed."""
+
+    def __init__(self, switches: Switches, clock: Clock) -> None:
+        self.switches = switches
+        self._clock = clock
+        self.throughput: Throughput | None = None
+        self.staleness: Staleness | None = None
+        self.conflicts: Conflicts | None = None
+        self.unprocessed: Unprocessed | None = None
+        self._watches: dict[tuple[int, int], Watch] = {}
+        if switches.throughput:
+            self.throughput = Throughput(clock, switches.split_after_s)
+        if switches.remembers:
+            self.staleness = Staleness(
+                clock,
+                stale_s=switches.stale_reads_s,
+                lag_s=switches.gsi_lag_s,
+                reads=self._chance("stale-reads"),
+                lags=self._chance("gsi-lag"),
+            )
+        if switches.conflicts_s is not None:
+            self.conflicts = Conflicts(clock, switches.conflicts_s, self._chance("conflicts"))
+        if switches.unprocessed is not None:
+            self.unprocessed = Unprocessed(switches.unprocessed, self._chance("unprocessed"))
+
+    def _chance(self, switch: str) -> Chance:
+        return Chance(self.switches.seed_of(switch))
+
+    # Reads.
+
+    def seen(self, table: Table, index: Index | None, consistent: bool | None) -> Table:
+        """Return a table as a read sees it."""
+        if self.staleness is None:
+            return table
+        return self.staleness.seen(table, index, consistent=bool(consistent))
+
+    def read_item(self, table: Table, key: bytes, units: float) -> None:
+        """Let a read of one item pass, or throttle it."""
+        if self._meters(table):
+            self._pass([Charge(table, None, "Read", key, units)])
+
+    def read_page(self, span: Span, units: float) -> None:
+        """Let a page of a query or scan pass, or throttle it."""
+        if self._meters(span.table):
+            self._pass([page_charge(span, units)])
+
+    def read_transacted(self, reads: Sequence[tuple[Table, bytes, float]]) -> None:
+        """Let a transactional read pass, or cancel it with a reason for each item."""
+        if self.conflicts is not None:
+            met = [self.conflicts.meets_read(_place(table, key)) for table, key, _ in reads]
+            _cancel([ONGOING if each else _PASSED for each in met])
+        self._pass_all([[Charge(table, None, "Read", key, units)] for table, key, units in reads])
+
+    # Writes.
+
+    def meet(self, table: Table, key: bytes) -> None:
+        """Refuse a single write that meets a transaction on its item."""
+        if self.conflicts is not None and self.conflicts.meets_write(_place(table, key)):
+            raise TransactionConflictFault()
+
+    def write(self, change: Change) -> None:
+        """Let a single write pass, or throttle it."""
+        if self._meters(change.table):
+            self._pass(write_charges(change))
+        self._wrote(change.standing)
+
+    def refuse(self, standing: Standing) -> None:
+        """Charge a write whose condition was not met, or throttle it instead."""
+        self._pass(check_charges(standing))
+
+    def begin_transaction(self, scope: Scope, token: str) -> None:
+        """Refuse a transaction whose token is still at work."""
+        if self.conflicts is not None and self.conflicts.in_progress(scope, token):
+            raise TransactionInProgressFault()
+
+    def meet_transaction(self, places: Sequence[tuple[Table, bytes] | None]) -> None:
+        """Cancel a write transaction that meets another on one of its items."""
+        if self.conflicts is not None:
+            _cancel(
+                [
+                    ONGOING if place is not None and self.conflicts.meets_write(_place(*place)) else _PASSED
+                    for place in places
+                ]
+            )
+
+    def transact(
+        self, staged: Sequence[tuple[Standing, Change | None]], scope: Scope, token: str | None
+    ) -> None:
+        """Let a write transaction pass and hold its items, or cancel it with a reason for each action."""
+        self._pass_all([_action_charges(*each) for each in staged])
+        if self.conflicts is not None:
+            places = [_place(standing.table, standing.key) for standing, _ in staged]
+            self.conflicts.transacted(places, scope, token)
+
+    def cancelled(self, standings: Sequence[Standing]) -> None:
+        """Charge a transaction that was cancelled: it took what it would have taken."""
+        charges = [charge for standing in standings for charge in check_charges(standing, 2.0)]
+        if self.throughput is not None:
+            self.throughput.take(charges)
+        self._note(charges, throttled=False)
+
+    # Batches.
+
+    def left_unwritten(self, changes: Sequence[Change]) -> frozenset[int]:
+        """Return the places of a batch's writes that are left undone; throttle it where all would be."""
+        left = set() if self.unprocessed is None else set(self.unprocessed.left(len(changes)))
+        refused: list[Throttle] = []
+        for place, change in enumerate(changes):
+            if place in left:
+                continue
+            standing = change.standing
+            met = self.conflicts is not None and self.conflicts.meets_write(
+                _place(standing.table, standing.key)
+            )
+            throttles = [] if met else self._throttles(write_charges(change))
+            refused.extend(throttles)
+            if met or throttles:
+                left.add(place)
+            else:
+                self._wrote(standing)
+        if refused and len(left) == len(changes):
+            raise fault_of(list(dict.fromkeys(refused)))
+        return frozenset(left)
+
+    def left_unread(self, reads: Sequence[tuple[Table, bytes, float]]) -> frozenset[int]:
+        """Return the places of a batch's reads that are left undone; throttle it where all would be."""
+        left = set() if self.unprocessed is None else set(self.unprocessed.left(len(reads)))
+        refused: list[Throttle] = []
+        for place, (table, key, units) in enumerate(reads):
+            if place not in left:
+                throttles = self._throttles([Charge(table, None, "Read", key, units)])
+                if throttles:
+                    refused.extend(throttles)
+                    left.add(place)
+        if refused and len(left) == len(reads):
+            raise fault_of(list(dict.fromkeys(refused)))
+        return frozenset(left)
+
+    # Streams and expiry.
+
+    @property
+    def interleaves(self) -> bool:
+        """Tell whether stream records change places."""
+        return self.switches.interleave_s is not None
+
+    def read_shard(self, log: Log, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+        """Return changes of a shard past an id, mixed across items, and the id to go on after."""
+        window_s = self.switches.interleave_s
+        assert window_s is not None, "what does not interleave is read as it is"
+        return read_mixed(
+            log, shard, after, limit, self._clock.now(), window_s, self.switches.seed_of("interleave")
+        )
+
+    def before_window(self, log: Log, at_us: int) -> int:
+        """Return the id of the last change before the window of a time: whoever starts there misses nothing.
+
+        Within a window a later change may take an earlier one's place, so a reader starts at its beginning.
+        """
+        window_s = self.switches.interleave_s
+        assert window_s is not None, "what does not interleave has no windows"
+        return log.id_at(window_start_us(at_us, window_s) - 1)
+
+    @property
+    def ttl_delay_s(self) -> float:
+        """Return how long expired items stay at this time; another for each stretch of the longest delay."""
+        longest_s = self.switches.ttl_delay_s
+        if longest_s is None:
+            return 0.0
+        stretch = int(self._clock.now() // longest_s)
+        return longest_s * share_of(self.switches.seed_of("ttl-delay"), f"{stretch}".encode())
+
+    # Hot keys.
+
+    def hottest(self, table: Table, index: Index | None, count: int) -> Hottest:
+        """Return the hottest keys of a table or global index since it was first watched."""
+        watch = self._watches.get(_watched(table, index)) or Watch()
+        schema = table.schema if index is None else index.schema
+        bare = not schema.range  # every partition key is a whole key
+
+        def told(counters: Counters) -> tuple[HotItem, ...]:
+            return tuple(
+                HotItem(values_of(schema, hot.key), hot.count, hot.error) for hot in counters.top(count)
+            )
+
+        return Hottest(
+            accessed=told(watch.accessed),
+            accessed_items=told(watch.accessed if bare else watch.accessed_items),
+            throttled=told(watch.throttled),
+            throttled_items=told(watch.throttled if bare else watch.throttled_items),
+        )
+
+    def forget(self, table: Table, index: Index | None) -> None:
+        """Count a table's or index's keys anew."""
+        self._watches.pop(_watched(table, index), None)
+
+    def _meters(self, table: Table) -> bool:
+        """Tell whether anybody asks what an access of a table takes."""
+        return self.throughput is not None or bool(table.definition.insights)
+
+    def _pass(self, charges: list[Charge]) -> None:
+        throttles = self._throttles(charges)
+        if throttles:
+            raise fault_of(throttles)
+
+    def _pass_all(self, actions: list[list[Charge]]) -> None:
+        """Let every action of a transaction pass, or none, with a reason for each."""
+        everything = [charge for charges in actions for charge in charges]
+        if self.throughput is None:
+            self._note(everything, throttled=False)
+            return
+        found = [self.throughput.throttles(charges) for charges in actions]
+        if any(found):
+            for charges, throttles in zip(actions, found, strict=True):
+                if throttles:
+                    self._note_throttled(charges, throttles)
+            _cancel([reason_of(throttles) if throttles else _PASSED for throttles in found])
+        self.throughput.take(everything)
+        self._note(everything, throttled=False)
+
+    def _throttles(self, charges: list[Charge]) -> list[Throttle]:
+        """Return what stands in a request's way; where nothing does, it is charged."""
+        if self.throughput is not None:
+            throttles = self.throughput.throttles(charges)
+            if throttles:
+                self._note_throttled(charges, throttles)
+                return throttles
+            self.throughput.take(charges)
+        self._note(charges, throttled=False)
+        return []
+
+    def _note_throttled(self, charges: list[Charge], throttles: list[Throttle]) -> None:
+        """Count a refused request where it was refused: at its table, or at the index that had no room."""
+        assert self.throughput is not None, "only throughput throttles"
+        refusing = {throttle.arn for throttle in throttles}
+        own = [
+            charge
+            for charge in charges
+            if self.throughput.resource(charge.table, charge.index).arn in refusing
+        ]
+        self._note(own, throttled=True)
+
+    def _note(self, charges: Sequence[Charge], *, throttled: bool) -> None:
+        for charge in charges:
+            mode = insights_mode(charge.table, charge.index)
+            if mode is None and self.throughput is None:
+                continue
+            if not throttled and mode == "THROTTLED_KEYS":
+                continue
+            if charge.reach == "scan":
+                continue  # it is at no key
+            schema = charge.table.schema if charge.index is None else charge.index.schema
+            watch = self._watches.setdefault(_watched(charge.table, charge.index), Watch())
+            partition = bounds_around(schema, charge.key).lower
+            item = charge.key if charge.reach == "item" and schema.range else None
+            if throttled:
+                watch.note_throttled(partition, item)
+            else:
+                watch.note_accessed(partition, item, charge.units)
+
+    def _wrote(self, standing: Standing) -> None:
+        if self.conflicts is not None:
+            self.conflicts.written(_place(standing.table, standing.key))
+
+
+def insights_mode(table: Table, index: Index | None) -> str | None:
+    """Return what Contributor Insights watches of a table or global index; None if it does not."""
+    insights = table.definition.insights
+    if not insights:
+        return None
+    setting = insights.get(0 if index is None else index.definition.slot)
+    return setting.mode if setting is not None and setting.enabled else None
+
+
+def is_watched(catalog: Catalog) -> bool:
+    """Tell whether the keys of any table or index are watched."""
+    return any(
+        setting.enabled for table in catalog.tables() for setting in table.definition.insights.values()
+    )
+
+
+def _place(table: Table, key: bytes) -> tuple[int, bytes]:
+    return table.definition.number, key
+
+
+def _watched(table: Table, index: Index | None) -> tuple[int, int]:
+    return table.definition.number, 0 if index is None else index.definition.slot
+
+
+def _action_charges(standing: Standing, change: Change | None) -> list[Charge]:
+    return check_charges(standing, 2.0) if change is None else write_charges(change, 2.0)
+
+
+def _cancel(reasons: list[CancellationReason]) -> None:
+    """Cancel a transaction that one of its actions has a reason against."""
+    if any(reason is not _PASSED for reason in reasons):
+        raise TransactionCanceledFault(reasons)

@@ -1,0 +1,302 @@
+"""CreateBackup, DescribeBackup, ListBackups, DeleteBackup, and the backup that deleting a table makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.backups import Backup, Backups, BackupType, leave, pin, pinned_past, unpin
+from tavola.engine.catalog import Table
+from tavola.engine.copies import START, Place, copy_slice
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.descriptions import describe
+from tavola.limits import BACKUPS_LISTED_MAX, SYSTEM_BACKUP_DAYS
+from tavola.protocol import (
+    AccessDeniedFault,
+    BackupInUseFault,
+    BackupNotFoundFault,
+    CreateBackupRequest,
+    DeleteBackupRequest,
+    DescribeBackupRequest,
+    ListBackupsRequest,
+    ResourceArn,
+    Scope,
+    TableNotFoundFault,
+    ValidationFault,
+    instant_text,
+    parse_resource_arn,
+    table_arn,
+    table_name_of,
+)
+
+BACKUP_JOB = "backup"
+_DAY_S = 86_400
+_INDEX_MEMBERS = (
+    *("IndexName", "KeySchema", "Projection", "ProvisionedThroughput", "OnDemandThroughput"),
+    *("VectorAttribute", "SearchSchema", "Dimensions", "DistanceFunction"),
+)
+
+
+def create_backup(call: Call, request: CreateBackupRequest) -> bytes:
+    """Begin a backup of a table as it is now; it is AVAILABLE when all rows are copied."""
+    services = call.services
+    table = backed_up(call, request.table_name)
+    if not services.catalog.is_active(table):
+        raise TableNotFoundFault.of_table(table.name)
+    services.begin()
+    backups = Backups(services.store)
+    backup = backups.keep(_new(services, table, request.backup_name, "USER", services.catalog.next_number()))
+    backups.make_place(backup)
+    pinned, position = pin(services.catalog, table)
+    services.jobs.start(
+        BACKUP_JOB,
+        {
+            "account": backup.scope.account,
+            "region": backup.scope.region,
+            "table": backup.definition.name,
+            "backup": backup.id,
+            "source": pinned.definition.number,
+            "position": position,
+            "place": START.encode(),
+        },
+    )
+    return encode({"BackupDetails": _details(backup)})
+
+
+def describe_backup(call: Call, request: DescribeBackupRequest) -> bytes:
+    """Answer what a backup is of."""
+    return encode({"BackupDescription": _described(call, found(call, request.backup_arn))})
+
+
+def list_backups(call: Call, request: ListBackupsRequest) -> bytes:
+    """Answer the caller's backups, the earliest first: those made on demand unless others are asked for."""
+    wanted = request.backup_type or "USER"
+    scope = call.scope if request.table_name is None else call.own(request.table_name)
+    name = None if request.table_name is None else table_name_of(request.table_name)
+    lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
+    listed = sorted(
+        (
+            backup
+            for backup in Backups(call.services.store)
+            if backup.scope == scope
+            and wanted in ("ALL", backup.type)
+            and name in (None, backup.definition.name)
+            and (lower is None or backup.created_at_s >= lower)
+            and (upper is None or backup.created_at_s < upper)
+            and not _is_over(call.services, backup)
+        ),
+        key=_order,
+    )
+    if request.exclusive_start_backup_arn is not None:
+        start = _start(call, request.exclusive_start_backup_arn)
+        listed = [backup for backup in listed if _order(backup) > start]
+    limit = request.limit or BACKUPS_LISTED_MAX
+    answer: dict[str, Any] = {"BackupSummaries": [_summary(backup) for backup in listed[:limit]]}
+    if len(listed) > limit:
+        answer["LastEvaluatedBackupArn"] = listed[limit - 1].arn
+    return encode(answer)
+
+
+def delete_backup(call: Call, request: DeleteBackupRequest) -> bytes:
+    """Remove a backup, unless it is being made or restored from."""
+    backup = found(call, request.backup_arn)
+    if backup.expires_at_s is not None:
+        expires = instant_text(int(backup.expires_at_s * 1_000_000))
+        raise ValidationFault(
+            f"Invalid Request: User is not allowed to delete the system backup with arn {backup.arn}. It will "
+            f"automatically expire on {expires}"
+        )
+    if backup.status == "CREATING":
+        raise BackupInUseFault(f"Backup is being created: {backup.arn}")
+    if backup.restoring:
+        raise BackupInUseFault(f"Backup is being used to restore table: {backup.arn}")
+    described = _described(call, msgspec.structs.replace(backup, status="DELETED"))
+    call.services.begin()
+    Backups(call.services.store).drop(backup)
+    return encode({"BackupDescription": described})
+
+
+def put_aside(services: Services, table: Table) -> None:
+    """Drop a table that is deleted, in the open transaction; with recovery its rows become a backup.
+
+    Whoever copies from it at this moment goes on: rows and log stay until that is done.
+    """
+    definition = table.definition
+    if definition.pins:
+        leave(services.store, definition)
+    if definition.recovery is not None:
+        backups = Backups(services.store)
+        backups.drop_expired(services.clock.now())
+        made = _new(services, table, f"{table.name}$DeletedTableBackup", "SYSTEM", definition.number)
+        expires_at_s = made.created_at_s + SYSTEM_BACKUP_DAYS * _DAY_S
+        backups.keep(msgspec.structs.replace(made, status="AVAILABLE", expires_at_s=expires_at_s))
+    services.catalog.drop(table, keep_rows=definition.recovery is not None or definition.pins > 0)
+
+
+def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Copy a slice of a table into its backup."""
+    backups = Backups(services.store)
+    backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
+    assert backup is not None, "a backup that is being made cannot be deleted"
+    target = backups.table(backup)
+    source = pinned_past(services.catalog, services.store, state["source"], state["position"])
+    place = copy_slice(source, target, Place.decode(state["place"]))
+    backups.keep(
+        msgspec.structs.replace(
+            backup,
+            items=target.counts.items,
+            bytes=target.counts.bytes,
+            status="AVAILABLE" if place is None else "CREATING",
+        )
+    )
+    if place is None:
+        unpin(services.catalog, services.store, state["source"])
+        return None
+    return state | {"place": place.encode()}
+
+
+def backed_up(call: Call, name_or_arn: str, scope: Scope | None = None) -> Table:
+    """Return the table that a backup operation names; one that is being restored is not there for it yet."""
+    name = table_name_of(name_or_arn)
+    table = call.services.catalog.find(scope or call.own(name_or_arn), name)
+    if table is None or table.definition.restored is not None:
+        raise TableNotFoundFault.of_table(name)
+    return table
+
+
+def found(call: Call, arn: str, *, anywhere: bool = False) -> Backup:
+    """Return the caller's backup of this ARN, of this region or `anywhere`; what is gone is not found."""
+    parts = _parsed(call, arn)
+    assert parts.label is not None, "a backup's ARN has the backup's id"
+    backup = None
+    if anywhere or parts.scope.region == call.scope.region:
+        backup = Backups(call.services.store).find(parts.scope, parts.table, parts.label)
+    if backup is None or _is_over(call.services, backup):
+        raise BackupNotFoundFault.of_arn(arn)
+    return backup
+
+
+def _parsed(call: Call, arn: str) -> ResourceArn:
+    """Return a backup's ARN in its parts; refuse another account's, whether or not there is such a backup.
+
+    Where a guard decides, it has decided already.
+    """
+    parts = parse_resource_arn(arn)
+    if parts is None or parts.kind != "backup":
+        raise ValidationFault("Invalid Backup ARN")
+    guarded = call.visit is not None and call.visit.guard is not None
+    if parts.scope.account != call.scope.account and not guarded:
+        raise AccessDeniedFault("Access is denied")
+    return parts
+
+
+def _is_over(services: Services, backup: Backup) -> bool:
+    return backup.expires_at_s is not None and backup.expires_at_s <= services.clock.now()
+
+
+def _new(services: Services, table: Table, name: str, type_: BackupType, number: int) -> Backup:
+    milliseconds = int(services.clock.now() * 1000)
+    suffix = "00000000" if type_ == "SYSTEM" else services.entropy.bytes(4).hex()
+    while Backups(services.store).find(table.scope, table.name, f"{milliseconds:014d}-{suffix}") is not None:
+        milliseconds += 1  # a table of this name was deleted in the same millisecond
+    return Backup(
+        id=f"{milliseconds:014d}-{suffix}",
+        name=name,
+        type=type_,
+        number=number,
+        definition=table.definition,
+        created_at_s=milliseconds / 1000,
+        status="CREATING",
+        items=table.counts.items if type_ == "SYSTEM" else 0,
+        bytes=table.counts.bytes if type_ == "SYSTEM" else 0,
+    )
+
+
+def _order(backup: Backup) -> tuple[str, str]:
+    """Return what backups are listed by: the id, which begins with the time of making, then the table."""
+    return backup.id, backup.definition.name
+
+
+def _start(call: Call, arn: str) -> tuple[str, str]:
+    """Return the place in the list that an ARN stands at, also of a backup that is gone."""
+    parts = _parsed(call, arn)
+    if parts.scope.region != call.scope.region:
+        raise ValidationFault(
+            "Invalid Request: The supplied ExclusiveStartBackupArn does not match the region"
+        )
+    assert parts.label is not None, "a backup's ARN has the backup's id"
+    return parts.label, parts.table
+
+
+def _details(backup: Backup) -> dict[str, Any]:
+    details: dict[str, Any] = {
+        "BackupArn": backup.arn,
+        "BackupName": backup.name,
+        "BackupSizeBytes": backup.bytes,
+        "BackupStatus": backup.status,
+        "BackupType": backup.type,
+        "BackupCreationDateTime": backup.created_at_s,
+    }
+    if backup.expires_at_s is not None:
+        details["BackupExpiryDateTime"] = backup.expires_at_s
+    return details
+
+
+def _summary(backup: Backup) -> dict[str, Any]:
+    definition = backup.definition
+    return {
+        "TableName": definition.name,
+        "TableId": definition.uuid,
+        "TableArn": table_arn(definition.scope, definition.name),
+    } | _details(backup)
+
+
+def _index(shown: dict[str, Any]) -> dict[str, Any]:
+    index = {name: shown[name] for name in _INDEX_MEMBERS if name in shown}
+    if "ProvisionedThroughput" in index:
+        units = index["ProvisionedThroughput"]
+        index["ProvisionedThroughput"] = {
+            name: units[name] for name in ("ReadCapacityUnits", "WriteCapacityUnits")
+        }
+    return index
+
+
+def _described(call: Call, backup: Backup) -> dict[str, Any]:
+    definition = backup.definition
+    shown = describe(Backups(call.services.store).table(backup), call.services.clock.now())
+    table: dict[str, Any] = {
+        "TableName": definition.name,
+        "TableId": definition.uuid,
+        "TableArn": table_arn(definition.scope, definition.name),
+        "TableSizeBytes": backup.bytes,
+        "KeySchema": shown["KeySchema"],
+        "TableCreationDateTime": definition.created_at_s,
+        "ProvisionedThroughput": {
+            "ReadCapacityUnits": definition.throughput.reads,
+            "WriteCapacityUnits": definition.throughput.writes,
+        },
+        "ItemCount": backup.items,
+        "BillingMode": definition.billing,
+    }
+    if definition.on_demand is not None:
+        table["OnDemandThroughput"] = definition.on_demand
+    features: dict[str, Any] = {}
+    for member in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes"):
+        if member in shown:
+            features[member] = [_index(index) for index in shown[member]]
+    if definition.stream is not None and definition.stream.enabled:
+        features["StreamDescription"] = {"StreamEnabled": True, "StreamViewType": definition.stream.view}
+    if definition.ttl is not None and definition.ttl.enabled:
+        features["TimeToLiveDescription"] = {
+            "TimeToLiveStatus": "ENABLED",
+            "AttributeName": definition.ttl.attribute,
+        }
+    if definition.encryption is not None:
+        features["SSEDescription"] = definition.encryption
+    return {
+        "BackupDetails": _details(backup),
+        "SourceTableDetails": table,
+        "SourceTableFeatureDetails": features,
+    }

@@ -1,0 +1,218 @@
+"""StartBulkPutItems, DescribeBulkOperation, ListBulkOperations, CancelBulkOperation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.isolation import digest_of
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.transfers import (
+    buckets_of,
+    check_compression,
+    check_place,
+    failed,
+    found,
+    listed,
+    shown,
+    start,
+)
+from tavola.engine.transfer import (
+    BucketMissing,
+    Bulk,
+    Format,
+    Load,
+    Loaded,
+    Records,
+    Transfer,
+    TransferError,
+    forget,
+    transfer_id,
+)
+from tavola.limits import IMPORT_OBJECTS_MAX
+from tavola.protocol import (
+    CancelBulkOperationRequest,
+    DescribeBulkOperationRequest,
+    Fault,
+    IdempotentParameterMismatchFault,
+    ListBulkOperationsRequest,
+    ResourceNotFoundFault,
+    Scope,
+    StartBulkPutItemsRequest,
+    ValidationFault,
+    bulk_arn,
+)
+
+BULK_JOB = "bulk"
+
+
+def start_bulk_put_items(call: Call, request: StartBulkPutItemsRequest) -> bytes:
+    """Begin to put the items in files of a bucket into a table that is there."""
+    services = call.services
+    buckets_of(services)
+    source, output = request.input_s3_configuration, request.output_s3_configuration
+    check_place(source.s3_key_prefix)
+    check_place(output.s3_key_prefix)
+    check_compression(source.input_compression_type)
+    table = call.table(request.table_name)
+    records = Records(services.store, "bulk")
+    now_s = services.clock.now()
+    digest = digest_of(msgspec.to_builtins(request))
+    token = request.client_token or services.entropy.uuid()
+    known = records.given(call.scope, token, now_s)
+    if known is not None:
+        if known.digest != digest:
+            raise IdempotentParameterMismatchFault()
+        return encode({"BulkOperationDescription": shown(call, "bulk", known)})
+    id_ = transfer_id(now_s, services.entropy.bytes(4))
+    echoed = msgspec.to_builtins(request)
+    described: dict[str, Any] = {
+        "BulkOperationArn": bulk_arn(table.scope, table.name, id_),
+        "BulkOperationStatus": "IN_PROGRESS",
+        "TableDetails": [{"TableName": table.arn, "TableId": table.definition.uuid}],
+        "ClientToken": token,
+        "InputS3Configuration": {"InputCompressionType": "NONE", **echoed["InputS3Configuration"]},
+        "OutputS3Configuration": echoed["OutputS3Configuration"],
+        "StartTime": now_s,
+        "ProcessedItemCount": 0,
+        "ProcessedInputBytes": 0,
+        "FailedItemCount": 0,
+        "PerformanceTier": request.performance_tier or "STANDARD",
+    }
+    if request.max_write_request_units is not None:
+        described["MaxWriteRequestUnits"] = request.max_write_request_units
+    services.begin()
+    transfer = start(
+        call,
+        "bulk",
+        Transfer(
+            id=id_,
+            account=call.scope.account,
+            region=call.scope.region,
+            table=table.name,
+            table_uuid=table.definition.uuid,
+            started_at_s=now_s,
+            token=token,
+            digest=digest,
+            description=described,
+        ),
+        {"number": table.definition.number, "progress": {}},
+    )
+    return encode({"BulkOperationDescription": transfer.description})
+
+
+def describe_bulk_operation(call: Call, request: DescribeBulkOperationRequest) -> bytes:
+    """Answer what is known of a bulk load; its counts grow while it runs."""
+    return encode({"BulkOperationDescription": shown(call, "bulk", _found(call, request.bulk_operation_arn))})
+
+
+def list_bulk_operations(call: Call, request: ListBulkOperationsRequest) -> bytes:
+    """Answer the bulk loads of ninety days, the newest first."""
+    page, token = listed(call, "bulk", request.next_token, request.max_results)
+    names = ("BulkOperationArn", "BulkOperationStatus", "StartTime", "EndTime")
+    summaries = []
+    for transfer in page:
+        described = shown(call, "bulk", transfer)
+        summaries.append({name: described[name] for name in names if name in described})
+    answer: dict[str, Any] = {"BulkOperationsSummaryList": summaries}
+    if token is not None:
+        answer["NextToken"] = token
+    return encode(answer)
+
+
+def cancel_bulk_operation(call: Call, request: CancelBulkOperationRequest) -> bytes:
+    """Have a bulk load stop at its next slice; what it has written stays."""
+    transfer = _found(call, request.bulk_operation_arn)
+    status = shown(call, "bulk", transfer)["BulkOperationStatus"]
+    if status not in ("IN_PROGRESS", "CANCELLING"):
+        raise ValidationFault(
+            f"Bulk operation is not in progress and cannot be cancelled: it is {status}: "
+            f"{request.bulk_operation_arn}"
+        )
+    services = call.services
+    services.begin()
+    transfer = transfer.with_description(BulkOperationStatus="CANCELLING")
+    Records(services.store, "bulk").keep(msgspec.structs.replace(transfer, cancelled=True))
+    return encode({"BulkOperationArn": request.bulk_operation_arn, "BulkOperationStatus": "CANCELLING"})
+
+
+def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Read a slice of a bulk load; the first finds its objects."""
+    scope = Scope(state["account"], state["region"])
+    records = Records(services.store, "bulk")
+    transfer = records.find(scope, state["id"])
+    now_s = services.clock.now()
+    if transfer is None:  # ninety days have passed
+        return None
+    progress = msgspec.convert(state["progress"], Loaded) if state["progress"] else None
+    done = True
+    try:
+        load = _load(services, transfer)
+        table = services.catalog.of_number(state["number"])
+        if table is None:
+            raise ResourceNotFoundFault.of_table(transfer.table)
+        work = Bulk(transfer, table, services.catalog, load, load.buckets)
+        if transfer.cancelled:
+            if progress is not None:
+                forget(services.store, services.buckets, transfer.id, progress.reached)
+                work.finish(progress, transfer, now_s)
+            transfer = _cancelled(transfer, now_s)
+        elif progress is None:
+            progress, transfer = _begin(transfer, load)
+            done = False
+        else:
+            progress, transfer, done = work.step(progress)
+            if done:
+                transfer = _completed(work, progress, transfer, now_s)
+    except (OSError, TransferError, Fault) as error:
+        transfer = failed("bulk", transfer, error, now_s)
+        if progress is not None:
+            forget(services.store, services.buckets, transfer.id, progress.reached)
+    records.keep(transfer)
+    return None if done else state | {"progress": msgspec.to_builtins(progress)}
+
+
+def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:
+    for bucket in (load.bucket, transfer.description["OutputS3Configuration"].get("S3Bucket", load.bucket)):
+        if not load.buckets.has(bucket):
+            raise BucketMissing(bucket)
+    prefix = transfer.description["InputS3Configuration"].get("S3KeyPrefix", "")
+    objects = load.buckets.objects(load.bucket, prefix)
+    if len(objects) > IMPORT_OBJECTS_MAX:
+        raise TransferError(
+            f"There are {len(objects)} objects under the prefix; a bulk load reads {IMPORT_OBJECTS_MAX} at most"
+        )
+    total = sum(each.bytes for each in objects)
+    return Loaded(load.begin(objects)), transfer.with_description(TotalInputBytes=total)
+
+
+def _completed(work: Bulk, progress: Loaded, transfer: Transfer, now_s: float) -> Transfer:
+    work.finish(progress, transfer, now_s)
+    status = "COMPLETED_WITH_ERRORS" if progress.reached.failed else "COMPLETED"
+    return transfer.with_description(BulkOperationStatus=status, EndTime=now_s)
+
+
+def _cancelled(transfer: Transfer, now_s: float) -> Transfer:
+    return transfer.with_description(
+        BulkOperationStatus="CANCELLED",
+        EndTime=now_s,
+        FailureCode="UserCancelled",
+        FailureMessage="The bulk operation was cancelled; what it had written stays",
+    )
+
+
+def _load(services: Services, transfer: Transfer) -> Load:
+    source = transfer.description["InputS3Configuration"]
+    format_ = Format(source["InputFormat"], source["InputCompressionType"])
+    return Load(transfer.id, source["S3Bucket"], format_, services.store, buckets_of(services))
+
+
+def _found(call: Call, arn: str) -> Transfer:
+    return found(
+        call,
+        "bulk",
+        arn,
+        lambda why: ResourceNotFoundFault(f"Requested resource not found: Bulk operation: {why} not found"),
+    )

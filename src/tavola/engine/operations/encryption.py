@@ -1,0 +1,84 @@
+"""Encryption settings: the key that a table says it is encrypted with.
+
+Which key AWS would use is a setting like others: it is kept, described and changed as AWS does, and nothing is
+encrypted by it. There is no KMS here, so a key that is spelled well is taken to exist; an alias stands
+for a key of its own, the same one each time.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from itertools import pairwise
+
+from tavola.engine.catalog import TableDefinition
+from tavola.protocol import Scope, SSESpecification, ValidationFault
+
+Encryption = dict[str, str]
+
+_DEFAULT_ALIAS = "alias/aws/dynamodb"
+_INVALID = "One or more parameter values were invalid: "
+_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]*):([0-9]*):((?:key|alias)/.+)")
+_KEY_ID = re.compile(r"key/[A-Za-z0-9-]+")
+_ALIAS = re.compile(r"alias/[A-Za-z0-9/_-]+")
+
+
+def encryption_of(specification: SSESpecification | None, scope: Scope) -> Encryption | None:
+    """Return the description of a requested encryption; None for the key that AWS owns."""
+    if specification is None or specification.enabled is False:
+        return None
+    if specification.enabled is None and specification.sse_type is None:
+        return None
+    arn = _key_arn(specification.kms_master_key_id or _DEFAULT_ALIAS, scope)
+    return {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
+
+
+def changed_encryption(definition: TableDefinition, specification: SSESpecification) -> Encryption | None:
+    """Return the encryption that a table shall have; refuse the one it has, where AWS sees that it is the same."""
+    wanted = encryption_of(specification, definition.scope)
+    if wanted is None and definition.encryption is None:
+        raise ValidationFault(f"{_INVALID}Table is already encrypted by default")
+    arn = None if definition.encryption is None else definition.encryption["KMSMasterKeyArn"]
+    if arn is not None and specification.kms_master_key_id == arn:
+        # AWS compares the text of the ARN alone: an alias or an id of the same key encrypts anew.
+        raise ValidationFault(
+            f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you "
+            "want to change Master Key"
+        )
+    return wanted
+
+
+def changing(standing: Encryption | None) -> Encryption:
+    """Return the description with which a change of the encryption is answered: the key is still the old one."""
+    return (standing or {}) | {"Status": "UPDATING"}
+
+
+def _key_arn(key: str, scope: Scope) -> str:
+    """Return the ARN of the key that an id, an alias or an ARN of either names."""
+    resource = key
+    if key.startswith("arn:"):
+        found = _ARN.fullmatch(key)
+        if found is None:
+            raise _unknown(f"Invalid arn {key}")
+        if found[1] != scope.region:
+            raise _unknown(f"Invalid arn {found[1]}")
+        if found[2] != scope.account:
+            raise _unknown(f"Key '{key}' does not exist")
+        resource = found[3]
+    elif not key.startswith("alias/"):
+        resource = f"key/{key}"
+    if _ALIAS.fullmatch(resource) is not None:
+        digest = blake2b(f"{scope.account}/{scope.region}/{resource}".encode(), digest_size=16).hexdigest()
+        bounds = (0, 8, 12, 16, 20, 32)
+        named = "-".join(digest[start:end] for start, end in pairwise(bounds))
+        resource = f"key/{named}"
+    elif _KEY_ID.fullmatch(resource) is None:
+        raise _unknown(f"Invalid keyId '{key}'")
+    return f"arn:aws:kms:{scope.region}:{scope.account}:{resource}"
+
+
+def _unknown(text: str) -> ValidationFault:
+    return ValidationFault(
+        f"KMS validation error: com.amazonaws.services.kms.model.NotFoundException: {text} (Service: AWSKMS; "
+        "Status Code: 400; Error Code: NotFoundException)"
+    )

@@ -1,0 +1,319 @@
+"""ExportTableToPointInTime, DescribeExport, ListExports."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tavola.engine.backups import pin, pinned_past, unpin
+from tavola.engine.catalog import Table
+from tavola.engine.isolation import digest_of
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.terms import (
+    all_used,
+    bind,
+    check_scalar_keys,
+    filter_of,
+    key_condition_of,
+    projection_of,
+)
+from tavola.engine.operations.transfers import (
+    buckets_of,
+    check_account,
+    check_place,
+    failed,
+    found,
+    listed,
+    running,
+    shown,
+    start,
+)
+from tavola.engine.snapshots import order_by_key, position_at, window_of
+from tavola.engine.transfer import (
+    Export,
+    Period,
+    Progress,
+    Records,
+    Transfer,
+    TransferError,
+    Wanted,
+    transfer_id,
+)
+from tavola.expressions import ExpressionError, evaluate, key_bounds, project
+from tavola.limits import EXPORT_PERIOD_S_MAX, EXPORT_PERIOD_S_MIN, EXPORTS_RUNNING_MAX
+from tavola.protocol import (
+    DescribeExportRequest,
+    ExportConflictFault,
+    ExportNotFoundFault,
+    ExportTableToPointInTimeRequest,
+    FilterSpecification,
+    IncrementalExportSpecification,
+    InvalidExportTimeFault,
+    InvalidRestoreTimeFault,
+    LimitExceededFault,
+    ListExportsRequest,
+    Scope,
+    TableNotFoundFault,
+    ValidationFault,
+    export_arn,
+    parse_resource_arn,
+)
+from tavola.values import Item
+
+EXPORT_JOB = "export"
+_SECOND_US = 1_000_000
+
+
+def export_table_to_point_in_time(call: Call, request: ExportTableToPointInTimeRequest) -> bytes:
+    """Begin to write a table as it was, or its changes over a period, to files of a bucket."""
+    services = call.services
+    buckets_of(services)
+    check_place(request.s3_prefix)
+    table = _source(call, request.table_arn)
+    records = Records(services.store, "export")
+    now_s = services.clock.now()
+    digest = digest_of(msgspec.to_builtins(request))
+    token = request.client_token or services.entropy.uuid()
+    known = records.given(call.scope, token, now_s)
+    if known is not None:
+        if known.digest != digest:
+            raise ExportConflictFault()
+        return encode({"ExportDescription": shown(call, "export", known)})
+    period = request.incremental_export_specification
+    times, after, position = _span(call, table, request, now_s)
+    if request.filter_specification is not None:
+        _wanted(call, request.filter_specification, table)
+    if running(services.store, "export", call) >= EXPORTS_RUNNING_MAX:
+        raise LimitExceededFault(
+            f"Subscriber limit exceeded: There is a limit of {EXPORTS_RUNNING_MAX} exports at a time"
+        )
+    id_ = transfer_id(now_s, services.entropy.bytes(4))
+    described: dict[str, Any] = {
+        "ExportArn": export_arn(table.scope, table.name, id_),
+        "ExportStatus": "IN_PROGRESS",
+        "StartTime": now_s,
+        "TableArn": table.arn,
+        "TableId": table.definition.uuid,
+        **times,
+        "ClientToken": token,
+        "S3Bucket": request.s3_bucket,
+        "S3SseAlgorithm": request.s3_sse_algorithm or "AES256",
+        "ExportFormat": request.export_format or "DYNAMODB_JSON",
+    }
+    echoed = msgspec.to_builtins(request)
+    for name in ("S3BucketOwner", "S3Prefix", "S3SseKmsKeyId", "FilterSpecification"):
+        if name in echoed:
+            described[name] = echoed[name]
+    if period is not None:
+        described["ExportType"] = "INCREMENTAL_EXPORT"
+    services.begin()
+    pin(services.catalog, table)
+    transfer = start(
+        call,
+        "export",
+        Transfer(
+            id=id_,
+            account=call.scope.account,
+            region=call.scope.region,
+            table=table.name,
+            table_uuid=table.definition.uuid,
+            started_at_s=now_s,
+            token=token,
+            digest=digest,
+            description=described,
+        ),
+        {"number": table.definition.number, "after": after, "position": position, "progress": {}},
+    )
+    return encode({"ExportDescription": transfer.description})
+
+
+def describe_export(call: Call, request: DescribeExportRequest) -> bytes:
+    """Answer what is known of an export; its counts grow while it runs."""
+    transfer = found(
+        call, "export", request.export_arn, lambda why: ExportNotFoundFault(f"Export not found: {_told(why)}")
+    )
+    return encode({"ExportDescription": shown(call, "export", transfer)})
+
+
+def list_exports(call: Call, request: ListExportsRequest) -> bytes:
+    """Answer the exports of ninety days, the newest first, of one table if it is named.
+
+    A table that was deleted has none any more, and one made again under its name does not inherit them.
+    """
+    uuid: str | None = None
+    if request.table_arn is not None:
+        parts = parse_resource_arn(request.table_arn)
+        table = None if parts is None else call.services.catalog.find(parts.scope, parts.table)
+        uuid = "" if table is None else table.definition.uuid
+    page, token = listed(
+        call,
+        "export",
+        request.next_token,
+        request.max_results,
+        None if uuid is None else lambda transfer: transfer.table_uuid == uuid,
+    )
+    answer: dict[str, Any] = {"ExportSummaries": [_summary(call, transfer) for transfer in page]}
+    if token is not None:
+        answer["NextToken"] = token
+    return encode(answer)
+
+
+def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Write a slice of an export."""
+    scope = Scope(state["account"], state["region"])
+    records = Records(services.store, "export")
+    transfer = records.find(scope, state["id"])
+    number = state["number"]
+    now_s = services.clock.now()
+    if transfer is None:  # ninety days have passed
+        unpin(services.catalog, services.store, number)
+        return None
+    progress = msgspec.convert(state["progress"], Progress)
+    done = True
+    try:
+        export = _work(services, scope, transfer, state)
+        progress, transfer, done = export.step(progress, now_s)
+    except (OSError, TransferError, ValidationFault) as error:
+        transfer = failed("export", transfer, error, now_s)
+    records.keep(transfer)
+    if done:
+        unpin(services.catalog, services.store, number)
+        return None
+    return state | {"progress": msgspec.to_builtins(progress)}
+
+
+def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str, Any]) -> Export:
+    log = services.store.log(state["number"])
+    order_by_key(log, state["position"] if state["after"] is None else state["after"], services.begin)
+    past = pinned_past(services.catalog, services.store, state["number"], state["position"])
+    specification = transfer.description.get("FilterSpecification")
+    wanted = Wanted()
+    if specification is not None:
+        call = Call("ExportTableToPointInTime", b"", scope, services)
+        wanted = _wanted(call, msgspec.convert(specification, FilterSpecification), past)
+    period: Period | None = None
+    if state["after"] is not None:
+        view = transfer.description["IncrementalExportSpecification"]["ExportViewType"]
+        period = Period(log, state["after"], state["position"], old_images=view == "NEW_AND_OLD_IMAGES")
+    return Export(transfer, past, wanted, period, buckets_of(services))
+
+
+def _source(call: Call, arn: str) -> Table:
+    parts = parse_resource_arn(arn)
+    assert parts is not None, "parse lets no other ARN through"
+    check_account(call, parts)
+    table = call.services.catalog.find(parts.scope, parts.table)
+    if table is None or parts.scope.region != call.scope.region:
+        raise TableNotFoundFault.of_table(arn)
+    return table
+
+
+def _span(
+    call: Call, table: Table, request: ExportTableToPointInTimeRequest, now_s: float
+) -> tuple[dict[str, Any], int | None, int]:
+    """Return an export's times as they are described, and the places in the log that they are.
+
+    A full export has the place of its moment; an incremental one also the place that its period is past.
+    """
+    period = request.incremental_export_specification
+    if period is None:
+        at_us = window_of(table, now_s)[1]
+        if request.export_time is not None:
+            at_us = int(request.export_time * _SECOND_US)
+        return {"ExportTime": at_us / _SECOND_US}, None, _position(table, at_us, now_s)
+    from_s, to_s = _checked(table, period, now_s)
+    earliest_us, _ = window_of(table, now_s)
+    from_us, to_us = int(from_s * _SECOND_US), int(to_s * _SECOND_US)
+    if from_us < earliest_us // _SECOND_US * _SECOND_US:
+        raise InvalidExportTimeFault("Point in Time Recovery is not available for specified export time")
+    described = {
+        "ExportFromTime": from_s,
+        "ExportToTime": to_s,
+        "ExportViewType": period.export_view_type or "NEW_AND_OLD_IMAGES",
+    }
+    after = _position(table, max(from_us - 1, earliest_us), now_s) if from_us > earliest_us else None
+    if after is None:
+        recovery = table.definition.recovery
+        assert recovery is not None, "a table with a window has recovery"
+        after = recovery.since
+    return {"IncrementalExportSpecification": described}, after, _position(table, to_us - 1, now_s)
+
+
+def _checked(table: Table, period: IncrementalExportSpecification, now_s: float) -> tuple[float, float]:
+    """Return the period of an incremental export; refuse one that AWS refuses, in its order."""
+    from_s = period.export_from_time
+    assert from_s is not None, "parse lets no period without a start through"
+    to_s = now_s if period.export_to_time is None else period.export_to_time
+    if to_s > now_s:
+        raise InvalidExportTimeFault(
+            f"Incremental export period to time cannot be greater than the current time : {_instant(to_s)}"
+        )
+    if from_s < int(table.definition.created_at_s):
+        raise InvalidExportTimeFault(
+            "Incremental export period from time cannot be less than the table creation time : "
+            f"{_instant(from_s)}"
+        )
+    between = "Difference between export period from time and export period to time is"
+    if to_s - from_s < EXPORT_PERIOD_S_MIN:
+        raise InvalidExportTimeFault(f"{between} less than {EXPORT_PERIOD_S_MIN // 60} minutes")
+    if to_s - from_s > EXPORT_PERIOD_S_MAX:
+        raise InvalidExportTimeFault(f"{between} greater than {EXPORT_PERIOD_S_MAX // 3600} hours")
+    return from_s, to_s
+
+
+def _position(table: Table, at_us: int, now_s: float) -> int:
+    try:
+        return position_at(table, at_us, now_s)
+    except InvalidRestoreTimeFault as error:
+        raise InvalidExportTimeFault("Export Time is invalid") from error
+
+
+def _wanted(call: Call, asked: FilterSpecification, table: Table) -> Wanted:
+    """Return which items of a table are exported, from the expressions of a filter."""
+    bindings = bind(call, asked.expression_attribute_names, asked.expression_attribute_values)
+    projection = projection_of(call, asked, bindings)
+    kept = filter_of(call, asked, None, bindings)
+    condition = None if asked.key_condition_expression is None else key_condition_of(call, asked, bindings)
+    all_used(call, bindings, (projection, kept, condition))
+    check_scalar_keys(table, projection, kept)
+    wanted = Wanted()
+    bounds = wanted.bounds
+    if condition is not None:
+        try:
+            bounds = key_bounds(condition, table.schema, bindings.values).bounds
+        except ExpressionError as error:
+            raise ValidationFault(str(error)) from error
+        for name in table.schema.names:
+            if kept is not None and name in kept.attributes:
+                raise ValidationFault(
+                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: "
+                    f"{name}"
+                )
+
+    def keep(item: Item) -> bool:
+        return kept is None or evaluate(kept, item, bindings.values)
+
+    def shape(item: Item) -> Item:
+        return item if projection is None else project(projection, item)
+
+    return Wanted(bounds, None if kept is None else keep, None if projection is None else shape)
+
+
+def _summary(call: Call, transfer: Transfer) -> dict[str, Any]:
+    described = shown(call, "export", transfer)
+    return {
+        "ExportArn": described["ExportArn"],
+        "ExportStatus": described["ExportStatus"],
+        "ExportType": described.get("ExportType", "FULL_EXPORT"),
+    }
+
+
+def _told(why: str) -> str:
+    return f"Export not found: {why}" if why.startswith("arn:") else why
+
+
+def _instant(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,262 @@
+"""ImportTable, DescribeImport, ListImports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import Table
+from tavola.engine.isolation import digest_of
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.tables import create_table
+from tavola.engine.operations.transfers import (
+    buckets_of,
+    check_compression,
+    check_place,
+    failed,
+    found,
+    listed,
+    running,
+    shown,
+    start,
+)
+from tavola.engine.transfer import (
+    SOME_FAILED,
+    BucketMissing,
+    Format,
+    Import,
+    Imported,
+    Load,
+    Records,
+    Transfer,
+    TransferError,
+    forget,
+    transfer_id,
+)
+from tavola.limits import IMPORT_OBJECTS_MAX, IMPORTS_RUNNING_MAX
+from tavola.protocol import (
+    DescribeImportRequest,
+    Fault,
+    ImportConflictFault,
+    ImportNotFoundFault,
+    ImportTableRequest,
+    LimitExceededFault,
+    ListImportsRequest,
+    ResourceInUseFault,
+    Scope,
+    TableCreationParameters,
+    created,
+    import_arn,
+    table_arn,
+)
+
+IMPORT_JOB = "import"
+_NEVER_S = 1e15  # the table becomes ready when its items are there, and not at a time
+_EXISTS = "TableAlreadyExists"
+
+
+def import_table(call: Call, request: ImportTableRequest) -> bytes:
+    """Begin to make a table from files of a bucket; it appears a little later, and is CREATING until the end."""
+    services = call.services
+    buckets_of(services)
+    source = request.s3_bucket_source
+    check_place(source.s3_key_prefix)
+    check_compression(request.input_compression_type)
+    name = request.table_creation_parameters.table_name
+    standing = services.catalog.find(call.scope, name)
+    records = Records(services.store, "import")
+    if standing is not None and not _is_importing(call, standing):
+        raise ResourceInUseFault(f"Table already exists: {name}")
+    now_s = services.clock.now()
+    digest = digest_of(msgspec.to_builtins(request))
+    token = request.client_token or services.entropy.uuid()
+    known = records.given(call.scope, token, now_s)
+    if known is not None:
+        if known.digest != digest:
+            raise ImportConflictFault()
+        return encode({"ImportTableDescription": shown(call, "import", known)})
+    if running(services.store, "import", call) >= IMPORTS_RUNNING_MAX:
+        raise LimitExceededFault(
+            f"Subscriber limit exceeded: There is a limit of {IMPORTS_RUNNING_MAX} imports at a time"
+        )
+    id_ = transfer_id(now_s, services.entropy.bytes(4))
+    uuid = services.entropy.uuid()
+    echoed = msgspec.to_builtins(request)
+    described: dict[str, Any] = {
+        "ImportArn": import_arn(call.scope, name, id_),
+        "ImportStatus": "IN_PROGRESS",
+        "TableArn": table_arn(call.scope, name),
+        "TableId": uuid,
+        "ClientToken": token,
+        "S3BucketSource": {"S3BucketOwner": call.scope.account, **echoed["S3BucketSource"]},
+        "ErrorCount": 0,
+        "CloudWatchLogGroupArn": (
+            f"arn:aws:logs:{call.scope.region}:{call.scope.account}:log-group:/aws-dynamodb/imports:*"
+        ),
+        "InputFormat": request.input_format,
+        "InputCompressionType": request.input_compression_type or "NONE",
+        "TableCreationParameters": echoed["TableCreationParameters"],
+        "StartTime": now_s,
+        "ProcessedSizeBytes": 0,
+        "ProcessedItemCount": 0,
+        "ImportedItemCount": 0,
+    }
+    if "InputFormatOptions" in echoed:
+        described["InputFormatOptions"] = echoed["InputFormatOptions"]
+    services.begin()
+    transfer = start(
+        call,
+        "import",
+        Transfer(
+            id=id_,
+            account=call.scope.account,
+            region=call.scope.region,
+            table=name,
+            table_uuid=uuid,
+            started_at_s=now_s,
+            token=token,
+            digest=digest,
+            description=described,
+        ),
+        {"number": None, "progress": {}},
+    )
+    return encode({"ImportTableDescription": transfer.description})
+
+
+def describe_import(call: Call, request: DescribeImportRequest) -> bytes:
+    """Answer what is known of an import; its counts grow while it runs."""
+    transfer = found(
+        call, "import", request.import_arn, lambda why: ImportNotFoundFault(f"Import not found: {why}")
+    )
+    return encode({"ImportTableDescription": shown(call, "import", transfer)})
+
+
+def list_imports(call: Call, request: ListImportsRequest) -> bytes:
+    """Answer the imports of ninety days, the newest first, of one table if it is named, there or gone."""
+    arn = request.table_arn
+    page, token = listed(
+        call,
+        "import",
+        request.next_token,
+        request.page_size,
+        None if arn is None else lambda transfer: transfer.description["TableArn"] == arn,
+    )
+    answer: dict[str, Any] = {"ImportSummaryList": [_summary(call, transfer) for transfer in page]}
+    if token is not None:
+        answer["NextToken"] = token
+    return encode(answer)
+
+
+def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Read a slice of an import; the first makes its table."""
+    scope = Scope(state["account"], state["region"])
+    records = Records(services.store, "import")
+    transfer = records.find(scope, state["id"])
+    now_s = services.clock.now()
+    if transfer is None:  # ninety days have passed
+        return None
+    table = None if state["number"] is None else services.catalog.of_number(state["number"])
+    try:
+        load = _load(services, transfer)
+        if table is None:
+            table, progress = _begin(services, scope, transfer, load)
+            done = False
+        else:
+            progress = msgspec.convert(state["progress"], Imported)
+            work = Import(transfer, table, services.catalog, load, load.buckets)
+            progress, transfer, done = work.step(progress)
+    except (OSError, TransferError, Fault) as error:
+        transfer = failed("import", transfer, error, now_s)
+        if isinstance(error, ResourceInUseFault):
+            transfer = transfer.with_description(FailureCode=_EXISTS)
+        if state["progress"]:
+            reached = msgspec.convert(state["progress"], Imported).reached
+            forget(services.store, services.buckets, transfer.id, reached)
+        done = True
+    records.keep(_ended(transfer, now_s) if done else transfer)
+    if done:
+        if table is not None:
+            ready = msgspec.structs.replace(table.definition, ready_at_s=now_s + services.table_delay_s)
+            services.catalog.change(table, ready)
+        return None
+    assert table is not None, "an import that goes on has a table"
+    return state | {"number": table.definition.number, "progress": msgspec.to_builtins(progress)}
+
+
+def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> tuple[Table, Imported]:
+    """Make the table of an import and note the objects it reads."""
+    source = transfer.description["S3BucketSource"]
+    if not load.buckets.has(load.bucket):
+        raise BucketMissing(load.bucket)
+    objects = load.buckets.objects(load.bucket, source.get("S3KeyPrefix", ""))
+    if len(objects) > IMPORT_OBJECTS_MAX:
+        raise TransferError(
+            f"There are {len(objects)} objects under the prefix; an import reads {IMPORT_OBJECTS_MAX} at most"
+        )
+    parameters = msgspec.convert(transfer.description["TableCreationParameters"], TableCreationParameters)
+    create_table(Call("CreateTable", b"", scope, services), created(parameters))
+    table = services.catalog.find(scope, transfer.table)
+    assert table is not None, "it was just made"
+    definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)
+    return services.catalog.change(table, definition), Imported(load.begin(objects))
+
+
+def _ended(transfer: Transfer, now_s: float) -> Transfer:
+    described = transfer.description
+    if described["ImportStatus"] == "FAILED":
+        return transfer
+    if described["ErrorCount"]:
+        return transfer.with_description(
+            ImportStatus="FAILED",
+            EndTime=now_s,
+            FailureCode="ItemValidationError",
+            FailureMessage=SOME_FAILED,
+        )
+    return transfer.with_description(ImportStatus="COMPLETED", EndTime=now_s)
+
+
+def _load(services: Services, transfer: Transfer) -> Load:
+    described = transfer.description
+    csv = described.get("InputFormatOptions", {}).get("Csv", {})
+    headers = csv.get("HeaderList")
+    types = described["TableCreationParameters"]["AttributeDefinitions"]
+    return Load(
+        transfer.id,
+        described["S3BucketSource"]["S3Bucket"],
+        Format(
+            described["InputFormat"],
+            described["InputCompressionType"],
+            csv.get("Delimiter", ","),
+            None if headers is None else tuple(headers),
+            {each["AttributeName"]: each["AttributeType"] for each in types},
+        ),
+        services.store,
+        buckets_of(services),
+    )
+
+
+def _is_importing(call: Call, table: Table) -> bool:
+    """Tell whether a table is being made by an import, whose end a second one for its name has to wait for."""
+    if call.services.catalog.is_active(table):
+        return False
+    return any(
+        transfer.table_uuid == table.definition.uuid
+        for transfer in Records(call.services.store, "import").newest(call.scope)
+    )
+
+
+def _summary(call: Call, transfer: Transfer) -> dict[str, Any]:
+    described = shown(call, "import", transfer)
+    names = (
+        "ImportArn",
+        "ImportStatus",
+        "TableArn",
+        "S3BucketSource",
+        "CloudWatchLogGroupArn",
+        "InputFormat",
+        "StartTime",
+        "EndTime",
+    )
+    return {name: described[name] for name in names if name in described}

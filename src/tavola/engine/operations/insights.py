@@ -1,0 +1,180 @@
+"""DescribeContributorInsights, ListContributorInsights, UpdateContributorInsights.
+
+AWS answers with the names of CloudWatch rules and shows the keys elsewhere. There is no CloudWatch here, so what
+its graphs would show is told with the description, in a member of its own that no SDK reads; in this
+process, `Engine.hottest` gives the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import Index, Insights, Table
+from tavola.engine.emulation import Emulation, HotItem, Switches, is_watched
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.descriptions import is_index_active
+from tavola.engine.operations.tables import named
+from tavola.limits import INSIGHTS_LISTED_MAX
+from tavola.protocol import (
+    DescribeContributorInsightsRequest,
+    ListContributorInsightsRequest,
+    ResourceNotFoundFault,
+    UpdateContributorInsightsRequest,
+    ValidationFault,
+)
+
+_EVERYTHING = "ACCESSED_AND_THROTTLED_KEYS"
+_RULE_CHARACTERS_MAX = 128
+_TOKEN = "insights-list"
+_HOTTEST = 10
+
+
+def describe_contributor_insights(call: Call, request: DescribeContributorInsightsRequest) -> bytes:
+    """Answer whether the keys of a table or index are watched, and by which rules."""
+    table = named(call, request.table_name)
+    index = _index(table, request.index_name)
+    return encode(_described(call, table, index))
+
+
+def update_contributor_insights(call: Call, request: UpdateContributorInsightsRequest) -> bytes:
+    """Begin or end to watch the keys of a table or index; to watch them as they are watched changes nothing."""
+    table = named(call, request.table_name)
+    index = _index(table, request.index_name)
+    if not call.services.catalog.is_active(table):
+        raise ValidationFault("TableStatus must be ACTIVE")
+    if index is not None and not is_index_active(index.definition, call.services.clock):
+        raise ValidationFault("IndexStatus must be ACTIVE")
+    enable = request.contributor_insights_action == "ENABLE"
+    standing = _setting(table, index)
+    mode = request.contributor_insights_mode or _EVERYTHING
+    if not enable:
+        mode = _EVERYTHING if standing is None else standing.mode
+    if standing is None and not enable:
+        return encode(_summary(table, index, "DISABLED", None))
+    if standing is not None and (standing.enabled, standing.mode) == (enable, mode):
+        return encode(_summary(table, index, _status(standing), mode))
+    now_s = call.services.clock.now()
+    since_ms = int(now_s * 1000)
+    if standing is not None and standing.enabled:
+        since_ms = (
+            standing.rules_since_ms
+        )  # another mode takes rules away or adds some; they are not made anew
+    setting = Insights(mode, enable, now_s, since_ms)
+    call.services.begin()
+    insights = table.definition.insights | {_slot(index): setting}
+    changed = msgspec.structs.replace(table.definition, insights=insights)
+    call.services.catalog.change(table, changed)
+    if call.services.emulation is None:
+        call.services.emulation = Emulation(Switches(), call.services.clock)
+    if standing is None or not standing.enabled:
+        call.services.emulation.forget(table, index)
+    if not call.services.emulation.switches.any and not is_watched(call.services.catalog):
+        call.services.emulation = None  # so that nobody pays for what nobody watches
+    return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
+
+
+def list_contributor_insights(call: Call, request: ListContributorInsightsRequest) -> bytes:
+    """Answer the tables and indexes whose keys are watched: by table, the table before its indexes."""
+    catalog = call.services.catalog
+    if request.table_name is None:
+        tables = [catalog.find(call.scope, name) for name in catalog.names(call.scope)]
+    else:
+        tables = [named(call, request.table_name)]
+    found: list[tuple[tuple[str, str], dict[str, Any]]] = []
+    for table in tables:
+        for index in () if table is None else (None, *table.indexes):
+            assert table is not None, "only what is there has indexes"
+            setting = _setting(table, index)
+            if setting is not None and setting.enabled:
+                place = (table.name, "" if index is None else index.name)
+                found.append((place, _summary(table, index, _status(setting), setting.mode)))
+    found.sort(key=lambda each: each[0])
+    if request.next_token is not None:
+        opened = call.services.seals.open(_TOKEN, call.scope, request.next_token)
+        if opened is None:
+            raise ValidationFault("Invalid NextToken")
+        found = [each for each in found if each[0] > tuple(opened["after"])]
+    limit = request.max_results or INSIGHTS_LISTED_MAX
+    if limit < 1:  # AWS states no least number
+        limit = INSIGHTS_LISTED_MAX
+    answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in found[:limit]]}
+    if len(found) > limit:
+        answer["NextToken"] = call.services.seals.seal(_TOKEN, call.scope, {"after": found[limit - 1][0]})
+    return encode(answer)
+
+
+def _index(table: Table, name: str | None) -> Index | None:
+    if name is None:
+        return None
+    index = table.by_name.get(name)
+    if index is None or not index.is_global:
+        raise ResourceNotFoundFault(
+            f"Requested resource not found: Index: {name} not found for table: {table.name}"
+        )
+    return index
+
+
+def _setting(table: Table, index: Index | None) -> Insights | None:
+    return table.definition.insights.get(_slot(index))
+
+
+def _slot(index: Index | None) -> int:
+    return 0 if index is None else index.definition.slot
+
+
+def _status(setting: Insights) -> str:
+    return "ENABLED" if setting.enabled else "DISABLED"
+
+
+def _summary(table: Table, index: Index | None, status: str, mode: str | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"TableName": table.name}
+    if index is not None:
+        told["IndexName"] = index.name
+    told["ContributorInsightsStatus"] = status
+    if mode is not None:
+        told["ContributorInsightsMode"] = mode
+    return told
+
+
+def _described(call: Call, table: Table, index: Index | None) -> dict[str, Any]:
+    setting = _setting(table, index)
+    if setting is None:
+        return _summary(table, index, "DISABLED", None)
+    told = _summary(table, index, _status(setting), setting.mode)
+    if setting.enabled:
+        told["ContributorInsightsRuleList"] = _rules(table, index, setting)
+        told["TavolaHottestKeys"] = _hottest(call, table, index)
+    told["LastUpdateDateTime"] = setting.changed_at_s
+    return told
+
+
+def _hottest(call: Call, table: Table, index: Index | None) -> dict[str, Any]:
+    emulation = call.services.emulation
+    assert emulation is not None, "where keys are watched, somebody watches"
+    found = emulation.hottest(table, index, _HOTTEST)
+
+    def shown(items: tuple[HotItem, ...], unit: str) -> list[dict[str, Any]]:
+        return [{"Key": hot.key, unit: hot.count, "ErrorAtMost": hot.error} for hot in items]
+
+    return {
+        "MostAccessedPartitionKeys": shown(found.accessed, "CapacityUnits"),
+        "MostAccessedKeys": shown(found.accessed_items, "CapacityUnits"),
+        "MostThrottledPartitionKeys": shown(found.throttled, "Requests"),
+        "MostThrottledKeys": shown(found.throttled_items, "Requests"),
+    }
+
+
+def _rules(table: Table, index: Index | None, setting: Insights) -> list[str]:
+    """Return the names of the rules that AWS would make: by what they count, of what, since when."""
+    schema = table.schema if index is None else index.schema
+    kinds = [("PKC", "PKT"), ("SKC", "SKT")] if schema.range else [("PKC", "PKT")]
+    accessed = [kind for kind, _ in kinds] if setting.mode == _EVERYTHING else []
+    owner = table.name if index is None else f"{table.name}-{index.name}"
+    names: list[str] = []
+    for kind in (*accessed, *(throttled for _, throttled in kinds)):
+        head, tail = f"DynamoDBContributorInsights-{kind}-", f"-{setting.rules_since_ms}"
+        names.append(head + owner[: _RULE_CHARACTERS_MAX - len(head) - len(tail)] + tail)
+    return names

@@ -1,0 +1,93 @@
+"""Kinesis streaming destinations, as AWS answers where the Kinesis stream is not there.
+
+AWS takes any stream's ARN and tells afterwards, in the description, that it could not be used. There is no Kinesis
+here, so that is how every destination ends: the answers are AWS's, and nobody waits for records that do not
+come.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import Destination, Table
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.tables import check_settled, named
+from tavola.protocol import (
+    DescribeKinesisStreamingDestinationRequest,
+    DisableKinesisStreamingDestinationRequest,
+    EnableKinesisStreamingDestinationRequest,
+    UpdateKinesisStreamingDestinationRequest,
+    ValidationFault,
+)
+
+_STATE = "Table is not in a valid state to enable Kinesis Streaming Destination: "
+_FAILED = (
+    "User does not have a permission to use kinesis stream: Tavola has no Kinesis; read the table's own stream "
+    "instead (StreamSpecification)"
+)
+
+
+def enable_kinesis_streaming_destination(
+    call: Call, request: EnableKinesisStreamingDestinationRequest
+) -> bytes:
+    """Take a destination, which then fails: the answer says ENABLING, the description how it ended."""
+    table = named(call, request.table_name)
+    check_settled(call, table)
+    given = request.enable_kinesis_streaming_configuration
+    precision = None if given is None else given.approximate_creation_date_time_precision
+    others = tuple(each for each in table.definition.kinesis if each.stream != request.stream_arn)
+    destinations = (Destination(request.stream_arn, precision), *others)
+    call.services.begin()
+    call.services.catalog.change(table, msgspec.structs.replace(table.definition, kinesis=destinations))
+    return encode(
+        {
+            "TableName": table.name,
+            "StreamArn": request.stream_arn,
+            "DestinationStatus": "ENABLING",
+            "EnableKinesisStreamingConfiguration": {} if given is None else msgspec.to_builtins(given),
+        }
+    )
+
+
+def disable_kinesis_streaming_destination(
+    call: Call, request: DisableKinesisStreamingDestinationRequest
+) -> bytes:
+    """Refuse: only a destination that works can be let go."""
+    named(call, request.table_name)
+    raise ValidationFault(f"{_STATE}KinesisStreamingDestination must be ACTIVE to perform DISABLE operation.")
+
+
+def update_kinesis_streaming_destination(
+    call: Call, request: UpdateKinesisStreamingDestinationRequest
+) -> bytes:
+    """Refuse: only a destination that works can be changed."""
+    table = named(call, request.table_name)
+    raise ValidationFault(
+        f"{_STATE}Kinesis streaming is not in ACTIVE state. Updates are only allowed in ACTIVE state. TableName: "
+        f"{table.name}, kdsArn: {request.stream_arn}"
+    )
+
+
+def describe_kinesis_streaming_destination(
+    call: Call, request: DescribeKinesisStreamingDestinationRequest
+) -> bytes:
+    """Answer the destinations that were asked for, and how each ended."""
+    table = named(call, request.table_name)
+    return encode({"TableName": table.name, "KinesisDataStreamDestinations": _described(table)})
+
+
+def _described(table: Table) -> list[dict[str, Any]]:
+    described = []
+    for destination in table.definition.kinesis:
+        members = {
+            "StreamArn": destination.stream,
+            "DestinationStatus": "ENABLE_FAILED",
+            "DestinationStatusDescription": _FAILED,
+        }
+        if destination.precision is not None:
+            members["ApproximateCreationDateTimePrecision"] = destination.precision
+        described.append(members)
+    return described

@@ -1,0 +1,133 @@
+"""PutResourcePolicy, GetResourcePolicy, DeleteResourcePolicy, and the policy that CreateTable brings.
+
+A policy is kept as AWS answers it: in one form, whatever spaces and order it came in. It is in force from the
+moment it is put.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tavola.engine.catalog import Policy, Table
+from tavola.engine.changes import Stream
+from tavola.engine.operations.answer import EMPTY, encode
+from tavola.engine.operations.call import Call
+from tavola.protocol import (
+    NO_POLICY,
+    DeleteResourcePolicyRequest,
+    GetResourcePolicyRequest,
+    PolicyNotFoundFault,
+    PutResourcePolicyRequest,
+    ResourceNotFoundFault,
+    ValidationFault,
+    check_resource_policy,
+    parse_resource_arn,
+    render_policy,
+)
+
+_MISSING = "Resource-based policy not found for the provided ResourceArn: "
+
+
+def put_resource_policy(call: Call, request: PutResourcePolicyRequest) -> bytes:
+    """Put a policy on a table or stream, in the place of the one it has; the same one again changes nothing."""
+    held = _held(call, request.resource_arn)
+    text = render_policy(check_resource_policy(request.policy, stream=isinstance(held, Stream)))
+    standing = _policy_of(held)
+    _check_expected(held, standing, request.expected_revision_id)
+    if standing is not None and standing.text == text:
+        return encode({"RevisionId": standing.revision})
+    return encode({"RevisionId": _keep(call, held, text, standing)})
+
+
+def get_resource_policy(call: Call, request: GetResourcePolicyRequest) -> bytes:
+    """Answer the policy on a table or stream."""
+    standing = _policy_of(_held(call, request.resource_arn))
+    if standing is None or standing.text is None:
+        raise PolicyNotFoundFault(_MISSING + request.resource_arn)
+    return encode({"Policy": standing.text, "RevisionId": standing.revision})
+
+
+def delete_resource_policy(call: Call, request: DeleteResourcePolicyRequest) -> bytes:
+    """Take the policy from a table or stream; where there is none, nothing is wrong."""
+    held = _held(call, request.resource_arn)
+    standing = _policy_of(held)
+    _check_expected(held, standing, request.expected_revision_id)
+    if standing is None:
+        return EMPTY
+    if standing.text is not None:
+        _keep(call, held, None, standing)
+    return encode({"RevisionId": standing.revision})
+
+
+def policy_of_request(text: str | None, now_s: float) -> Policy | None:
+    """Return the policy that a new table has from the start; refuse one that cannot be read."""
+    if text is None:
+        return None
+    return Policy(render_policy(check_resource_policy(text)), str(int(now_s * 1000)))
+
+
+def _held(call: Call, arn: str) -> Table | Stream:
+    parts = parse_resource_arn(arn)
+    assert parts is not None, "parse lets no other ARN through"
+    if parts.scope.account != call.scope.account:
+        raise ValidationFault(
+            "This action is only supported by accounts that match the resource owner’s account."
+        )
+    if parts.scope.region != call.scope.region or parts.partition != "aws":
+        raise ValidationFault(f"One or more parameter values were invalid: Invalid resource Arn: {arn}")
+    table = call.services.catalog.find(call.scope, parts.table)
+    if table is None or not call.services.catalog.is_active(table):
+        raise ResourceNotFoundFault.of_table(parts.table)
+    if parts.kind == "table":
+        return table
+    stream = call.services.streams.find(arn)
+    if stream is None:
+        raise ResourceNotFoundFault(
+            f"Requested resource not found: Stream: {parts.label} not found for Table: {parts.table}"
+        )
+    return stream
+
+
+def _policy_of(held: Table | Stream) -> Policy | None:
+    if isinstance(held, Table):
+        return held.definition.policy
+    return None if held.policy_revision is None else Policy(held.policy, held.policy_revision)
+
+
+def _check_expected(held: Table | Stream, standing: Policy | None, expected: str | None) -> None:
+    """Refuse a change of another revision than the caller has seen."""
+    if expected is None:
+        return
+    named = f"table {held.name}" if isinstance(held, Table) else f"stream {held.label}"
+    if standing is None or standing.text is None:
+        if expected != NO_POLICY:
+            raise PolicyNotFoundFault(
+                f"{_MISSING}Requested update for policy with revision id {expected}, but {named} has no associated "
+                "policy."
+            )
+    elif expected == NO_POLICY:
+        raise PolicyNotFoundFault(
+            f"{_MISSING}Requested policy update expecting none to be present for {named}, but a policy exists with "
+            f"revision id {standing.revision}."
+        )
+    elif expected != standing.revision:
+        raise PolicyNotFoundFault(
+            f"{_MISSING}Requested update for policy with revision id {expected}, but the policy associated to "
+            f"target {named} has revision id {standing.revision}."
+        )
+
+
+def _keep(call: Call, held: Table | Stream, text: str | None, standing: Policy | None) -> str:
+    """Keep a policy, or that there is none any more, and return its revision: when, and later than the last."""
+    now_ms = int(call.services.clock.now() * 1000)
+    revision = str(now_ms if standing is None else max(now_ms, int(standing.revision) + 1))
+    call.services.begin()
+    if isinstance(held, Table):
+        changed = msgspec.structs.replace(held.definition, policy=Policy(text, revision))
+        call.services.catalog.change(held, changed)
+    else:
+        call.services.streams.keep(msgspec.structs.replace(held, policy=text, policy_revision=revision))
+        table = call.services.catalog.find(held.scope, held.table)
+        if table is not None:
+            table.facts = None  # they tell of the streams' policies too
+    return revision

@@ -1,0 +1,143 @@
+"""UpdateContinuousBackups, DescribeContinuousBackups, and Tavola's own ListItemVersions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import Recovery, Table
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.backups import backed_up
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
+from tavola.engine.snapshots import as_of, order_by_key, versions, window_of
+from tavola.engine.writes import key_of_request
+from tavola.expressions import Projection, project
+from tavola.limits import ITEM_VERSIONS_MAX, RECOVERY_DAYS_MAX
+from tavola.protocol import (
+    ContinuousBackupsUnavailableFault,
+    DescribeContinuousBackupsRequest,
+    ListItemVersionsRequest,
+    UpdateContinuousBackupsRequest,
+    ValidationFault,
+)
+from tavola.values import decode_item, encode_item
+
+_VERSIONS = "item-versions"
+
+
+def update_continuous_backups(call: Call, request: UpdateContinuousBackupsRequest) -> bytes:
+    """Switch the keeping of a table's past on or off, or change how many days of it are kept."""
+    services = call.services
+    table = backed_up(call, request.table_name)
+    if not services.catalog.is_active(table):
+        raise ContinuousBackupsUnavailableFault(
+            f"Backups are being enabled for the table: {table.name}. Please retry later"
+        )
+    asked = request.point_in_time_recovery_specification
+    if asked.recovery_period_in_days is not None and not asked.point_in_time_recovery_enabled:
+        raise ValidationFault(
+            "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
+        )
+    services.begin()
+    definition = table.definition
+    recovery: Recovery | None = None
+    if asked.point_in_time_recovery_enabled:
+        standing = definition.recovery
+        if standing is None:
+            recovery = _begun(call, table, asked.recovery_period_in_days or RECOVERY_DAYS_MAX)
+        else:
+            days = asked.recovery_period_in_days or standing.days
+            recovery = msgspec.structs.replace(standing, days=days)
+    changed = services.catalog.change(table, msgspec.structs.replace(definition, recovery=recovery))
+    return encode({"ContinuousBackupsDescription": _described(call, changed)})
+
+
+def describe_continuous_backups(call: Call, request: DescribeContinuousBackupsRequest) -> bytes:
+    """Answer whether a table's past is kept, and from when to when."""
+    table = backed_up(call, request.table_name)
+    return encode({"ContinuousBackupsDescription": _described(call, table)})
+
+
+def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
+    """Answer what an item was, from the beginning of what is kept of its table's past to now.
+
+    The first version is what stood when that begins, and has no time: it may be older. One without an item
+    says that there was none.
+    """
+    services = call.services
+    call.admit(request.key)
+    bindings = bind(call, request.expression_attribute_names, None)
+    projection = projection_of(call, request, bindings)
+    all_used(call, bindings, (projection,))
+    if call.visit is not None and call.visit.as_of_us is not None:
+        raise ValidationFault("ListItemVersions tells every version of an item; ask it without a time")
+    table = call.table(request.table_name)
+    check_scalar_keys(table, projection)
+    key = key_of_request(table, request.key)
+    now_s = services.clock.now()
+    earliest_us, _ = window_of(table, now_s)
+    told: list[dict[str, Any]] = []
+    recovery = table.definition.recovery
+    assert recovery is not None, "a table with a window has recovery"
+    assert table.journal is not None, "a table with a window is journalled"
+    after = max(recovery.since, table.journal.log.id_at(earliest_us - 1))
+    services.catalog.looked_back[table.definition.number] = now_s
+    order_by_key(table.journal.log, after, services.begin_upkeep)
+    if request.next_token is None:
+        first = as_of(table, table.journal.log, after).rack.get(key)
+        told.append(_version(None, None if first is None else first[0], projection))
+    else:
+        after = max(after, _going_on(call, table, key, request.next_token))
+    found, reached = versions(table, key, after, request.limit or ITEM_VERSIONS_MAX)
+    for each in found:
+        version = _version(each.since_us, each.item, projection)
+        told.append(version | {"Expired": True} if each.by_service else version)
+    answer: dict[str, Any] = {"Versions": told}
+    if reached is not None:
+        place = {"number": table.definition.number, "key": key.hex(), "after": reached}
+        answer["NextToken"] = services.seals.seal(_VERSIONS, call.scope, place)
+    return encode(answer)
+
+
+def _version(since_us: int | None, item: bytes | None, projection: Projection | None) -> dict[str, Any]:
+    version: dict[str, Any] = {} if since_us is None else {"Since": since_us / 1_000_000}
+    if item is not None:
+        shown = item if projection is None else encode_item(project(projection, decode_item(item)))
+        version["Item"] = msgspec.Raw(shown)
+    return version
+
+
+def _going_on(call: Call, table: Table, key: bytes, token: str) -> int:
+    """Return the change after which a page of versions goes on; refuse a token of another item."""
+    place = call.services.seals.open(_VERSIONS, call.scope, token)
+    if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
+        raise ValidationFault("Invalid NextToken: it is not one that was given for this item")
+    return int(place["after"])
+
+
+def _begun(call: Call, table: Table, days: int) -> Recovery:
+    """Return the setting of a table whose past is kept from now on.
+
+    If there is a log already, of a stream, what it has so far lacks the images that undoing needs.
+    """
+    now_s = call.services.clock.now()
+    if table.definition.number not in call.services.catalog.logs():
+        return Recovery(enabled_at_s=now_s, days=days)
+    _, last, last_us = call.services.store.log(table.definition.number).span()
+    return Recovery(enabled_at_s=max(now_s, last_us / 1_000_000), days=days, since=last)
+
+
+def _described(call: Call, table: Table) -> dict[str, Any]:
+    described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    recovery = table.definition.recovery
+    if recovery is not None:
+        earliest_us, latest_us = window_of(table, call.services.clock.now())
+        described = {
+            "PointInTimeRecoveryStatus": "ENABLED",
+            "RecoveryPeriodInDays": recovery.days,
+            "EarliestRestorableDateTime": earliest_us / 1_000_000,
+            "LatestRestorableDateTime": latest_us / 1_000_000,
+        }
+    return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": described}

@@ -1,0 +1,60 @@
+"""Regions: what a table may ask of others than its own, which are not there.
+
+AWS's rules for replicas come first, in its words; what they let through needs another region and is refused.
+"""
+
+from __future__ import annotations
+
+from tavola.engine.catalog import TableDefinition
+from tavola.protocol import CreateTableRequest, ReplicationGroupUpdate, UpdateTableRequest, ValidationFault
+
+_INVALID = "One or more parameter values were invalid: "
+
+
+def refuse_source(request: CreateTableRequest) -> None:
+    """Refuse a table that is to be a replica of one elsewhere."""
+    if request.global_table_source_arn is not None:
+        raise ValidationFault(
+            f"{_INVALID}GlobalTableSourceArn names a table of another account, and there is no other here to "
+            f"replicate from: {request.global_table_source_arn}"
+        )
+
+
+def refuse_replicas(request: UpdateTableRequest, definition: TableDefinition) -> None:
+    """Refuse changes of replicas: those of this region as AWS does, those of others because there are none."""
+    for update in request.replica_updates or ():
+        region = _region(update)
+        if region == definition.region:
+            raise ValidationFault(
+                "Cannot add or delete the local region through ReplicaUpdates. Use CreateTable, DeleteTable, or "
+                "UpdateTable as required."
+            )
+        if update.create is not None:
+            raise ValidationFault(
+                f"Region {region} is not supported. The latest version of global tables are only supported in "
+                f"the following regions: [{definition.region}]"
+            )
+        raise ValidationFault(
+            "Update global table operation failed because one or more replicas were not part of the global "
+            f"table. Please retry the request without these replicas: [{region}]."
+        )
+    if request.disassociation_protection_enabled:
+        raise ValidationFault(
+            f"{_INVALID}DisassociationProtectionEnabled can be set on a replica of a global table alone, and table "
+            f"{definition.name} is none"
+        )
+
+
+def settings_replication(mode: str | None) -> str | None:
+    """Return how settings shall be replicated once there are replicas; refuse what only a replica can be."""
+    if mode == "ENABLED_WITH_OVERRIDES":
+        raise ValidationFault(
+            "Value 'ENABLED_WITH_OVERRIDES' at 'GlobalTableSettingsReplicationMode' failed to satisfy constraint: "
+            "Only ENABLED and DISABLED settings replication are supported for a Regional Table."
+        )
+    return mode
+
+
+def _region(update: ReplicationGroupUpdate) -> str:
+    actions = (update.create, update.update, update.delete, update.disassociate)
+    return next(action.region_name for action in actions if action is not None)

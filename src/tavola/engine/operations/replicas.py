@@ -1,0 +1,79 @@
+"""Global tables: what one machine answers about regions that it does not have.
+
+The legacy generation can be made nowhere any more, so AWS's own answers serve as they are. A replica of the
+present generation needs another region, of which there is none here: making one is refused, and none is found.
+"""
+
+from __future__ import annotations
+
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.tables import named
+from tavola.protocol import (
+    CreateGlobalTableRequest,
+    DescribeGlobalTableRequest,
+    DescribeGlobalTableSettingsRequest,
+    DescribeTableReplicaAutoScalingRequest,
+    GlobalTableNotFoundFault,
+    ListGlobalTablesRequest,
+    ResourceNotFoundFault,
+    UpdateGlobalTableRequest,
+    UpdateGlobalTableSettingsRequest,
+    UpdateTableReplicaAutoScalingRequest,
+    ValidationFault,
+    table_name_of,
+)
+
+_INVALID = "One or more parameter values were invalid: "
+_LEGACY = (
+    f"{_INVALID}DynamoDB global tables version 2017.11.29 is not supported. We recommend using DynamoDB global "
+    "tables version 2019.11.21, instead of version 2017.11.29 (Legacy)."
+)
+
+
+def create_global_table(call: Call, request: CreateGlobalTableRequest) -> bytes:
+    """Refuse: AWS makes no legacy global tables any more."""
+    raise ValidationFault(_LEGACY)
+
+
+def describe_global_table(call: Call, request: DescribeGlobalTableRequest) -> bytes:
+    """Answer that there is none."""
+    missing = GlobalTableNotFoundFault.of_table(request.global_table_name)
+    raise GlobalTableNotFoundFault(f"Global table not found: {missing.message}")
+
+
+def describe_global_table_settings(call: Call, request: DescribeGlobalTableSettingsRequest) -> bytes:
+    """Answer that there is none."""
+    raise GlobalTableNotFoundFault.of_table(request.global_table_name)
+
+
+def list_global_tables(call: Call, request: ListGlobalTablesRequest) -> bytes:
+    """Answer no names."""
+    return encode({"GlobalTables": []})
+
+
+def update_global_table(call: Call, request: UpdateGlobalTableRequest) -> bytes:
+    """Answer that the version is not supported, or that there is none."""
+    if any(update.create is not None for update in request.replica_updates):
+        raise ValidationFault(_LEGACY)
+    raise GlobalTableNotFoundFault.of_table(request.global_table_name)
+
+
+def update_global_table_settings(call: Call, request: UpdateGlobalTableSettingsRequest) -> bytes:
+    """Answer that there is none."""
+    raise GlobalTableNotFoundFault.of_table(request.global_table_name)
+
+
+def describe_table_replica_auto_scaling(call: Call, request: DescribeTableReplicaAutoScalingRequest) -> bytes:
+    """Answer that the table has no replicas."""
+    raise _no_group(call, request.table_name)
+
+
+def update_table_replica_auto_scaling(call: Call, request: UpdateTableReplicaAutoScalingRequest) -> bytes:
+    """Answer that the table has no replicas."""
+    raise _no_group(call, request.table_name)
+
+
+def _no_group(call: Call, name_or_arn: str) -> ResourceNotFoundFault:
+    named(call, name_or_arn)
+    return ResourceNotFoundFault(f"Global table with name: {table_name_of(name_or_arn)} does not exist.")

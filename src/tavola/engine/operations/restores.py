@@ -1,0 +1,340 @@
+"""RestoreTableFromBackup and RestoreTableToPointInTime: a new table from what is kept of another.
+
+A restored table takes keys, indexes, capacity and encryption over, as far as the request does not say
+otherwise. Tags, stream, time to live, recovery, policies, protection and class are not taken over: on AWS they
+are set again by hand, and a stream reader that woke up by itself would do harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import msgspec
+
+from tavola.engine.backups import Backups, pin, pinned_past, unpin
+from tavola.engine.catalog import (
+    IndexDefinition,
+    PastCapacity,
+    Restored,
+    Table,
+    TableDefinition,
+    Throughput,
+)
+from tavola.engine.copies import START, Place, copy_slice
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.backups import backed_up, found
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.descriptions import describe
+from tavola.engine.operations.encryption import encryption_of
+from tavola.engine.operations.tables import index_definition, plain, units_of
+from tavola.engine.operations.vectors import vector_definition
+from tavola.engine.snapshots import position_at, window_of
+from tavola.engine.vectors import VectorDefinition
+from tavola.limits import TABLES_PER_REGION_MAX
+from tavola.protocol import (
+    BackupInUseFault,
+    GlobalSecondaryIndex,
+    LimitExceededFault,
+    LocalSecondaryIndex,
+    RestoreTableFromBackupRequest,
+    RestoreTableToPointInTimeRequest,
+    Scope,
+    TableAlreadyExistsFault,
+    TableInUseFault,
+    ValidationFault,
+    VectorIndex,
+    scope_of,
+    table_arn,
+)
+
+RESTORE_JOB = "restore"
+_NEVER_S = 1e15  # the table becomes ready when its rows are there, and not at a time
+_INVALID = "Invalid Request: "
+_OWN = "Cannot override ProvisionedThroughput"
+_Request = RestoreTableFromBackupRequest | RestoreTableToPointInTimeRequest
+
+
+def restore_table_from_backup(call: Call, request: RestoreTableFromBackupRequest) -> bytes:
+    """Begin to make a new table of a backup; it is CREATING until all rows are there."""
+    backup = found(call, request.backup_arn, anywhere=True)
+    _check_region(call, backup.scope, request)
+    if backup.status == "CREATING":
+        raise BackupInUseFault(f"Backup is being created: {backup.arn}")
+    if backup.restoring:
+        raise BackupInUseFault(f"Backup is being used to restore another table: {backup.arn}")
+    _check_target(call, request.target_table_name)
+    source = table_arn(backup.scope, backup.definition.name)
+    restored = Restored(at_s=backup.created_at_s, table_arn=source, backup_arn=backup.arn)
+    definition = _definition(call, backup.definition, request, restored)
+    call.services.begin()
+    Backups(call.services.store).keep(msgspec.structs.replace(backup, restoring=True))
+    return _begin(
+        call,
+        definition,
+        {
+            "account": backup.scope.account,
+            "region": backup.scope.region,
+            "table": backup.definition.name,
+            "backup": backup.id,
+        },
+    )
+
+
+def restore_table_to_point_in_time(call: Call, request: RestoreTableToPointInTimeRequest) -> bytes:
+    """Begin to make a new table of another as it was at a moment, which may be now."""
+    services = call.services
+    source = _source(call, request)
+    now_s = services.clock.now()
+    _, at_us = window_of(source, now_s)
+    if request.restore_date_time is not None:
+        at_us = round(request.restore_date_time * 1_000_000)
+    position = position_at(source, at_us, now_s)
+    _check_region(call, source.scope, request)
+    _check_target(call, request.target_table_name)
+    restored = Restored(at_s=at_us / 1_000_000, table_arn=source.arn)
+    definition = _definition(call, _capacity_at(source.definition, at_us / 1_000_000), request, restored)
+    services.begin()
+    pin(services.catalog, source)
+    return _begin(call, definition, {"source": source.definition.number, "position": position})
+
+
+def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Copy a slice into a table that is being restored."""
+    target = services.catalog.of_number(state["target"])
+    assert target is not None, "a table that is being restored cannot be deleted"
+    backups = Backups(services.store)
+    backup = None
+    if "backup" in state:
+        scope = Scope(state["account"], state["region"])
+        backup = backups.find(scope, state["table"], state["backup"])
+        assert backup is not None, "a backup that is being restored from cannot be deleted"
+        source = backups.table(backup)
+    else:
+        source = pinned_past(services.catalog, services.store, state["source"], state["position"])
+    place = copy_slice(source, target, Place.decode(state["place"]))
+    services.catalog.touch(target)
+    if place is not None:
+        return state | {"place": place.encode()}
+    if backup is not None:
+        backups.keep(msgspec.structs.replace(backup, restoring=False))
+    else:
+        unpin(services.catalog, services.store, state["source"])
+    ready_at_s = services.clock.now() + services.table_delay_s
+    services.catalog.change(
+        target, msgspec.structs.replace(target.definition, ready_at_s=ready_at_s, restored=None)
+    )
+    return None
+
+
+def _begin(call: Call, definition: TableDefinition, source: dict[str, Any]) -> bytes:
+    """Make the table and start the job that fills it, in the open transaction."""
+    services = call.services
+    number = services.catalog.next_number()
+    table = services.catalog.create(msgspec.structs.replace(definition, number=number))
+    services.jobs.start(RESTORE_JOB, source | {"target": number, "place": START.encode()})
+    return encode({"TableDescription": describe(table, services.clock.now(), status="CREATING")})
+
+
+def _source(call: Call, request: RestoreTableToPointInTimeRequest) -> Table:
+    named = request.source_table_arn or request.source_table_name
+    assert named is not None, "parse lets no restore without a source through"
+    scope = scope_of(named)
+    if scope is not None and scope.account != call.scope.account:
+        raise ValidationFault(
+            "This action is only supported by accounts that match the resource owner\u2019s account."
+        )
+    return backed_up(call, named, scope or call.scope)
+
+
+def _check_region(call: Call, scope: Scope, request: _Request) -> None:
+    if scope.region != call.scope.region and request.sse_specification_override is None:
+        _refuse("sseSpecificationOverride must be provided for cross-region restores")
+
+
+def _check_target(call: Call, name: str) -> None:
+    catalog = call.services.catalog
+    standing = catalog.find(call.scope, name)
+    if standing is not None:
+        restored = standing.definition.restored
+        if restored is not None:
+            told = f"backup: {restored.backup_arn}" if restored.backup_arn else f"table: {restored.table_arn}"
+            raise TableInUseFault(f"Table: {name} is already being restored from {told}")
+        raise TableAlreadyExistsFault.of_table(name)
+    if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
+        raise LimitExceededFault(
+            f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION_MAX} tables per subscriber"
+        )
+
+
+def _capacity_at(definition: TableDefinition, at_s: float) -> TableDefinition:
+    """Return a definition with the capacity that the table had at a moment."""
+    recovery = definition.recovery
+    assert recovery is not None, "only a table with recovery is restored to a time"
+    past = next((each for each in recovery.past if each.until_s > at_s), PastCapacity.of(definition, at_s))
+    indexes = tuple(
+        msgspec.structs.replace(index, throughput=past.indexes.get(index.name, index.throughput))
+        for index in definition.indexes
+    )
+    return msgspec.structs.replace(
+        definition,
+        billing=past.billing,
+        throughput=past.throughput,
+        on_demand=past.on_demand,
+        indexes=indexes,
+    )
+
+
+def _definition(
+    call: Call, source: TableDefinition, request: _Request, restored: Restored
+) -> TableDefinition:
+    """Return the definition of the table that shall be: the source's, less what is not carried over."""
+    now_s = call.services.clock.now()
+    billing = request.billing_mode_override or source.billing
+    throughput, on_demand = _capacity(source, request, billing)
+    indexes = (
+        *_chosen(source, request.local_secondary_index_override, "local"),
+        *_chosen(source, request.global_secondary_index_override, "global"),
+    )
+    vectors = _chosen_vectors(source, request.vector_index_override)
+    encryption = source.encryption
+    if request.sse_specification_override is not None:
+        encryption = encryption_of(request.sse_specification_override, call.scope)
+    return TableDefinition(
+        number=0,
+        account=call.scope.account,
+        region=call.scope.region,
+        name=request.target_table_name,
+        uuid=call.services.entropy.uuid(),
+        created_at_s=now_s,
+        ready_at_s=_NEVER_S,
+        types=_types(source, indexes, vectors),
+        hash=source.hash,
+        range=source.range,
+        indexes=tuple(_retuned(index, request, billing) for index in indexes),
+        vectors=vectors,
+        slots=source.slots,
+        billing=billing,
+        on_demand_since_s=now_s if billing == "PAY_PER_REQUEST" else None,
+        throughput=throughput,
+        on_demand=on_demand,
+        warm=source.warm if billing == source.billing else None,
+        encryption=encryption,
+        restored=restored,
+    )
+
+
+def _chosen(
+    source: TableDefinition,
+    override: Sequence[GlobalSecondaryIndex | LocalSecondaryIndex] | None,
+    kind: str,
+) -> list[IndexDefinition]:
+    """Return the source's indexes of a kind, or those that an override describes, under its names.
+
+    An override leaves indexes out, and names them anew; it makes none that the source does not have.
+    """
+    own = [
+        msgspec.structs.replace(index, ready_at_s=0.0, filled_to=None)
+        for index in source.indexes
+        if index.kind == kind
+    ]
+    if override is None:
+        return own
+    chosen: list[IndexDefinition] = []
+    for each in override:
+        asked = index_definition(each, 0)
+        alike = [index for index in own if _shape(index) == _shape(asked)]
+        named = [index for index in alike if index.name == asked.name] or alike
+        if not named:
+            _refuse_index(each.index_name)
+        own.remove(named[0])
+        chosen.append(msgspec.structs.replace(named[0], name=each.index_name))
+    return chosen
+
+
+def _shape(index: IndexDefinition) -> tuple[Any, ...]:
+    return index.hash, index.range, index.projection, frozenset(index.named)
+
+
+def _chosen_vectors(
+    source: TableDefinition, override: Sequence[VectorIndex] | None
+) -> tuple[VectorDefinition, ...]:
+    own = [msgspec.structs.replace(vector, ready_at_s=0.0, filled_to=None) for vector in source.vectors]
+    if override is None:
+        return tuple(own)
+    chosen: list[VectorDefinition] = []
+    for each in override:
+        alike = [vector for vector in own if vector_definition(each, vector.slot) == vector]
+        if not alike:
+            _refuse_index(each.index_name)
+        own.remove(alike[0])
+        chosen.append(alike[0])
+    return tuple(chosen)
+
+
+def _retuned(index: IndexDefinition, request: _Request, billing: str) -> IndexDefinition:
+    """Return an index with the throughput that it had, or that the request gives it."""
+    if index.kind != "global":
+        return index
+    overrides = request.global_secondary_index_override
+    override = next((each for each in overrides or () if each.index_name == index.name), None)
+    asked = None if override is None else override.provisioned_throughput
+    if billing == "PAY_PER_REQUEST":
+        if asked is not None:
+            _refuse(f"{_OWN} if BillingMode is overridden to PAY_PER_REQUEST for index {index.name}")
+        bounds = None if override is None else override.on_demand_throughput
+        on_demand = index.on_demand if bounds is None else plain(bounds)
+        return msgspec.structs.replace(index, throughput=Throughput(0, 0), on_demand=on_demand)
+    had = index.throughput if override is None else None
+    if asked is None and not (had and had.reads):
+        _refuse(f"Must specify provisioned throughput for index {index.name}")
+    units = units_of(asked) if had is None else Throughput(had.reads, had.writes)
+    return msgspec.structs.replace(index, throughput=units, on_demand=None)
+
+
+def _capacity(
+    source: TableDefinition, request: _Request, billing: str
+) -> tuple[Throughput, dict[str, int] | None]:
+    override = request.provisioned_throughput_override
+    bounds = plain(request.on_demand_throughput_override)
+    if billing == "PAY_PER_REQUEST":
+        if override is not None:
+            overridden = request.billing_mode_override == "PAY_PER_REQUEST"
+            _refuse(
+                f"{_OWN} if BillingMode is overridden to PAY_PER_REQUEST"
+                if overridden
+                else f"{_OWN} unless BillingMode is PROVISIONED"
+            )
+        for name, bound in (bounds or {}).items():
+            if bound < 1:
+                _refuse(f"Requested {name} for OnDemandThroughput is outside of valid range")
+        return Throughput(0, 0), bounds or source.on_demand
+    for name in bounds or ():
+        _refuse(
+            f"Cannot override {name} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
+        )
+    if override is not None:
+        return units_of(override), None
+    if not source.throughput.reads:
+        _refuse("Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED")
+    return Throughput(source.throughput.reads, source.throughput.writes), None
+
+
+def _types(
+    source: TableDefinition, indexes: Sequence[IndexDefinition], vectors: Sequence[VectorDefinition]
+) -> dict[str, str]:
+    """Return the types of the attributes that some key still uses."""
+    used = {source.hash, source.range, *(name for index in indexes for name in (*index.hash, *index.range))}
+    used |= {name for vector in vectors for name, _ in vector.schema}
+    return {name: type_ for name, type_ in source.types.items() if name in used}
+
+
+def _refuse_index(name: str) -> NoReturn:
+    _refuse(
+        f"Index {name} does not match a secondary index that existed in the source table and cannot be created "
+        "during the restore operation"
+    )
+
+
+def _refuse(rule: str) -> NoReturn:
+    raise ValidationFault(_INVALID + rule)

@@ -1,0 +1,162 @@
+"""INSERT, UPDATE, DELETE and EXISTS, as the stagings that native writes have."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.items import (
+    check_charged,
+    check_keys_untouched,
+    stage_updated,
+    stand,
+    write_change,
+)
+from tavola.engine.operations.statement_plans import Planned
+from tavola.engine.operations.transactions import Action
+from tavola.engine.writes import (
+    KEY_MISMATCH,
+    Change,
+    Standing,
+    key_of_item,
+    key_of_request,
+    stage_delete,
+    stage_put,
+)
+from tavola.expressions import Applied, single_key, touched_part
+from tavola.keys import KeyRefused
+from tavola.limits import ITEM_BYTES_MAX
+from tavola.protocol import (
+    ConditionalCheckFailedFault,
+    ConditionCheck,
+    Delete,
+    DuplicateItemFault,
+    Put,
+    Update,
+    ValidationFault,
+)
+from tavola.values import TOO_DEEP, TOO_LARGE, Item
+
+TOO_DEEP_HERE = "Nesting Levels have exceeded supported limits"
+_NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
+
+
+class Written(NamedTuple):
+    """A write that was carried out, and the item that it answers with."""
+
+    change: Change
+    returned: bytes | None
+
+
+def key_of_write(planned: Planned) -> Item:
+    """Return the key of the one item that an UPDATE or DELETE is about."""
+    where = planned.plan.where
+    found = single_key(
+        None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
+    )
+    if found is None:
+        raise ValidationFault(_NO_KEY)
+    if found.doubled is not None:
+        raise ValidationFault(
+            f"Multiple conditions on same key {found.doubled}. Only single item Update/Insert/Delete are supported"
+        )
+    return found.key
+
+
+def item_of(call: Call, planned: Planned) -> tuple[Item, int]:
+    """Return the item that INSERT writes, admitted, and its size."""
+    item = planned.plan.item
+    size = call.admit(item)
+    if size > ITEM_BYTES_MAX:
+        raise ValidationFault(TOO_LARGE)
+    return item, size
+
+
+def place_of_write(call: Call, planned: Planned) -> bytes:
+    """Return the ordered key of the item that a write is about."""
+    if planned.statement.kind == "insert":
+        return key_of_item(planned.table, item_of(call, planned)[0])
+    return key_of_request(planned.table, key_of_write(planned))
+
+
+def write(call: Call, planned: Planned, shown: str | None) -> Written:
+    """Carry out one statement that writes; `shown` ALL_OLD: a failed condition shows the item."""
+    try:
+        standing, change, applied = _stage(call, planned, shown)
+    except ValidationFault as fault:
+        if fault.message == TOO_DEEP:
+            raise ValidationFault(TOO_DEEP_HERE) from fault
+        raise
+    write_change(call, change)
+    return Written(change, _returned(planned, standing, change, applied))
+
+
+def _stage(call: Call, planned: Planned, shown: str | None) -> tuple[Standing, Change, Applied | None]:
+    plan, table = planned.plan, planned.table
+    guard = plan.guard(table.definition.hash)
+    kind = planned.statement.kind
+    if kind == "insert":
+        item, size = item_of(call, planned)
+        standing = stand(call, table, key_of_item(table, item))
+        try:
+            check_charged(call, standing, guard, plan.bindings, None)
+        except ConditionalCheckFailedFault as fault:
+            raise DuplicateItemFault() from fault
+        return standing, stage_put(standing, item, size), None
+    key = key_of_write(planned)
+    check_keys_untouched(table, plan.update)
+    standing = stand(call, table, key_of_request(table, key))
+    check_charged(call, standing, guard, plan.bindings, shown)
+    if kind == "delete":
+        return standing, stage_delete(standing), None
+    change, applied = stage_updated(standing, key, plan.update, plan.bindings)
+    return standing, change, applied
+
+
+def _returned(planned: Planned, standing: Standing, change: Change, applied: Applied | None) -> bytes | None:
+    returning = planned.statement.returning
+    if returning is None:
+        return None
+    old = returning.image == "OLD"
+    if returning.part == "ALL":
+        return standing.data if old else change.data
+    image = standing.item if old else change.item
+    part = None if image is None or applied is None else touched_part(image, applied)
+    return encode(part) if part else None
+
+
+def action_of(call: Call, planned: Planned, shown: str | None) -> Action:
+    """Return a statement as an action of a transaction; refuse one that does not name its item by its key."""
+    plan, table = planned.plan, planned.table
+    named: dict[str, Any] = {
+        "table_name": planned.statement.table,
+        "return_values_on_condition_check_failure": shown,
+    }
+    condition = plan.guard(table.definition.hash)
+    text = planned.statement.text
+    asked: Put | Update | Delete | ConditionCheck
+    if planned.statement.kind == "insert":
+        item, size = item_of(call, planned)
+        key_of_item(table, item)
+        asked = Put(item=item, **named | {"return_values_on_condition_check_failure": None})
+        return Action(asked, item, size, plan.bindings, condition, None)  # a duplicate shows nobody's item
+    where = plan.where
+    found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
+    exists = planned.statement.kind == "exists"
+    if found is None or (found.doubled is not None and not exists):
+        raise ValidationFault(KEY_MISMATCH)
+    key_of_request(table, found.key)
+    if exists:
+        asked = ConditionCheck(key=found.key, condition_expression=text, **named)
+    elif planned.statement.kind == "update":
+        asked = Update(key=found.key, update_expression=text, **named)
+    else:
+        asked = Delete(key=found.key, **named)
+    return Action(asked, found.key, 0, plan.bindings, condition, plan.update)
+
+
+def is_fatal(fault: ValidationFault) -> bool:
+    """Tell whether a key is refused for the whole transaction and not as one statement's reason."""
+    cause = fault.__cause__
+    return isinstance(cause, KeyRefused) and cause.reason not in ("missing", "type")

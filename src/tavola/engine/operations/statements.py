@@ -1,0 +1,371 @@
+"""ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tavola.engine.capacity import Tally, asked
+from tavola.engine.isolation import digest_of
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.items import tally_write
+from tavola.engine.operations.statement_plans import (
+    EXISTS_MISPLACED,
+    Planned,
+    admit_parameters,
+    find_index,
+    plan_read,
+    plan_statement,
+    read_statement,
+)
+from tavola.engine.operations.statement_reads import check_no_token, get_one, select_items
+from tavola.engine.operations.statement_writes import (
+    TOO_DEEP_HERE,
+    action_of,
+    is_fatal,
+    place_of_write,
+    write,
+)
+from tavola.engine.operations.transactions import (
+    Action,
+    ItemRead,
+    carry_out,
+    check_payload,
+    read_together,
+)
+from tavola.engine.writes import KEY_MISMATCH, key_of_request
+from tavola.expressions import Statement, StatementError, branches_of, single_key
+from tavola.protocol import (
+    BatchExecuteStatementRequest,
+    BatchStatementRequest,
+    CancellationReason,
+    ConditionalCheckFailedFault,
+    DuplicateItemFault,
+    ExecuteStatementRequest,
+    ExecuteTransactionRequest,
+    Fault,
+    ResourceNotFoundFault,
+    TransactionCanceledFault,
+    ValidationFault,
+)
+from tavola.values import TOO_DEEP, Item, Value
+
+_NONE = CancellationReason("None")
+_READ_BY_KEY = "Select statements within {} must specify the primary key in the where clause."
+_BAD_EXISTS = "EXISTS() must contain a single item read with additional condition"
+_DUPLICATES = "Provided list of item keys contains duplicates"
+# What a fault is called where one statement of a batch is refused.
+_BATCH_CODES = {
+    "ConditionalCheckFailedException": "ConditionalCheckFailed",
+    "ItemCollectionSizeLimitExceededException": "ItemCollectionSizeLimitExceeded",
+    "RequestLimitExceeded": "RequestLimitExceeded",
+    "ValidationException": "ValidationError",
+    "ProvisionedThroughputExceededException": "ProvisionedThroughputExceeded",
+    "TransactionConflictException": "TransactionConflict",
+    "ThrottlingException": "ThrottlingError",
+    "ResourceNotFoundException": "ResourceNotFound",
+    "AccessDeniedException": "AccessDenied",
+    "DuplicateItemException": "DuplicateItem",
+}
+
+
+def execute_statement(call: Call, request: ExecuteStatementRequest) -> bytes:
+    """Carry out one statement: a page of a read, or a write of one item."""
+    parameters = admit_parameters(call, request.parameters)
+    statement = read_statement(request.statement)
+    if statement.kind == "exists":
+        raise ValidationFault(EXISTS_MISPLACED)
+    table = call.table(statement.table)
+    index = find_index(call, table, statement) if statement.kind == "select" else None
+    planned = plan_statement(table, statement, parameters)
+    if statement.kind == "select":
+        return select_items(call, request, planned, index, parameters)
+    check_no_token(request)
+    written = write(call, planned, request.return_values_on_condition_check_failure)
+    members: dict[str, Any] = {"Items": [] if written.returned is None else [msgspec.Raw(written.returned)]}
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        tally = Tally(table, statement.table)
+        tally_write(tally, written.change)
+        members["ConsumedCapacity"] = tally.render(mode)
+    return encode(members)
+
+
+# Batches
+
+
+@dataclass(slots=True)
+class _Member:
+    """One statement of a batch on its way, and what it is refused with."""
+
+    asked: BatchStatementRequest
+    parameters: Sequence[Value] = ()
+    statement: Statement | None = None
+    planned: Planned | None = None
+    key: bytes = b""
+    fault: Fault | None = None
+    ran: bool = False
+    item: bytes | None = None
+
+    def answer(self) -> dict[str, Any]:
+        """Return its part of the answer; a table is named once the statement has come to it."""
+        told: dict[str, Any] = {}
+        if self.fault is not None:
+            code = _BATCH_CODES.get(self.fault.code, "InternalServerError")
+            told["Error"] = {"Code": code, "Message": self.fault.message}
+            if isinstance(self.fault, ConditionalCheckFailedFault) and self.fault.item is not None:
+                told["Error"]["Item"] = self.fault.item
+        if self.ran and self.planned is not None:
+            told["TableName"] = self.planned.table.name
+        if self.item is not None:
+            told["Item"] = msgspec.Raw(self.item)
+        return told
+
+
+def batch_execute_statement(call: Call, request: BatchExecuteStatementRequest) -> bytes:
+    """Carry out up to 25 statements, each for itself; all read or all write."""
+    members = [_Member(each) for each in request.statements]
+    for member in members:
+        try:
+            member.parameters = admit_parameters(call, member.asked.parameters)
+            member.statement = read_statement(member.asked.statement)
+        except ValidationFault as fault:
+            member.fault = fault
+    kinds = {member.statement.kind == "select" for member in members if member.statement is not None}
+    if len(kinds) > 1:
+        raise ValidationFault("Read and write requests together in the same batch is not supported.")
+    for place, member in enumerate(members):
+        if member.fault is None:
+            try:
+                _plan_member(call, request, place, member)
+            except Fault as fault:
+                member.fault = fault
+    _check_distinct(members)
+    tallies: dict[str, Tally] = {}
+    for member in members:
+        if member.fault is None:
+            try:
+                _run_member(call, member, tallies)
+            except Fault as fault:
+                member.fault = fault
+    told: dict[str, Any] = {"Responses": [member.answer() for member in members]}
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        told["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
+    return encode(told)
+
+
+def _plan_member(call: Call, request: BatchExecuteStatementRequest, place: int, member: _Member) -> None:
+    statement = member.statement
+    assert statement is not None, "what was not read has a fault"
+    if call.visit is not None and call.visit.guard is not None:
+        call.visit.guard.check_statement(call.operation, place, request, call)
+    if statement.kind == "exists":
+        raise ValidationFault(EXISTS_MISPLACED)
+    table = call.table(statement.table)
+    if statement.kind == "select":
+        find_index(call, table, statement)
+    planned = plan_statement(table, statement, member.parameters)
+    if statement.kind == "select":
+        refusal = _READ_BY_KEY.format("BatchExecuteStatement")
+        if statement.index is not None:
+            raise ValidationFault(refusal)
+        plan_read(planned, None)
+        member.key = key_of_request(table, _key_alone(planned, refusal))
+    else:
+        member.key = place_of_write(call, planned)
+    member.planned = planned
+
+
+def _check_distinct(members: list[_Member]) -> None:
+    places = [
+        (member.planned.table.definition.number, member.key)
+        for member in members
+        if member.planned is not None
+    ]
+    if len(set(places)) != len(places):
+        raise ValidationFault(_DUPLICATES)
+
+
+def _run_member(call: Call, member: _Member, tallies: dict[str, Tally]) -> None:
+    planned = member.planned
+    assert planned is not None, "what has no plan has a fault"
+    member.ran = True
+    told_as = planned.statement.table
+    if planned.statement.kind == "select":
+        member.item, read = get_one(call, planned, member.key, member.asked.consistent_read)
+        tally = tallies.setdefault(told_as, Tally(planned.table, told_as))
+        tally.reads += read.reads
+        return
+    written = write(call, planned, member.asked.return_values_on_condition_check_failure)
+    member.item = written.returned
+    tally_write(tallies.setdefault(told_as, Tally(planned.table, told_as)), written.change)
+
+
+def _key_alone(planned: Planned, refusal: str) -> Item:
+    """Return the key that a SELECT gives; refuse one that does not give it, or asks for more."""
+    where = planned.plan.where
+    found = single_key(
+        None if where is None else where.tree,
+        planned.table.schema,
+        planned.plan.bindings.values,
+        members=True,
+    )
+    if found is None or found.more:
+        raise ValidationFault(refusal)
+    return found.key
+
+
+# Transactions
+
+
+def execute_transaction(call: Call, request: ExecuteTransactionRequest) -> bytes:
+    """Carry out up to 100 statements together: all read, or all write and check."""
+    check_payload(call)
+    token = request.client_request_token
+    digest = digest_of(request.transact_statements) if token is not None else ""
+    given = [admit_parameters(call, each.parameters) for each in request.transact_statements]
+    statements: list[Statement] = []
+    for place, each in enumerate(request.transact_statements):
+        with _Placed(place):
+            statements.append(read_statement(each.statement))
+    reading = {statement.kind == "select" for statement in statements}
+    if len(reading) > 1:
+        raise ValidationFault(
+            "ExecuteTransaction API does not support both read and write operations in the same request."
+        )
+    planned = _plan_all(call, statements, given)
+    if True in reading:
+        return read_together(call, _reads(planned), request.return_consumed_capacity)
+    actions = _actions(call, request, planned)
+    try:
+        done = carry_out(call, actions, token, digest)
+    except TransactionCanceledFault as fault:
+        raise TransactionCanceledFault(
+            [_told(*each) for each in zip(fault.reasons, planned, strict=True)]
+        ) from fault
+    members: dict[str, Any] = {"Responses": []}
+    mode = asked(request.return_consumed_capacity)
+    if mode is not None:
+        members["ConsumedCapacity"] = done.consumed(call, mode)
+    return encode(members)
+
+
+class _Placed:
+    """Says of a refusal which statement of the transaction it is about."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ValidationFault):
+            raise ValidationFault(
+                f"Validation failed in TransactStatements[{self.place}]: {error.message}"
+            ) from error
+
+
+def _plan_all(call: Call, statements: list[Statement], given: list[list[Value]]) -> list[Planned]:
+    """Return every statement ready; a table that is missing is told only if nothing else is wrong."""
+    planned: list[Planned] = []
+    reasons: list[CancellationReason] = []
+    for place, (statement, parameters) in enumerate(zip(statements, given, strict=True)):
+        try:
+            table = call.table(statement.table)
+        except ResourceNotFoundFault as fault:
+            reasons.append(CancellationReason("ResourceNotFound", fault.message))
+            continue
+        reasons.append(_NONE)
+        with _Placed(place):
+            if statement.returning is not None:
+                raise ValidationFault("RETURNING clause is not supported in ExecuteTransaction.")
+            if statement.index is not None and statement.kind in ("select", "exists"):
+                raise ValidationFault("Reads on indices are not supported within transactions.")
+            each = plan_statement(table, statement, parameters)
+            if statement.kind == "select":
+                _check_read(each)
+            if statement.kind == "exists":
+                _check_exists(each)
+            planned.append(each)
+    _cancel(reasons)
+    return planned
+
+
+def _check_read(planned: Planned) -> None:
+    """Refuse a SELECT that does not give exactly its key; values of a wrong type are a reason of their own."""
+    where, schema = planned.plan.where, planned.table.schema
+    values = planned.plan.bindings.values
+    try:
+        branches = [] if where is None else branches_of(where.tree, schema, values)
+    except StatementError as error:
+        raise ValidationFault(str(error)) from error
+    types = {part.name: part.type for part in schema.attributes}
+    tests = [test for branch in branches for test in branch.tests]
+    if all(types[test.name] in value for test in tests for value in test.values):
+        plan_read(planned, None)
+    _key_alone(planned, _READ_BY_KEY.format("ExecuteTransaction"))
+
+
+def _check_exists(planned: Planned) -> None:
+    where = planned.plan.where
+    found = single_key(
+        None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
+    )
+    if found is None or not found.more:
+        raise ValidationFault(_BAD_EXISTS)
+
+
+def _reads(planned: list[Planned]) -> list[ItemRead]:
+    reads: list[ItemRead] = []
+    reasons: list[CancellationReason] = []
+    for each in planned:
+        key = _key_alone(each, KEY_MISMATCH)
+        try:
+            place = key_of_request(each.table, key)
+        except ValidationFault as fault:
+            if is_fatal(fault):
+                raise
+            reasons.append(CancellationReason("ValidationError", fault.message))
+            continue
+        reasons.append(_NONE)
+        reads.append(ItemRead(each.statement.table, each.table, place, each.plan.projection))
+    _cancel(reasons)
+    return reads
+
+
+def _actions(call: Call, request: ExecuteTransactionRequest, planned: list[Planned]) -> list[Action]:
+    actions: list[Action] = []
+    reasons: list[CancellationReason] = []
+    for each, given in zip(planned, request.transact_statements, strict=True):
+        try:
+            actions.append(action_of(call, each, given.return_values_on_condition_check_failure))
+        except ValidationFault as fault:
+            if is_fatal(fault):
+                raise
+            reasons.append(CancellationReason("ValidationError", fault.message))
+            continue
+        reasons.append(_NONE)
+    _cancel(reasons)
+    return actions
+
+
+def _cancel(reasons: list[CancellationReason]) -> None:
+    if any(reason is not _NONE for reason in reasons):
+        raise TransactionCanceledFault(reasons)
+
+
+def _told(reason: CancellationReason, planned: Planned) -> CancellationReason:
+    """Return a reason as statements have it: an item that INSERT found is a duplicate."""
+    if planned.statement.kind == "insert" and reason.code == "ConditionalCheckFailed":
+        return CancellationReason("DuplicateItem", DuplicateItemFault().message)
+    if reason.message == TOO_DEEP:
+        return CancellationReason(reason.code, TOO_DEEP_HERE)
+    return reason

@@ -1,0 +1,178 @@
+"""What exports, imports and bulk loads have in common: records that are described, listed and brought to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tavola.engine.operations.call import Call, Services
+from tavola.engine.storage import Store
+from tavola.engine.transfer import (
+    BucketMissing,
+    Buckets,
+    CodecMissing,
+    PlaceRefused,
+    Records,
+    Transfer,
+    TransferError,
+    checked_key,
+    load_zstd,
+)
+from tavola.engine.transfer.records import Kind
+from tavola.limits import TRANSFERS_LISTED
+from tavola.protocol import AccessDeniedFault, Fault, ResourceArn, ValidationFault, parse_resource_arn
+
+_STATUS = {"export": "ExportStatus", "import": "ImportStatus", "bulk": "BulkOperationStatus"}
+_TOKEN_STEP = 16  # letters, of which AWS's tokens have a multiple
+
+
+def buckets_of(services: Services) -> Buckets:
+    """Return the folder of the buckets; say how to give one where there is none."""
+    if services.buckets is None:
+        raise ValidationFault(
+            "There are no buckets: name a folder that stands for S3, with Engine.open(…, buckets=FOLDER) or "
+            "tavola serve --buckets FOLDER"
+        )
+    return services.buckets
+
+
+def check_place(prefix: str | None) -> None:
+    """Refuse a prefix that leads out of its bucket."""
+    try:
+        checked_key(prefix or "")
+    except PlaceRefused as refused:
+        raise ValidationFault(f"Invalid Request: {refused}") from refused
+
+
+def check_compression(compression: str | None) -> None:
+    """Refuse a compression that this Python cannot read."""
+    if compression == "ZSTD":
+        try:
+            load_zstd()
+        except CodecMissing as missing:
+            raise ValidationFault(str(missing)) from missing
+
+
+def found(call: Call, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
+    """Return the record that an ARN of the caller names; refuse another account's."""
+    parts = parse_resource_arn(arn)
+    assert parts is not None, "parse lets no other ARN through"
+    assert parts.label is not None, "it names something on a table"
+    check_account(call, parts)
+    if parts.scope.region != call.scope.region:
+        raise missing("Invalid export arn" if kind == "export" else arn)
+    transfer = Records(call.services.store, kind).find(parts.scope, parts.label)
+    if transfer is None or transfer.table != parts.table:
+        raise missing(arn)
+    return transfer
+
+
+def check_account(call: Call, arn: ResourceArn) -> None:
+    """Refuse what belongs to another account; where a guard decides, it has decided already."""
+    guarded = call.visit is not None and call.visit.guard is not None
+    if arn.scope.account != call.scope.account and not guarded:
+        raise AccessDeniedFault("Access is denied")
+
+
+def shown(call: Call, kind: Kind, transfer: Transfer) -> dict[str, Any]:
+    """Return a description as it is now; work that was given up without a word has failed."""
+    described = transfer.description
+    status = _STATUS[kind]
+    if described[status] in ("IN_PROGRESS", "CANCELLING") and call.services.jobs.find(transfer.job) is None:
+        return described | {
+            status: "FAILED",
+            "FailureCode": "InternalServerError",
+            "FailureMessage": "The work on it failed in a way it should not, and was given up; see the log",
+        }
+    return described
+
+
+def listed(
+    call: Call,
+    kind: Kind,
+    token: str | None,
+    limit: int | None,
+    wanted: Callable[[Transfer], bool] | None = None,
+) -> tuple[list[Transfer], str | None]:
+    """Return a page of the caller's records, the newest first, and the token to go on with."""
+    before: str | None = None
+    purpose = f"list-{kind}s"
+    if token is not None:
+        opened = call.services.seals.open(purpose, call.scope, _unfolded(token))
+        if opened is None:
+            raise ValidationFault(f"Invalid Request: Provided nextToken is invalid: {token}")
+        before = opened["before"]
+    most = limit or TRANSFERS_LISTED
+    page: list[Transfer] = []
+    for transfer in Records(call.services.store, kind).newest(call.scope, before, wanted):
+        if len(page) == most:
+            return page, _folded(call.services.seals.seal(purpose, call.scope, {"before": page[-1].id}))
+        page.append(transfer)
+    return page, None
+
+
+def _folded(text: str) -> str:
+    """Return a sealed token in the letters that AWS's have, which some SDKs check."""
+    raw = text.encode().hex()
+    return raw + "0" * (-len(raw) % _TOKEN_STEP)
+
+
+def _unfolded(token: str) -> str:
+    try:
+        return bytes.fromhex(token).rstrip(b"\0").decode("ascii")
+    except ValueError:
+        return ""
+
+
+def running(store: Store, kind: Kind, call: Call) -> int:
+    """Return how many of the caller's are at work."""
+    return sum(
+        transfer.description[_STATUS[kind]] == "IN_PROGRESS"
+        for transfer in Records(store, kind).newest(call.scope)
+    )
+
+
+def start(call: Call, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
+    """Begin the work on a transfer and keep its record, in the open transaction."""
+    services = call.services
+    records = Records(services.store, kind)
+    records.sweep(services.clock.now())
+    origin = {"id": transfer.id, "account": transfer.account, "region": transfer.region}
+    transfer = msgspec.structs.replace(transfer, job=services.jobs.start(kind, origin | state))
+    records.keep(transfer)
+    return transfer
+
+
+def failed(kind: Kind, transfer: Transfer, error: Exception, now_s: float) -> Transfer:
+    """Return the record of a transfer that cannot go on."""
+    code, message = _failure(error)
+    return transfer.with_description(
+        **{_STATUS[kind]: "FAILED"}, EndTime=now_s, FailureCode=code, FailureMessage=message
+    )
+
+
+def _failure(error: Exception) -> tuple[str, str]:
+    """Return code and sentence of what stood in the way, as AWS tells it of S3."""
+    match error:
+        case BucketMissing():
+            return (
+                "S3NoSuchBucket",
+                f"{error} (Service: Amazon S3; Status Code: 404; Error Code: NoSuchBucket)",
+            )
+        case PermissionError():
+            return (
+                "S3AccessDenied",
+                f"Access Denied (Service: Amazon S3; Status Code: 403; Error Code: AccessDenied): {error}",
+            )
+        case OSError():
+            return "S3InternalError", f"The folder of the buckets cannot be used: {error}"
+        case PlaceRefused():
+            return "S3AccessDenied", str(error)
+        case TransferError():
+            return "InvalidInput", str(error)
+        case Fault():
+            return error.code.removesuffix("Exception"), str(error)
+        case _:
+            raise error

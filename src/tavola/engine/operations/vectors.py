@@ -1,0 +1,284 @@
+"""SearchVectors, and vector indexes as tables are given, changed and described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tavola.engine.capacity import asked
+from tavola.engine.catalog import IndexDefinition, Table, TableDefinition
+from tavola.engine.nearest import Hit, Matrix, matrix_of, pack
+from tavola.engine.operations.answer import encode
+from tavola.engine.operations.call import Call
+from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
+from tavola.engine.vectors import Vector, VectorDefinition
+from tavola.expressions import (
+    Bindings,
+    Condition,
+    ExpressionError,
+    Projection,
+    SearchClause,
+    compile_condition,
+    project,
+    search_clauses,
+)
+from tavola.limits import VECTOR_INDEXES_MAX, VECTOR_REQUEST_BYTES_MIN
+from tavola.protocol import (
+    CreateVectorIndexAction,
+    LimitExceededFault,
+    ResourceInUseFault,
+    ResourceNotFoundFault,
+    SearchVectorsRequest,
+    UpdateTableRequest,
+    ValidationFault,
+    VectorIndex,
+    check_billing,
+    check_dimensions,
+    check_vector_attribute,
+    index_arn,
+)
+from tavola.values import Item, NumberRefused, Value, canonical_number, decode_item, item_size, tag_of
+
+_FIELD = "Invalid SearchConditionExpression: SearchConditionExpression "
+_INVALID_VALUES = (
+    "Search vector contains invalid values. All values in the search vector must be a 32-bit floating-point "
+    "number attribute"
+)
+# What AWS counts for a search, as measured: by the dimensions of the index, and by each result.
+_BYTES_PER_DIMENSION = 30.6875
+_BYTES_PER_RESULT = 65
+_BYTES_PER_FLOAT = 4
+
+
+def search_vectors(call: Call, request: SearchVectorsRequest) -> bytes:
+    """Answer the entries of a vector index that lie nearest to a vector."""
+    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
+    projection = projection_of(call, request, bindings)
+    condition, clauses = _condition(call, request, bindings)
+    all_used(call, bindings, (projection, condition))
+    table = call.table(request.table_name)
+    vector = _searched(call, table, request.index_name)
+    query = _query(request.search_vector, vector)
+    wanted = _wanted(vector, condition, clauses, bindings)
+    check_scalar_keys(table, projection)
+    matrix = matrix_of(table, vector)
+    results: list[dict[str, Any]] = []
+    cost = _BYTES_PER_DIMENSION * vector.dimensions
+    for hit in matrix.search(query, request.top_k, wanted):
+        line = table.rack.get(hit.key)
+        assert line is not None, "an entry of an index is of a row of its table"
+        held = vector.projection_of(decode_item(line[0]))
+        told = _told(vector, held, hit, matrix, projection)
+        results.append({"Item": told, "Score": hit.score})
+        floats = vector.dimensions if vector.attribute in told else 0
+        cost += _BYTES_PER_RESULT + item_size(held) + _BYTES_PER_FLOAT * floats
+    answer: dict[str, Any] = {"SearchResults": results}
+    if asked(request.return_consumed_capacity) is not None:
+        answer["ConsumedCapacity"] = {"VectorSearchRequestBytes": max(float(VECTOR_REQUEST_BYTES_MIN), cost)}
+    return encode(answer)
+
+
+def _condition(
+    call: Call, request: SearchVectorsRequest, bindings: Bindings
+) -> tuple[Condition | None, tuple[SearchClause, ...]]:
+    text = request.search_condition_expression
+    if text is None:
+        return None, ()
+    try:
+        condition = compile_condition(text, bindings, field="SearchConditionExpression")
+        return condition, search_clauses(condition)
+    except ExpressionError as error:
+        raise call.worded(error) from error
+
+
+def _searched(call: Call, table: Table, name: str) -> Vector:
+    vector = next((each for each in table.vectors if each.name == name), None)
+    if vector is not None and vector.definition.filled_to is not None:
+        raise ValidationFault(f"Cannot search backfilling vector index: {name}")
+    if vector is None or vector.definition.ready_at_s > call.services.clock.now():
+        raise ValidationFault(f"The table does not have the specified index: {name}")
+    return vector
+
+
+def _query(numbers: Sequence[Value], vector: Vector) -> bytes:
+    try:
+        if any(set(number) != {"N"} for number in numbers):
+            raise ValidationFault(_INVALID_VALUES)
+        packed = pack(float(canonical_number(number["N"])) for number in numbers)
+    except (NumberRefused, OverflowError, TypeError, AttributeError):
+        raise ValidationFault(_INVALID_VALUES) from None
+    if len(numbers) != vector.dimensions:
+        raise ValidationFault(
+            f"Input search vector dimension {len(numbers)} does not match vector index dimension "
+            f"{vector.dimensions}"
+        )
+    return packed
+
+
+def _wanted(
+    vector: Vector, condition: Condition | None, clauses: Sequence[SearchClause], bindings: Bindings
+) -> Mapping[str, Value]:
+    """Return the value that each attribute of the search schema must have; refuse in AWS's order."""
+    for clause in clauses:
+        if clause.name not in vector.types:
+            raise ValidationFault(
+                "SearchConditionExpression must not contain any attributes that is not in SearchSchema. "
+                f"Invalid attribute: {clause.name}"
+            )
+    if any(clause.nested for clause in clauses):
+        raise ValidationFault(f"{_FIELD}cannot have conditions on nested attributes")
+    wanted = {clause.name: bindings.values[clause.value] for clause in clauses}
+    if len(wanted) < len(clauses):
+        raise ValidationFault(f"{_FIELD}must only contain one condition per attribute")
+    if vector.hash is not None and vector.hash not in wanted:
+        raise ValidationFault(
+            "SearchConditionExpression must be provided when SearchSchema has a HASH key"
+            if condition is None
+            else "SearchConditionExpression must have all HASH attributes in configured SearchSchema"
+        )
+    for name, value in wanted.items():
+        if tag_of(value) != vector.types[name]:
+            raise ValidationFault(
+                f"Type of '{name}' attribute in SearchConditionExpression ({tag_of(value)}) does not match "
+                f"type in search schema ({vector.types[name]})"
+            )
+    if vector.hash is not None:
+        tag, content = next(iter(wanted[vector.hash].items()))
+        if not content:
+            raise ValidationFault(
+                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
+                f"contain an empty {'string' if tag == 'S' else 'binary'} value. Key: {vector.hash}"
+            )
+    return wanted
+
+
+def _told(vector: Vector, held: Item, hit: Hit, matrix: Matrix, projection: Projection | None) -> Item:
+    """Return what is told of an entry; its vector only if it is asked for by name, in the index's floats."""
+    if projection is None:
+        return held
+    if vector.attribute in projection.attributes and (
+        vector.projected is None or vector.attribute in vector.projected
+    ):
+        numbers = [{"N": canonical_number(text)} for text in matrix.vector(hit.key)]
+        held = held | {vector.attribute: {"L": numbers}}
+    return project(projection, held)
+
+
+def vector_definition(index: VectorIndex, slot: int, **state: Any) -> VectorDefinition:
+    """Return a requested vector index as it is kept."""
+    assert index.projection.projection_type is not None, "parse lets no index without a projection through"
+    return VectorDefinition(
+        name=index.index_name,
+        slot=slot,
+        attribute=index.vector_attribute.attribute_name,
+        dimensions=index.dimensions,
+        distance=index.distance_function,
+        projection=index.projection.projection_type,
+        named=tuple(index.projection.non_key_attributes or ()),
+        schema=tuple(
+            (element.attribute_name, element.search_schema_element_type)
+            for element in index.search_schema or ()
+        ),
+        **state,
+    )
+
+
+def with_vector_updates(
+    call: Call, definition: TableDefinition, request: UpdateTableRequest
+) -> TableDefinition:
+    """Return a definition with vector indexes added and dropped, as a request asks."""
+    for update in request.vector_index_updates or ():
+        if update.create is not None:
+            definition = _with_vector(call, definition, update.create, request)
+            continue
+        assert update.delete is not None, "parse lets no empty update through"
+        name = update.delete.index_name
+        kept = tuple(vector for vector in definition.vectors if vector.name != name)
+        if len(kept) == len(definition.vectors):
+            raise ResourceNotFoundFault()
+        definition = msgspec.structs.replace(definition, vectors=kept)
+        definition = msgspec.structs.replace(definition, types=_used_types(definition, definition.types))
+    if definition.vectors:
+        check_billing(definition.billing == "PAY_PER_REQUEST")
+    return definition
+
+
+def _with_vector(
+    call: Call, definition: TableDefinition, action: CreateVectorIndexAction, request: UpdateTableRequest
+) -> TableDefinition:
+    name, now_s = action.index_name, call.services.clock.now()
+    standing: tuple[IndexDefinition | VectorDefinition, ...] = (*definition.indexes, *definition.vectors)
+    for each in standing:
+        if each.name == name:
+            if each.filled_to is not None or each.ready_at_s > now_s:
+                raise ResourceInUseFault(
+                    "Attempt to change a resource which is still in use: Index is being created.  Table: "
+                    f"{definition.name} Index: {name}"
+                )
+            raise ValidationFault("Attempting to create an index which already exists")
+    check_billing(definition.billing == "PAY_PER_REQUEST")
+    if len(definition.vectors) >= VECTOR_INDEXES_MAX:
+        raise LimitExceededFault(
+            "Subscriber limit exceeded: Number of vector secondary indexes exceeds per-table limit of "
+            f"{VECTOR_INDEXES_MAX}"
+        )
+    attribute = action.vector_attribute.attribute_name
+    keys = {definition.hash: (definition.types[definition.hash], "HASH")}
+    if definition.range is not None:
+        keys[definition.range] = (definition.types[definition.range], "RANGE")
+    check_vector_attribute(attribute, action.dimensions, keys)
+    standing_dimensions = [(vector.attribute, vector.dimensions) for vector in definition.vectors]
+    check_dimensions([*standing_dimensions, (attribute, action.dimensions)])
+    given = {each.attribute_name: each.attribute_type for each in request.attribute_definitions or ()}
+    slot = definition.slots + 1
+    made = vector_definition(action, slot, filled_to=0, ready_at_s=now_s + call.services.table_delay_s)
+    changed = msgspec.structs.replace(definition, vectors=(*definition.vectors, made), slots=slot)
+    return msgspec.structs.replace(changed, types=_used_types(changed, {**given, **definition.types}))
+
+
+def _used_types(definition: TableDefinition, types: Mapping[str, str]) -> dict[str, str]:
+    used = {definition.hash, definition.range}
+    used |= {name for index in definition.indexes for name in (*index.hash, *index.range)}
+    used |= {name for vector in definition.vectors for name, _ in vector.schema}
+    return {name: type_ for name, type_ in types.items() if name in used}
+
+
+def describe_vector(table: Table, vector: Vector, now_s: float, *, creating: bool = False) -> dict[str, Any]:
+    """Return a vector index as its table's description shows it; `creating` as the answer to CreateTable does."""
+    kept = vector.definition
+    ready = table.definition.ready_at_s <= now_s and is_vector_active(kept, now_s) and not creating
+    described = vector_info(kept) | {
+        "IndexStatus": "ACTIVE" if ready else "CREATING",
+        "IndexSizeBytes": table.counts.index_bytes.get(kept.slot, 0),
+        "ItemCount": table.counts.index_items.get(kept.slot, 0),
+        "IndexArn": index_arn(table.scope, table.name, kept.name),
+    }
+    if kept.filled_to is not None:
+        described["Backfilling"] = True
+    return described
+
+
+def vector_info(kept: VectorDefinition) -> dict[str, Any]:
+    """Return the settings of a vector index, as descriptions of tables and of backups show them."""
+    projection: dict[str, Any] = {"ProjectionType": kept.projection}
+    if kept.named:
+        projection["NonKeyAttributes"] = list(kept.named)
+    info: dict[str, Any] = {
+        "IndexName": kept.name,
+        "VectorAttribute": {"AttributeName": kept.attribute},
+        "Projection": projection,
+        "Dimensions": kept.dimensions,
+        "DistanceFunction": kept.distance,
+    }
+    if kept.schema:
+        info["SearchSchema"] = [
+            {"AttributeName": name, "SearchSchemaElementType": kind} for name, kind in kept.schema
+        ]
+    return info
+
+
+def is_vector_active(kept: VectorDefinition, now_s: float) -> bool:
+    """Tell whether a vector index is complete and has come out of CREATING."""
+    return kept.filled_to is None and kept.ready_at_s <= now_s

@@ -1,0 +1,381 @@
+"""Snapshots: a table as it was, read without restoring it.
+
+The past is read by undoing: the item under a key at a place in the log is the old image of the key's first
+change past that place, or what stands now if it has none. `AsOfRack` has the reading half of a rack, so
+every read works on it unchanged. A read by key costs what the keys it passes have changed; a read of an index
+walks every key that has changed since then, because no index over the past is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple, NoReturn
+
+from tavola.engine.catalog import Index, Table
+from tavola.engine.indexes import entry_of, every_index, expiry_of
+from tavola.engine.journal import BY_SERVICE
+from tavola.engine.storage import Entry, Found, Line, Lines, Log, LogRow, Rack, Row
+from tavola.keys import Bounds
+from tavola.protocol import (
+    InvalidRestoreTimeFault,
+    PointInTimeRecoveryUnavailableFault,
+    ValidationFault,
+    instant_text,
+)
+from tavola.values import decode_item, item_size
+
+_CHUNK_ROWS = 128
+_CANDIDATES_MAX = 4096
+_EVERYTHING = Bounds(b"", None)
+_UNORDERED_CHANGES_MAX = 500
+_EVERY_BYTE = 1 << 62
+_SECOND_US = 1_000_000
+_DAY_US = 86_400 * _SECOND_US
+
+_Entered = tuple[bytes, bytes, bytes, int]  # index key, key, item, bytes in the index
+
+
+class Version(NamedTuple):
+    """What an item was from one moment to the next; no item: it was not there."""
+
+    since_us: int
+    item: bytes | None
+    by_service: bool = False  # it expired: no caller deleted it
+
+
+def as_of(table: Table, log: Log, position: int) -> Table:
+    """Return a table whose rows are those that stood after a change of its log."""
+    past = copy(table)
+    past.rack = AsOfRack(table, log, position)
+    past.vectors = tuple(copy(vector) for vector in table.vectors)
+    for vector in past.vectors:
+        vector.copy = None  # what is in memory is of now
+    return past
+
+
+def window_of(table: Table, now_s: float) -> tuple[int, int]:
+    """Return the first and the last moment that a table's past can be read at, in microseconds.
+
+    Where the clock was set back, the log goes on from the latest time it had, and so does the window.
+    """
+    recovery = table.definition.recovery
+    if recovery is None:
+        raise PointInTimeRecoveryUnavailableFault.of_table(table.name)
+    assert table.journal is not None, "a table with recovery is journalled"
+    since_us = int(recovery.enabled_at_s * _SECOND_US)
+    latest_us = max(int(now_s * _SECOND_US), table.journal.log.span()[2], since_us)
+    return max(since_us, latest_us - recovery.days * _DAY_US), latest_us
+
+
+def position_at(table: Table, at_us: int, now_s: float) -> int:
+    """Return the last change of a table at or before a moment; refuse one that is not kept.
+
+    SDKs cut a time to its second, so the second in which the window begins is inside.
+    """
+    earliest_us, latest_us = window_of(table, now_s)
+    if not earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us:
+        raise InvalidRestoreTimeFault(
+            f"RestoreDateTime '{instant_text(at_us)}' must be within EarliestRestorableDateTime "
+            f"'{instant_text(earliest_us)}' and LatestRestorableDateTime '{instant_text(latest_us)}'"
+        )
+    recovery, journal = table.definition.recovery, table.journal
+    assert recovery is not None, "a table with a window has recovery"
+    assert journal is not None, "a table with recovery is journalled"
+    return max(journal.log.id_at(at_us), recovery.since)
+
+
+def past_of(table: Table, at_us: int, now_s: float, begin: Callable[[], None]) -> Table:
+    """Return a table as it was at a moment; refuse one that is not kept."""
+    position = position_at(table, at_us, now_s)
+    assert table.journal is not None, "a table with a window is journalled"
+    order_by_key(table.journal.log, position, begin)
+    return as_of(table, table.journal.log, position)
+
+
+def order_by_key(log: Log, position: int, begin: Callable[[], None]) -> None:
+    """Give a log its order by key if much has changed past a place; little is found as quickly without.
+
+    Nobody pays for that order until the past is read, and it takes a second or so for a million changes.
+    """
+    if log.span()[1] - position > _UNORDERED_CHANGES_MAX and not log.has_key_index:
+        begin()
+        log.index_keys(wanted=True)
+
+
+class AsOfRack:
+    """The rows of a table as they were; it is read and never written."""
+
+    def __init__(self, table: Table, log: Log, position: int) -> None:
+        """Read a table at a place in its log, which has the old images of all changes past it."""
+        self._table = table
+        self._rack: Rack = table.rack
+        self._log = log
+        self._position = position
+
+    def get(self, key: bytes) -> Line | None:
+        """Return item and size of the row with this key."""
+        change = self._log.first_change(key, self._position)
+        if change is None:
+            return self._rack.get(key)
+        return None if change.old is None else (change.old, item_size(decode_item(change.old)), 0)
+
+    def find(self, key: bytes) -> Found | None:
+        """Return all there is of the row with this key, but for the row's id: it may have none now."""
+        change = self._log.first_change(key, self._position)
+        if change is None:
+            return self._rack.find(key)
+        if change.old is None:
+            return None
+        row = self._undone(change.key, change.old)
+        return 0, row[1], row[2], row[3], *row[4:]
+
+    def page(self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool) -> Lines:
+        """Return rows between the bounds by key, past the key `after`."""
+        if after is not None:
+            lower, upper = bounds.lower, bounds.upper
+            if reverse:
+                bounds = Bounds(lower, after if upper is None else min(upper, after))
+            else:
+                bounds = Bounds(max(lower, after + b"\x00"), upper)
+        found = ((row[2], row[1], row[3]) for row in self._walked(bounds, reverse, _chunk(limit)))
+        return _taken(found, limit, budget)
+
+    def index_page(
+        self,
+        column: str,
+        size_column: str,
+        bounds: Bounds,
+        limit: int,
+        budget: int,
+        *,
+        after: tuple[bytes, bytes] | None,
+        reverse: bool,
+    ) -> Lines:
+        """Return item and size column of rows by an index column and then the key, past a pair."""
+        index = next(index for index in self._table.indexes if index.column == column)
+        standing = self._unchanged(index, bounds, after, reverse, _chunk(limit))
+        undone = self._undone_entries(index, bounds, limit, budget, after, reverse)
+        found = merge(standing, undone, key=itemgetter(0, 1), reverse=reverse)
+        return _taken(((item, size, 0) for _, _, item, size in found), limit, budget)
+
+    def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[Row]:
+        """Return up to `limit` whole rows between the bounds, by key."""
+        return list(islice(self._walked(bounds, reverse, _chunk(limit)), limit))
+
+    def index_rows(
+        self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
+    ) -> list[Row]:
+        """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
+        index = next(index for index in self._table.indexes if index.column == column)
+        standing = self._unchanged(index, bounds, after, reverse, _chunk(limit))
+        undone = self._undone_entries(index, bounds, limit, _EVERY_BYTE, after, reverse)
+        found = islice(merge(standing, undone, key=itemgetter(0, 1), reverse=reverse), limit)
+        return [self._undone(key, item) for _, key, item, _ in found]
+
+    def total(self, column: str, size_column: str, bounds: Bounds) -> int:
+        """Return the sum of a size column over the rows between bounds of a column."""
+        if column == "key":
+            return sum(row[1] for row in self._walked(bounds, False, _CHUNK_ROWS))
+        return self.index_page(column, size_column, bounds, -1, _EVERY_BYTE, after=None, reverse=False)[1]
+
+    def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
+        """Return key and entry of every row that has one in a column."""
+        place = 4 + self._table.columns.index(column)
+        for row in self._walked(_EVERYTHING, False, _CHUNK_ROWS):
+            entry = row[place]
+            if isinstance(entry, bytes):
+                yield row[0], entry
+
+    def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> NoReturn:
+        """Refuse."""
+        raise read_only()
+
+    def replace(
+        self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
+    ) -> NoReturn:
+        """Refuse."""
+        raise read_only()
+
+    def fill(self, row: int, entries: Sequence[Entry]) -> NoReturn:
+        """Refuse."""
+        raise read_only()
+
+    def delete(self, row: int) -> NoReturn:
+        """Refuse."""
+        raise read_only()
+
+    def insert_rows(self, rows: Sequence[Row]) -> NoReturn:
+        """Refuse."""
+        raise read_only()
+
+    def walk(self, after_row: int, limit: int) -> NoReturn:
+        """Refuse: rows of the past have no ids to walk by; `rows` goes by key."""
+        raise read_only()
+
+    def due(self, column: str, after: int, upto: int, limit: int) -> NoReturn:
+        """Refuse: nothing of the past expires."""
+        raise read_only()
+
+    def _walked(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[Row]:
+        """Yield the rows of then by key: those that stand, with what has changed since undone.
+
+        Both sides come in chunks, and are merged up to the end of the chunk that reaches less far: so neither
+        a long stretch without changes nor one of rows that are all gone is held whole.
+        """
+        while True:
+            standing = self._rack.rows(bounds, chunk, reverse=reverse)
+            changes = self._log.first_changes(bounds, self._position, chunk, reverse=reverse)
+            ends: list[bytes] = []
+            if len(standing) == chunk:
+                ends.append(standing[-1][0])
+            if len(changes) == chunk:
+                ends.append(changes[-1].key)
+            end = (max(ends) if reverse else min(ends)) if ends else None
+            if end is not None:
+                standing = [row for row in standing if (row[0] >= end if reverse else row[0] <= end)]
+                changes = [each for each in changes if (each.key >= end if reverse else each.key <= end)]
+            yield from self._undo(standing, changes, reverse)
+            if end is None:
+                return
+            bounds = Bounds(bounds.lower, end) if reverse else Bounds(end + b"\x00", bounds.upper)
+
+    def _undo(self, standing: list[Row], changes: list[LogRow], reverse: bool) -> list[Row]:
+        if not changes:
+            return standing
+        rows = {row[0]: row for row in standing}
+        for change in changes:
+            if change.old is None:
+                rows.pop(change.key, None)
+            else:
+                rows[change.key] = self._undone(change.key, change.old)
+        return [rows[key] for key in sorted(rows, reverse=reverse)]
+
+    def _undone(self, key: bytes, old: bytes) -> Row:
+        """Return the row that an old image makes, with entries in the indexes that there are now."""
+        item = decode_item(old)
+        entries: list[Entry] = []
+        for index in every_index(self._table):
+            entries += entry_of(index, item)
+        if self._table.expiry is not None:
+            entries.append(expiry_of(item.get(self._table.expiry)))
+        return key, item_size(item), old, 0, *entries
+
+    def _unchanged(
+        self, index: Index, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool, chunk: int
+    ) -> Iterator[_Entered]:
+        """Yield the entries of rows that have not changed since then, in the index's order."""
+        place = 4 + self._table.columns.index(index.column)
+        first_change = self._log.first_change
+        while True:
+            rows = self._rack.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
+            for row in rows:
+                if first_change(row[0], self._position) is None:
+                    entry, size = row[place], row[1] if index.projected is None else row[place + 1]
+                    assert isinstance(entry, bytes), "a row of an index has an entry"
+                    assert isinstance(size, int), "an entry has a size"
+                    yield entry, row[0], row[2], size
+            if len(rows) < chunk:
+                return
+            last: Any = rows[-1][place]
+            after = (last, rows[-1][0])
+
+    def _undone_entries(
+        self,
+        index: Index,
+        bounds: Bounds,
+        limit: int,
+        budget: int,
+        after: tuple[bytes, bytes] | None,
+        reverse: bool,
+    ) -> list[_Entered]:
+        """Return the entries of old images in the index's order, as many as one page can show."""
+        found: list[_Entered] = []
+        most = _CANDIDATES_MAX
+        for change in self._changed_keys():
+            if change.old is None:
+                continue
+            item = decode_item(change.old)
+            entry, *sized = entry_of(index, item)
+            if not isinstance(entry, bytes) or not bounds.holds(entry):
+                continue
+            pair = (entry, change.key)
+            if after is not None and (pair >= after if reverse else pair <= after):
+                continue
+            size = item_size(item) if index.projected is None else sized[0]
+            assert isinstance(size, int), "an entry has a size"
+            found.append((entry, change.key, change.old, size))
+            if len(found) >= most:
+                found = _first(found, limit, budget, reverse)
+                most = max(_CANDIDATES_MAX, 2 * len(found))
+        return _first(found, limit, budget, reverse)
+
+    def _changed_keys(self) -> Iterator[LogRow]:
+        """Yield the first change past then of every key that has one, by key."""
+        bounds = _EVERYTHING
+        while True:
+            changes = self._log.first_changes(bounds, self._position, _CHUNK_ROWS, reverse=False)
+            yield from changes
+            if len(changes) < _CHUNK_ROWS:
+                return
+            bounds = Bounds(changes[-1].key + b"\x00", None)
+
+
+def read_only() -> ValidationFault:
+    """Return the refusal of a write to the past."""
+    return ValidationFault(
+        "A request as of a time only reads, and this one would write; ask without the time to change what stands"
+    )
+
+
+def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Version], int | None]:
+    """Return what stood under a key after each change past a place in the log, and where to go on.
+
+    At most `limit` of them, the earliest first; no place to go on from where that was all.
+    """
+    journal = table.journal
+    assert journal is not None, "only a table with a journal has a past"
+    changes = journal.log.changes_of(key, after, limit + 1)
+    images = [change.old for change in changes[1:]]
+    if len(changes) <= limit:
+        standing = table.rack.get(key)
+        images.append(None if standing is None else standing[0])
+    found = [
+        Version(change.at_us, image, bool(change.mark & BY_SERVICE))
+        for change, image in zip(changes[:limit], images, strict=False)
+    ]
+    return found, changes[limit - 1].id if len(changes) > limit else None
+
+
+def _chunk(limit: int) -> int:
+    return _CHUNK_ROWS if limit < 0 else max(16, min(limit + 1, 1024))
+
+
+def _first(found: list[_Entered], limit: int, budget: int, reverse: bool) -> list[_Entered]:
+    """Return the entries that come first, as many as a page of this limit and budget could show."""
+    found.sort(key=itemgetter(0, 1), reverse=reverse)
+    if limit >= 0:
+        del found[limit:]
+    total = 0
+    for place, entered in enumerate(found):
+        total += entered[3]
+        if total >= budget:
+            return found[: place + 1]
+    return found
+
+
+def _taken(found: Iterator[Line], limit: int, budget: int) -> Lines:
+    """Return lines up to the limit, or up to the one that brings their sizes to the budget."""
+    lines: list[Line] = []
+    total = 0
+    if limit == 0:
+        return lines, total
+    for line in found:
+        lines.append(line)
+        total += line[1]
+        if total >= budget or len(lines) == limit:
+            break
+    return lines, total

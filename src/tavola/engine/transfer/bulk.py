@@ -1,0 +1,216 @@
+"""Bulk: files of a bucket into a table that is there, with a report of what could not be written.
+
+Each row is put as PutItem would put it, under its own condition where it carries one: streams, indexes and
+the table's past see it as any other write. The report goes to the bucket that the request names: one file
+for the rows that are no items of the table, one for those whose condition was false, and a manifest at the
+end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from tavola.engine.catalog import Catalog, Table
+from tavola.engine.indexes import sizes_of
+from tavola.engine.transfer.buckets import Buckets
+from tavola.engine.transfer.compression import pack
+from tavola.engine.transfer.errors import RowRefused
+from tavola.engine.transfer.files import append_at, publish, write_whole
+from tavola.engine.transfer.layout import folder_key, instant
+from tavola.engine.transfer.lines import Row
+from tavola.engine.transfer.loads import Failed, Load, Reached
+from tavola.engine.transfer.records import Transfer
+from tavola.engine.writes import Standing, apply_change, key_of_item, look_up, stage_put
+from tavola.expressions import (
+    Bindings,
+    ExpressionError,
+    check_placeholder_keys,
+    check_placeholders,
+    compile_condition,
+    evaluate,
+)
+from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
+from tavola.protocol import Fault
+from tavola.values import ValueMalformed, ValueRefused, admit_item
+
+ERROR = "ERROR"
+CONDITION = "CONDITION_CHECK_FAILURE"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One growing file of the report."""
+
+    bytes: int = 0
+    crc: int = 0
+    items: int = 0
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """How far a bulk load has come: its objects, its reports, and the bytes it has put by index."""
+
+    reached: Reached
+    errors: Report = Report()
+    conditions: Report = Report()
+    table_bytes: int = 0
+    index_bytes: dict[str, int] = {}
+
+
+@dataclass(slots=True)
+class Bulk:
+    """One bulk load at work: its record, its table, and what is read into it."""
+
+    transfer: Transfer
+    table: Table
+    catalog: Catalog
+    load: Load
+    buckets: Buckets
+
+    def step(self, state: Loaded) -> tuple[Loaded, Transfer, bool]:
+        """Do a slice; return how far it came, the record as it is now, and whether that was all."""
+        put = _Put(self.catalog, self.table, state)
+        found = self.load.step(state.reached, put)
+        reached = found.reached
+        errors = self._report(ERROR, state.errors, [_told(each) for each in found.failed])
+        conditions = self._report(CONDITION, state.conditions, put.refused)
+        state = Loaded(reached, errors, conditions, put.table_bytes, put.index_bytes)
+        shown = self.transfer.with_description(
+            ProcessedItemCount=reached.processed,
+            FailedItemCount=reached.failed,
+            ProcessedInputBytes=found.taken,
+            BulkOperationUsage=[self._usage(state)],
+        )
+        return state, shown, found.done
+
+    def finish(self, state: Loaded, transfer: Transfer, now_s: float) -> bool:
+        """Complete the report; tell whether it is whole, which after a crash it may not be."""
+        whole = True
+        manifest: dict[str, Any] = {
+            "bulkOperationArn": transfer.description["BulkOperationArn"],
+            "startTime": instant(transfer.started_at_s),
+            "endTime": instant(now_s),
+            "processedItemCount": state.reached.processed,
+            "failedItemCount": state.reached.failed,
+            "files": [],
+        }
+        for kind, report in ((ERROR, state.errors), (CONDITION, state.conditions)):
+            if report.bytes:
+                key = self._report_key(kind)
+                sums = publish(self.buckets.place(self._bucket, key), report.bytes, report.crc)
+                whole = whole and sums is not None
+                manifest["files"].append(
+                    {"outputType": kind, "itemCount": report.items, "dataFileS3Key": key}
+                    | ({} if sums is None else {"md5Checksum": sums.md5, "etag": sums.etag})
+                )
+        folder = folder_key(self._prefix, transfer.id)
+        write_whole(
+            self.buckets.place(self._bucket, f"{folder}/manifest.json"), msgspec.json.encode(manifest)
+        )
+        return whole
+
+    @property
+    def _output(self) -> dict[str, Any]:
+        output: dict[str, Any] = self.transfer.description["OutputS3Configuration"]
+        return output
+
+    @property
+    def _bucket(self) -> str:
+        """Return the bucket of the report: where none was named, that of the input."""
+        named: str | None = self._output.get("S3Bucket")
+        return named or self.load.bucket
+
+    @property
+    def _prefix(self) -> str | None:
+        return self._output.get("S3KeyPrefix")
+
+    def _report_key(self, kind: str) -> str:
+        return f"{folder_key(self._prefix, self.transfer.id)}/{kind}/report.json.gz"
+
+    def _report(self, kind: str, report: Report, lines: list[dict[str, Any]]) -> Report:
+        if not lines or kind not in self._output["OutputType"]:
+            return report
+        packed = pack(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+        path = self.buckets.place(self._bucket, self._report_key(kind))
+        if not append_at(path, report.bytes, packed):
+            report = Report()  # a crash has taken what was told before; what is told from now on is kept
+            append_at(path, 0, packed)
+        return Report(report.bytes + len(packed), crc32(packed, report.crc), report.items + len(lines))
+
+    def _usage(self, state: Loaded) -> dict[str, Any]:
+        usage: dict[str, Any] = {
+            "TableName": self.table.arn,
+            "BulkPutBytes": state.table_bytes + sum(state.index_bytes.values()),
+            "Table": {"BulkPutBytes": state.table_bytes},
+        }
+        for index in self.table.indexes:
+            if index.name in state.index_bytes:
+                kind = "GlobalSecondaryIndexes" if index.is_global else "LocalSecondaryIndexes"
+                usage.setdefault(kind, {})[index.name] = {"BulkPutBytes": state.index_bytes[index.name]}
+        return usage
+
+
+class _Put:
+    """Puts the rows of one slice, and counts what they come to."""
+
+    __slots__ = ("_catalog", "_table", "index_bytes", "refused", "table_bytes")
+
+    def __init__(self, catalog: Catalog, table: Table, state: Loaded) -> None:
+        self._catalog = catalog
+        self._table = table
+        self.table_bytes = state.table_bytes
+        self.index_bytes = dict(state.index_bytes)
+        self.refused: list[dict[str, Any]] = []  # by their own conditions
+
+    def __call__(self, row: Row) -> bool:
+        """Put a row; tell whether it was written, which one whose condition is false is not."""
+        table = self._table
+        try:
+            size = admit_item(row.item)
+            standing = look_up(table, key_of_item(table, row.item))
+            if row.condition is not None and not _holds(row, row.condition, standing):
+                self.refused.append(_refused(row, standing))
+                return False
+            change = stage_put(standing, row.item, size)
+        except ValueRefused as refused:
+            raise RowRefused(refused.classic) from refused
+        except (ValueMalformed, ExpressionError, Fault) as refused:
+            raise RowRefused(str(refused)) from refused
+        apply_change(self._catalog, change)
+        self.table_bytes += size
+        for index, own in zip(table.indexes, sizes_of(table, size, change.entries), strict=True):
+            if own is not None:
+                self.index_bytes[index.name] = self.index_bytes.get(index.name, 0) + own
+        return True
+
+
+def _holds(row: Row, condition: str, standing: Standing) -> bool:
+    """Decide a row's own condition against what stands under its key."""
+    check_placeholder_keys(row.names, row.values)
+    if row.values and admit_item(row.values) > EXPRESSION_SUBSTITUTION_BYTES_MAX:
+        raise RowRefused("ExpressionAttributeValues have exceeded the maximum allowed size")
+    bindings = Bindings(row.names or {}, row.values or {})
+    plan = compile_condition(condition, bindings)
+    check_placeholders(bindings, [plan])
+    return evaluate(plan, standing.item or {}, bindings.values)
+
+
+def _refused(row: Row, standing: Standing) -> dict[str, Any]:
+    told: dict[str, Any] = {"Item": row.item, "ErrorMessage": "The conditional request failed"}
+    if standing.data is not None:
+        told["ExistingItem"] = msgspec.Raw(standing.data)
+    return told
+
+
+def _told(failed: Failed) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "S3Key": failed.key,
+        "ItemIndex": failed.index,
+        "ErrorCode": "ValidationException",
+        "ErrorMessage": failed.message,
+    }
+    if failed.row is not None:
+        told["Item"] = failed.row.item
+    return told

@@ -1,0 +1,76 @@
+"""Compression: the three forms in which DynamoDB takes files, behind one file that is read.
+
+Gzip is in every Python. Zstandard is in Python from 3.14 on; for those before it the extra `tavola[zstd]`
+brings the same module under another name, written by the one who brought it into Python. So nothing here
+changes when the extra is no longer needed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+from tavola.engine.transfer.errors import CodecMissing, TextMalformed
+
+Compression: TypeAlias = Literal["GZIP", "ZSTD", "NONE"]
+_LEVEL = 4  # half the time of the usual 6, and some percent larger
+
+
+def pack(data: bytes) -> bytes:
+    """Return data as one member of a gzip file; members one after another are one file too."""
+    return gzip.compress(data, compresslevel=_LEVEL, mtime=0)
+
+
+class Packed:
+    """A file that is read as what was compressed into it."""
+
+    __slots__ = ("_damage", "_file", "_raw")
+
+    def __init__(self, path: Path, compression: str) -> None:
+        self._raw = path.open("rb")
+        self._damage: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
+        self._file: IO[bytes] | gzip.GzipFile | Any = self._raw
+        try:
+            if compression == "GZIP":
+                self._file = gzip.GzipFile(fileobj=self._raw)
+            elif compression == "ZSTD":
+                zstd = load_zstd()
+                self._file = zstd.ZstdFile(self._raw)
+                self._damage = (EOFError, zstd.ZstdError)
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, none at the end."""
+        try:
+            data: bytes = self._file.read(size)
+        except self._damage as error:
+            raise TextMalformed(f"The file is not compressed as it was said to be: {error}") from error
+        return data
+
+    @property
+    def taken(self) -> int:
+        """Return how many bytes of the file itself were read."""
+        return self._raw.tell()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not self._raw:
+            self._file.close()
+        self._raw.close()
+
+
+def load_zstd() -> Any:
+    """Return the module that reads Zstandard; say which extra brings it where there is none."""
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415 - loaded when asked for
+        else:
+            from backports import zstd  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise CodecMissing("Zstandard needs a package: pip install 'tavola[zstd]'") from error
+    return zstd

@@ -1,0 +1,132 @@
+"""CSV: rows of text to items. Keys have the types that the table gives them, everything else is a string.
+
+As RFC 4180 has it: a field may stand in double quotes, and must if it holds a quote (written twice), the
+delimiter or the end of a line. An empty field is no attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tavola.engine.transfer.errors import RowRefused, TextMalformed
+from tavola.engine.transfer.lines import Row, Span
+
+DELIMITERS = ",;:|\t "
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How the columns of a file are read: what is between them, their names, the types of the keys."""
+
+    names: tuple[str, ...]
+    delimiter: str = ","
+    types: Mapping[str, str] | None = None
+
+
+def read_header(data: bytes, delimiter: str, *, last: bool) -> tuple[tuple[str, ...], int] | None:
+    """Return the names in the first line of a file and where it ends; None where it is not whole yet."""
+    start = skip_mark(data)
+    end = _record_end(data, start, last=last)
+    if end is None:
+        return None
+    names = _fields(_text(data[start:end]), delimiter)
+    if names is None:
+        raise TextMalformed("The header is no line of CSV: a quote inside a field is written twice")
+    check_names(names)
+    return tuple(names), end
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that cannot be attributes, or that are there twice."""
+    for place, name in enumerate(names):
+        if not name:
+            raise TextMalformed(f"The header has no name for column {place + 1}")
+        if name in names[:place]:
+            raise TextMalformed(f"The header has the column {name} twice")
+
+
+def skip_mark(data: bytes) -> int:
+    """Return where the text begins: past the mark that some editors put before UTF-8."""
+    return len(_BOM) if data.startswith(_BOM) else 0
+
+
+def read_csv(data: bytes, start: int, columns: Columns, *, last: bool) -> Span | None:
+    """Return the row that begins at a place; None where it is not whole yet, or nothing is left."""
+    while True:
+        end = _record_end(data, start, last=last)
+        if end is None:
+            return None
+        line = _text(data[start:end])
+        if line:
+            return Span(_row(line, columns), end)
+        start = end
+
+
+def _row(line: str, columns: Columns) -> Row | RowRefused:
+    fields = _fields(line, columns.delimiter)
+    if fields is None:
+        return RowRefused("The line is no CSV: a quote inside a field is written twice, in a quoted field")
+    if len(fields) != len(columns.names):
+        return RowRefused(f"The line has {len(fields)} columns, the header {len(columns.names)}")
+    types = columns.types or {}
+    return Row(
+        {
+            name: {types.get(name, "S"): field}
+            for name, field in zip(columns.names, fields, strict=True)
+            if field
+        }
+    )
+
+
+def _record_end(data: bytes, start: int, *, last: bool) -> int | None:
+    """Return where a record ends, its line end included: where its quotes are in pairs."""
+    if start >= len(data):
+        return None
+    at = start
+    quotes = 0
+    while True:
+        end = data.find(b"\n", at)
+        if end < 0:
+            return len(data) if last else None
+        quotes += data.count(b'"', at, end)
+        at = end + 1
+        if quotes % 2 == 0:
+            return at
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise TextMalformed("The file is not UTF-8") from error
+
+
+def _fields(line: str, delimiter: str) -> list[str] | None:
+    """Return the fields of a record; None where a quote stands where none may."""
+    if '"' not in line:
+        return line.split(delimiter)
+    field = _field(delimiter)
+    fields: list[str] = []
+    at = 0
+    while True:
+        found = field.match(line, at)
+        if found is None:
+            return None
+        quoted = found[1]
+        fields.append(found[2] if quoted is None else quoted.replace('""', '"'))
+        at = found.end()
+        if at == len(line):
+            return fields
+        at += 1  # the delimiter
+        if at == len(line):
+            return [*fields, ""]
+
+
+@lru_cache(maxsize=len(DELIMITERS))
+def _field(delimiter: str) -> re.Pattern[str]:
+    stop = re.escape(delimiter)
+    return re.compile(rf'(?:"((?:[^"]|"")*)"|([^"{stop}]*))(?={stop}|\Z)')

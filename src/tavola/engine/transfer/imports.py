@@ -1,0 +1,108 @@
+"""Imports: files of a bucket into a new table, and the rows that could not be into a log beside.
+
+The rows are put as they come: one that has a key which was there already takes its place. A row that is no
+item is told in the log and passed over; the import then ends FAILED, with all the others in the table, as
+it does on AWS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tavola.engine.catalog import Catalog, Table
+from tavola.engine.transfer.buckets import Buckets
+from tavola.engine.transfer.errors import RowRefused
+from tavola.engine.transfer.lines import Row
+from tavola.engine.transfer.loads import Failed, Load, Reached
+from tavola.engine.transfer.records import Transfer
+from tavola.engine.writes import apply_change, key_of_item, look_up, stage_put
+from tavola.protocol import Fault
+from tavola.values import ValueMalformed, ValueRefused, admit_item
+
+LOG_GROUP = "aws-dynamodb/imports"
+SOME_FAILED = (
+    "Some of the items failed validation checks and were not imported. Please check CloudWatch error logs "
+    "for more details."
+)
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """How far an import has come, and how long its log is."""
+
+    reached: Reached
+    log_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import at work: its record, its table, and what is read into it."""
+
+    transfer: Transfer
+    table: Table
+    catalog: Catalog
+    load: Load
+    buckets: Buckets
+
+    def step(self, state: Imported) -> tuple[Imported, Transfer, bool]:
+        """Do a slice; return how far it came, the record as it is now, and whether that was all."""
+        found = self.load.step(state.reached, self._put)
+        log_bytes = self._tell(found.failed, state.log_bytes)
+        reached = found.reached
+        shown = self.transfer.with_description(
+            ProcessedSizeBytes=found.bytes,
+            ProcessedItemCount=reached.processed,
+            ImportedItemCount=reached.written,
+            ErrorCount=reached.failed,
+        )
+        return Imported(reached, log_bytes), shown, found.done
+
+    def _put(self, row: Row) -> bool:
+        put_row(self.catalog, self.table, row)
+        return True
+
+    def _tell(self, failed: list[Failed], at: int) -> int:
+        """Write failures to the log as CloudWatch would have them, one a line; return its length."""
+        if not failed:
+            return at
+        arn = self.transfer.description["ImportArn"]
+        bucket = self.transfer.description["S3BucketSource"]["S3Bucket"]
+        text = b"".join(
+            msgspec.json.encode(
+                {
+                    "itemS3Pointer": {"bucket": bucket, "key": each.key, "itemIndex": each.index},
+                    "importArn": arn,
+                    "errorMessages": [each.message],
+                }
+            )
+            + b"\n"
+            for each in failed
+        )
+        path = log_path(self.buckets, self.transfer.id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as log:
+            at = min(at, log.tell())  # where a crash has taken lines, it goes on without them
+            log.truncate(at)
+            log.write(text)
+        return at + len(text)
+
+
+def log_path(buckets: Buckets, id_: str) -> Path:
+    """Return where the errors of an import are told: the stream `<id>/error` of the group of imports."""
+    return buckets.log(*LOG_GROUP.split("/"), id_, "error")
+
+
+def put_row(catalog: Catalog, table: Table, row: Row) -> int:
+    """Put the item of a row and return its size; refuse what is no item of the table, in PutItem's words."""
+    try:
+        size = admit_item(row.item)
+        standing = look_up(table, key_of_item(table, row.item))
+        change = stage_put(standing, row.item, size)
+    except ValueRefused as refused:
+        raise RowRefused(refused.classic) from refused
+    except (ValueMalformed, Fault) as refused:
+        raise RowRefused(str(refused)) from refused
+    apply_change(catalog, change)
+    return size

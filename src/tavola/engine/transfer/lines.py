@@ -1,0 +1,167 @@
+"""Lines: the lines of an export, in DynamoDB JSON and in Ion, and the rows that an import reads from them.
+
+A full export has one item a line. An incremental one has one changed item a line: its keys, when it was last
+written, and its image at the end of the period, with the one before it where both are wanted. A row of a
+bulk load may carry a condition beside its item, as a put does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tavola.engine.transfer.errors import RowRefused, TextMalformed
+from tavola.engine.transfer.ion import TextCut, decode_ion, encode_ion
+from tavola.values import Item, decode_item
+
+LineFormat: TypeAlias = Literal["DYNAMODB_JSON", "ION"]
+EXTENSIONS: dict[str, str] = {"DYNAMODB_JSON": "json", "ION": "ion"}
+
+_BINARY_ION = b"\xe0\x01\x00\xea"
+_TEXTS = ("ConditionExpression",)
+_MAPS = ("ExpressionAttributeNames", "ExpressionAttributeValues")
+
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one line asks to be written: an item, and under which condition."""
+
+    item: dict[str, Any]
+    condition: str | None = None
+    names: dict[str, str] | None = None
+    values: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A row, or why it is none, and the bytes of the text that it takes."""
+
+    row: Row | RowRefused
+    end: int  # past it in the text
+
+
+def full_line(format_: LineFormat, data: bytes) -> bytes:
+    """Return the line of an item, given as the bytes it is stored in."""
+    if format_ == "DYNAMODB_JSON":
+        return b'{"Item":' + data + b"}\n"
+    return encode_ion({"Item": decode_item(data)}).encode() + b"\n"
+
+
+def changed_line(format_: LineFormat, at_us: int, keys: Item, new: bytes | None, old: bytes | None) -> bytes:
+    """Return the line of a changed item: its image after the period, None if it is gone, and before."""
+    metadata: Item = {"WriteTimestampMicros": {"N": str(at_us)}}
+    if format_ == "DYNAMODB_JSON":
+        members: dict[str, Any] = {"Metadata": metadata, "Keys": keys}
+        if new is not None:
+            members["NewImage"] = msgspec.Raw(new)
+        if old is not None:
+            members["OldImage"] = msgspec.Raw(old)
+        return msgspec.json.encode(members) + b"\n"
+    images = {"NewImage": new, "OldImage": old}
+    return (
+        encode_ion(
+            {"Metadata": metadata, "Keys": keys}
+            | {name: decode_item(data) for name, data in images.items() if data is not None}
+        ).encode()
+        + b"\n"
+    )
+
+
+def read_json(data: bytes, start: int, *, last: bool) -> Span | None:
+    """Return the row of the line that begins at a place; None where the line is not whole yet.
+
+    `last` says that no more will come. Blank lines belong to the row after them.
+    """
+    while True:
+        end = data.find(b"\n", start)
+        if end < 0:
+            if not last:
+                return None
+            end = len(data) - 1
+        line = data[start : end + 1].strip()
+        if line:
+            return Span(_row_of_json(line), end + 1)
+        if end + 1 >= len(data):
+            return None
+        start = end + 1
+
+
+def _row_of_json(line: bytes) -> Row | RowRefused:
+    try:
+        if not line.isascii():
+            line.decode()
+        record = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TextMalformed(f"The line is not JSON: {error}") from error
+    if type(record) is not dict:
+        raise TextMalformed("The line is not a JSON object")
+    return _row_of(record)
+
+
+def _row_of(record: dict[str, Any]) -> Row | RowRefused:
+    item = record.get("Item")
+    if type(item) is not dict:
+        return RowRefused("The line has no Item, or one that is no map of attributes")
+    if len(record) == 1:
+        return Row(item)
+    for name in _TEXTS:
+        if type(record.get(name, "")) is not str:
+            return RowRefused(f"{name} is not a string")
+    for name in _MAPS:
+        if type(record.get(name, {})) is not dict:
+            return RowRefused(f"{name} is not a map")
+    return Row(
+        item,
+        record.get("ConditionExpression"),
+        record.get("ExpressionAttributeNames"),
+        record.get("ExpressionAttributeValues"),
+    )
+
+
+def read_ion(data: bytes, start: int, *, last: bool) -> Span | None:
+    """Return the row of the struct that begins at a place; None where it is not whole yet."""
+    if start == 0 and data.startswith(_BINARY_ION):
+        raise TextMalformed("The file is binary Ion; write it as text")
+    # Most structs are one line; only where one is not, all there is has to be looked at.
+    end = data.find(b"\n", start) + 1
+    if end:
+        found = _try_ion(data, start, end, last=False)
+        if found is not None:
+            return found
+    return _try_ion(data, start, len(data), last=last)
+
+
+def _try_ion(data: bytes, start: int, end: int, *, last: bool) -> Span | None:
+    try:
+        text = data[start:end].decode()
+    except UnicodeDecodeError as error:
+        if not last and error.end >= end - start - 3:
+            return None  # a character is cut in two
+        raise TextMalformed("The file is not UTF-8") from error
+    try:
+        members, read = decode_ion(text if not last else text + "\n")
+    except TextCut as error:
+        if last:
+            raise TextMalformed(f"The file ends inside a struct: {error}") from error
+        return None
+    if members is None:
+        return None
+    place = start + (read if text.isascii() else len(text[:read].encode()))
+    return Span(_row_of_ion(members), place)
+
+
+def _row_of_ion(members: Item) -> Row | RowRefused:
+    """Return the row of a struct: its members are values already, and an item is a map of them."""
+    record: dict[str, Any] = {}
+    for name, value in members.items():
+        if name == "Item" or name == "ExpressionAttributeValues":  # noqa: PLR1714 - reads as the members do
+            record[name] = value.get("M")
+        elif name == "ExpressionAttributeNames":
+            record[name] = {key: each.get("S") for key, each in value.get("M", {}).items()}
+        elif name == "ConditionExpression":
+            record[name] = value.get("S")
+    return _row_of(record)

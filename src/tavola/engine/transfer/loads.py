@@ -1,0 +1,193 @@
+"""Loads: the objects under a prefix, read row by row over many slices, whatever is done with the rows.
+
+An import and a bulk load read alike: objects by key, rows in order, a row that is no item told and passed
+over, and an object that cannot be read given up from there on. What differs is where the rows go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tavola.engine.storage import Store
+from tavola.engine.transfer.buckets import Buckets, Stored
+from tavola.engine.transfer.csv_rows import Columns, check_names, read_csv, read_header, skip_mark
+from tavola.engine.transfer.errors import RowRefused, TextMalformed
+from tavola.engine.transfer.lines import Row, read_ion, read_json
+from tavola.engine.transfer.sources import ReadRow, Source
+
+_OBJECT = "load-object"
+_SLICE_ROWS = 256
+_SLICE_BYTES = 256 * 1024
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """How far a load has come: the object at work, the place in its text, and what was counted."""
+
+    objects: int = 0
+    object: int = 0
+    at: int = 0  # in the object's text
+    index: int = 0  # of the next row in the object
+    names: list[str] | None = None  # of the columns, from the object's own header
+    bytes: int = 0  # of text, in all objects before this one
+    taken: int = 0  # of the objects themselves, before this one
+    processed: int = 0
+    written: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How objects are read."""
+
+    format: str
+    compression: str
+    delimiter: str = ","
+    headers: tuple[str, ...] | None = None
+    types: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A row that was not written, and why."""
+
+    key: str
+    index: int
+    message: str
+    row: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What one slice came to."""
+
+    reached: Reached
+    failed: list[Failed]
+    bytes: int  # of text read so far, in all objects
+    taken: int  # of the objects themselves
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The objects of one load, and how they are read."""
+
+    id: str
+    bucket: str
+    format: Format
+    store: Store
+    buckets: Buckets
+
+    def begin(self, found: list[Stored]) -> Reached:
+        """Note the objects to be read; what appears under the prefix later is not of this load."""
+        for place, each in enumerate(found):
+            data = msgspec.json.encode((each.key, each.bytes))
+            self.store.put_record(_OBJECT, f"{self.id}/{place:06d}", data)
+        return Reached(objects=len(found))
+
+    def step(self, reached: Reached, write: Callable[[Row], bool]) -> Slice:
+        """Read the next rows and hand them on; `write` refuses one by `RowRefused`, tells if it was written."""
+        if reached.object >= reached.objects:
+            self.buckets.let_go(self.id)
+            return Slice(reached, [], reached.bytes, reached.taken, done=True)
+        key, size = self._object(reached.object)
+        failed: list[Failed] = []
+        processed, written = reached.processed, reached.written
+        source: Source | None = None
+        at, index, names, ended = reached.at, reached.index, reached.names, False
+        try:
+            source = self.buckets.source(self.id, self.bucket, key, self.format.compression, at)
+            if not source.pass_to(at):
+                return Slice(
+                    reached, [], reached.bytes + source.position, reached.taken + source.taken, done=False
+                )
+            if self.format.format == "CSV" and at == 0:
+                names = self._header(source)
+            read = self._read(names)
+            upto = at + _SLICE_BYTES
+            for _ in range(_SLICE_ROWS):
+                row = source.row(read)
+                if row is None:
+                    ended = True
+                    break
+                processed += 1
+                try:
+                    if isinstance(row, RowRefused):
+                        raise row
+                    written += write(row)
+                except RowRefused as refused:
+                    shown = None if isinstance(row, RowRefused) else row
+                    failed.append(Failed(key, index, str(refused), shown))
+                index += 1
+                if source.position >= upto:
+                    break
+            at = source.position
+        except (TextMalformed, FileNotFoundError) as error:
+            processed += 1
+            told = str(error) if isinstance(error, TextMalformed) else "The object is no longer there"
+            failed.append(Failed(key, index, f"{told}; the rest of the object was not read"))
+            at = at if source is None else source.position
+            ended = True
+        taken = size if source is None or ended else source.taken
+        if ended:
+            self.buckets.let_go(self.id)
+            self.store.delete_record(_OBJECT, f"{self.id}/{reached.object:06d}")
+            reached = Reached(
+                objects=reached.objects,
+                object=reached.object + 1,
+                bytes=reached.bytes + at,
+                taken=reached.taken + size,
+                processed=processed,
+                written=written,
+                failed=reached.failed + len(failed),
+            )
+            return Slice(reached, failed, reached.bytes, reached.taken, done=False)
+        bytes_, before = reached.bytes, reached.taken
+        reached = msgspec.structs.replace(
+            reached,
+            at=at,
+            index=index,
+            names=names,
+            processed=processed,
+            written=written,
+            failed=reached.failed + len(failed),
+        )
+        return Slice(reached, failed, bytes_ + at, before + taken, done=False)
+
+    def _object(self, place: int) -> tuple[str, int]:
+        data = self.store.get_record(_OBJECT, f"{self.id}/{place:06d}")
+        assert data is not None, "every object is noted until it is read"
+        found: tuple[str, int] = msgspec.json.decode(data, type=tuple[str, int])
+        return found
+
+    def _header(self, source: Source) -> list[str] | None:
+        delimiter = self.format.delimiter
+        if self.format.headers is not None:
+            check_names(self.format.headers)
+            source.head(lambda data, *, last: ((), skip_mark(data)) if data or last else None)
+            return None
+        found = source.head(lambda data, *, last: read_header(data, delimiter, last=last))
+        return None if found is None else list(found)
+
+    def _read(self, names: list[str] | None) -> ReadRow:
+        if self.format.format == "DYNAMODB_JSON":
+            return read_json
+        if self.format.format == "ION":
+            return read_ion
+        columns = Columns(self.format.headers or tuple(names or ()), self.format.delimiter, self.format.types)
+
+        def read(data: bytes, start: int, *, last: bool) -> Any:
+            return read_csv(data, start, columns, last=last)
+
+        return read
+
+
+def forget(store: Store, buckets: Buckets | None, id_: str, reached: Reached) -> None:
+    """Let go of what was noted of objects that are not read any more, and of the one that is open."""
+    if buckets is not None:
+        buckets.let_go(id_)
+    for place in range(reached.object, reached.objects):
+        store.delete_record(_OBJECT, f"{id_}/{place:06d}")

@@ -1,0 +1,98 @@
+"""Sources: one object of a bucket, read row by row from a place on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tavola.engine.transfer.compression import Packed
+from tavola.engine.transfer.errors import RowRefused, TextMalformed
+from tavola.engine.transfer.lines import Row, Span
+from tavola.limits import REQUEST_BYTES_MAX
+
+_CHUNK_BYTES = 128 * 1024
+_PASSED_BYTES_MAX = 8 * 1024 * 1024  # of a compressed file, read and dropped in one slice
+
+
+class ReadRow(Protocol):
+    """A format: the row that begins at a place of the text, None where there is not enough of it."""
+
+    def __call__(self, data: bytes, start: int, *, last: bool) -> Span | None:
+        """Return the row and where it ends."""
+        ...
+
+
+class Source:
+    """What is in memory of an object's text, and where in it the next row begins."""
+
+    __slots__ = ("_at", "_data", "_ended", "_file", "_from")
+
+    def __init__(self, path: Path, compression: str) -> None:
+        self._file = Packed(path, compression)
+        self._data = b""
+        self._from = 0  # where in the text the data begins
+        self._at = 0  # how much of the data has been read
+        self._ended = False
+
+    @property
+    def position(self) -> int:
+        """Return how many bytes of the text have been read."""
+        return self._from + self._at
+
+    @property
+    def taken(self) -> int:
+        """Return how many bytes of the object itself have been read."""
+        return self._file.taken
+
+    def pass_to(self, place: int) -> bool:
+        """Go on to a place without looking, as far as one slice allows; tell whether it is reached."""
+        budget = _PASSED_BYTES_MAX
+        while self.position < place and budget > 0:
+            step = min(place - self.position, len(self._data) - self._at)
+            self._at += step
+            budget -= step
+            if self.position < place and not self._fill():
+                raise TextMalformed("The object has become shorter since it was begun")
+        return self.position == place
+
+    def row(self, read: ReadRow) -> Row | RowRefused | None:
+        """Return the next row; None after the last."""
+        while True:
+            span = read(self._data, self._at, last=self._ended)
+            if span is not None:
+                self._at = span.end
+                return span.row
+            if self._ended:
+                self._at = len(self._data)
+                return None
+            self._fill()
+
+    def head(self, parse: Callable[..., tuple[tuple[str, ...], int] | None]) -> tuple[str, ...] | None:
+        """Return what the text begins with, as a function reads it; None where it is empty."""
+        assert self.position == 0, "the head comes first"
+        while True:
+            found = parse(self._data, last=self._ended)
+            if found is not None:
+                self._at = found[1]
+                return found[0]
+            if self._ended:
+                return None
+            self._fill()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _fill(self) -> bool:
+        """Take in more of the text; tell whether there was any."""
+        if len(self._data) - self._at > REQUEST_BYTES_MAX:
+            raise TextMalformed(f"A row has more than {REQUEST_BYTES_MAX} bytes")
+        chunk = self._file.read(_CHUNK_BYTES)
+        if not chunk:
+            self._ended = True
+            return False
+        self._data = self._data[self._at :] + chunk
+        self._from += self._at
+        self._at = 0
+        return True

@@ -1,0 +1,120 @@
+"""Text to tokens, each with its line and column.
+
+A statement is lexed whole before it is parsed, so a character or number that cannot be read is refused
+first, and without a word of explanation: DynamoDB has none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tavola.expressions.partiql.errors import Place, malformed
+from tavola.expressions.partiql.keywords import KEYWORDS
+
+NAME = "name"
+QUOTED = "quoted"
+KEYWORD = "keyword"
+STRING = "string"
+NUMBER = "number"
+END = "end"
+
+_TOKENS = re.compile(
+    r"(?P<space>(?:[ \t\r\n\f\v]+|--[^\r\n]*|/\*.*?\*/)+)"
+    r"|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"|'(?P<string>(?:[^']|'')*)'"
+    r'|"(?P<quoted>(?:[^"]|"")*)"'
+    r"|(?P<sign><<|>>|<=|>=|<>|!=|\|\||(?!/\*)[=<>()\[\]{},.:;+*/%?@-])",
+    re.DOTALL,
+)
+_AFTER_NUMBER = re.compile(r"[A-Za-z0-9_$.]")
+# Two words that are one; a text may have anything that is no token between them.
+_PAIRS = {
+    ("is", "not"): "is not",
+    ("not", "in"): "not in",
+    ("not", "between"): "not between",
+    ("not", "like"): "not like",
+    ("insert", "into"): "insert into",
+    ("order", "by"): "order by",
+    ("group", "by"): "group by",
+    ("double", "precision"): "double precision",
+    ("character", "varying"): "character varying",
+}
+_EXPONENT = re.compile(r"[+-]?[0-9]*\.?([0-9]*)[eE]([+-]?[0-9]+)", re.ASCII)
+_SCALE_DIGITS = 10
+_SCALE_MAX = 2**31 - 1  # a number's exponent, and its digits after the point less that, fit 32 bits
+
+
+class Token(NamedTuple):
+    """A piece of a statement; the kind of a sign is the sign itself."""
+
+    kind: str
+    text: str  # of a keyword in lower case, of a string or quoted name without its quotes
+    place: Place
+
+
+def lex(text: str) -> list[Token]:
+    """Return the tokens of a statement, an end token last."""
+    tokens: list[Token] = []
+    at = 0
+    line, line_start = 1, 0
+    broken = "\n" in text
+    while at < len(text):
+        match = _TOKENS.match(text, at)
+        if match is None:
+            raise malformed(place=Place(line, at - line_start + 1, 1))
+        group = match.lastgroup
+        assert group is not None
+        end = match.end()
+        if group != "space":
+            place = Place(line, at - line_start + 1, end - at)
+            token = _token(group, match[group], place)
+            if group == "number" and _AFTER_NUMBER.match(text, end):
+                raise malformed(place=place)
+            pair = _pair(tokens, token)
+            tokens.append(token if pair is None else Token(KEYWORD, pair, tokens.pop().place))
+        if broken:
+            breaks = text.count("\n", at, end)
+            if breaks:
+                line += breaks
+                line_start = text.rindex("\n", at, end) + 1
+        at = end
+    tokens.append(Token(END, "", Place(line, at - line_start + 1, 0)))
+    return tokens
+
+
+def fits_scale(number: str) -> bool:
+    """Tell whether a number's exponent and scale fit 32 bits, as the type that DynamoDB reads it with needs."""
+    found = _EXPONENT.fullmatch(number)
+    if found is None:
+        return True
+    fraction, exponent = found.groups()
+    if len(exponent.lstrip("+-0")) > _SCALE_DIGITS:
+        return False
+    power = int(exponent)
+    scale = len(fraction) - power
+    return -_SCALE_MAX - 1 <= power <= _SCALE_MAX and -_SCALE_MAX - 1 <= scale <= _SCALE_MAX
+
+
+def _pair(tokens: list[Token], token: Token) -> str | None:
+    if not tokens or tokens[-1].kind != KEYWORD or token.kind != KEYWORD:
+        return None
+    return _PAIRS.get((tokens[-1].text, token.text))
+
+
+def _token(group: str, text: str, place: Place) -> Token:
+    match group:
+        case "name":
+            word = text.lower()
+            return Token(KEYWORD, word, place) if word in KEYWORDS else Token(NAME, text, place)
+        case "string":
+            return Token(STRING, text.replace("''", "'"), place)
+        case "quoted":
+            return Token(QUOTED, text.replace('""', '"'), place)
+        case "number":
+            if not fits_scale(text):
+                raise malformed(place=place)
+            return Token(NUMBER, text, place)
+        case _:
+            return Token(text, text, place)

@@ -1,0 +1,226 @@
+"""Statements checked with their parameters and made ready: the same plans that native requests have.
+
+A plan is kept by the statement's text and the types of its parameters, as the plans of expressions are;
+what looks at a value itself is gone through each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeVar
+
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.checker import ValueRule, check_condition, check_update
+from tavola.expressions.conditions import Condition
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import (
+    And,
+    Call,
+    ConditionNode,
+    Or,
+    Path,
+    ProjectionNode,
+    UpdateNode,
+    ValueRef,
+)
+from tavola.expressions.parser import Parsed
+from tavola.expressions.partiql.errors import StatementError
+from tavola.expressions.partiql.nodes import Statement
+from tavola.expressions.partiql.parser import KEPT_CHARACTERS_MAX, STATEMENTS_MAX
+from tavola.expressions.partiql.translation import (
+    Selected,
+    Translation,
+    not_a_set,
+    parameter_ref,
+    translate,
+)
+from tavola.expressions.paths import reader_of
+from tavola.expressions.plans import condition_of, update_of
+from tavola.expressions.projections import Pick, Projection
+from tavola.expressions.updates import Update
+from tavola.expressions.walks import terms_of, tree_operands
+from tavola.values import Item, Value, tag_of
+
+_CONDITION = "ConditionExpression"
+_UPDATE = "UpdateExpression"
+_SETS = ("SS", "NS", "BS")
+_NONE: frozenset[str] = frozenset()
+# DynamoDB lists the names of the types in another order here than it does for expressions.
+_TYPE_NAMES = ("{S,SS,N,NS,B,BS,BOOL,NULL,L,M}", "{N,BS,L,B,NULL,M,S,SS,NS,BOOL}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement's plans, whatever values its parameters have."""
+
+    translation: Translation
+    where: Condition | None
+    update: Update | None
+    projection: Projection | None
+    rules: tuple[ValueRule, ...]
+    guards: dict[str, Condition] = field(default_factory=dict)  # made when first asked for, by key attribute
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPlan:
+    """A statement ready to meet a table, with the values that go with it."""
+
+    prepared: Prepared
+    bindings: Bindings
+
+    @property
+    def statement(self) -> Statement:
+        """Return what the text asks for."""
+        return self.prepared.translation.statement
+
+    @property
+    def where(self) -> Condition | None:
+        """Return the condition of its WHERE clause."""
+        return self.prepared.where
+
+    @property
+    def update(self) -> Update | None:
+        """Return what SET and REMOVE change."""
+        return self.prepared.update
+
+    @property
+    def projection(self) -> Projection | None:
+        """Return what SELECT names, None for everything."""
+        return self.prepared.projection
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Return the top-level attributes that SELECT names, in its order."""
+        columns = self.prepared.translation.columns or ()
+        return tuple(dict.fromkeys(str(column.steps[0]) for column in columns))
+
+    @property
+    def orderings(self) -> tuple[tuple[str, bool], ...]:
+        """Return the attributes of ORDER BY, and whether each descends."""
+        return self.prepared.translation.orderings
+
+    @property
+    def item(self) -> Item:
+        """Return the item that INSERT writes, not yet admitted and the caller's own."""
+        values = self.bindings.values
+        return {name: values[ref.name] for name, ref in self.prepared.translation.item}
+
+    def guard(self, hash_name: str) -> Condition:
+        """Return the condition of a write: its WHERE clause, and whether there must be an item.
+
+        INSERT needs none to be there, UPDATE and EXISTS need one; DELETE is content with none.
+        """
+        guards = self.prepared.guards
+        if hash_name not in guards:
+            guards[hash_name] = self._guard(hash_name)
+        return guards[hash_name]
+
+    def _guard(self, hash_name: str) -> Condition:
+        absent = Call("attribute_not_exists", (Path((hash_name,)),))
+        there = Call("attribute_exists", (Path((hash_name,)),))
+        if self.where is None:
+            return condition_of(absent, {}, _NONE)
+        tree = self.where.tree
+        guarded = Or((absent, tree)) if self.statement.kind == "delete" else And((there, tree))
+        types = {ref: tag_of(self.bindings.values[ref]) for ref in self.where.values_used}
+        return condition_of(guarded, types, _NONE)
+
+
+TreeT = TypeVar("TreeT", ConditionNode, UpdateNode)
+
+_kept: dict[tuple[str, tuple[str, ...]], Prepared] = {}
+_lock = Lock()
+
+
+def compile_statement(statement: Statement, parameters: Sequence[Value]) -> StatementPlan:
+    """Return a statement ready to meet a table; refuse what DynamoDB refuses of it by itself.
+
+    The parameters are admitted already.
+    """
+    translation = translate(statement)
+    if statement.parameters != len(parameters):
+        raise StatementError("Number of parameters in request and statement don't match.")
+    values = dict(translation.literals)
+    for position, value in enumerate(parameters):
+        values[parameter_ref(position)] = value
+    bindings = Bindings(translation.names, values)
+    key = (statement.text, tuple(map(tag_of, parameters)))
+    prepared = _kept.get(key)
+    try:
+        if prepared is None:
+            prepared = _prepare(translation, bindings)
+            _keep(key, prepared)
+        else:
+            for rule in prepared.rules:
+                rule(values)
+    except StatementError:
+        raise
+    except ExpressionError as error:
+        raise StatementError(_told(error)) from error
+    return StatementPlan(prepared, bindings)
+
+
+def _keep(key: tuple[str, tuple[str, ...]], prepared: Prepared) -> None:
+    if len(key[0]) > KEPT_CHARACTERS_MAX:
+        return
+    with _lock:
+        if len(_kept) >= STATEMENTS_MAX:
+            del _kept[next(iter(_kept))]
+        _kept[key] = prepared
+
+
+def _prepare(translation: Translation, bindings: Bindings) -> Prepared:
+    for ref, function, place in translation.sets:
+        if tag_of(bindings.values[ref.name]) not in _SETS:
+            raise not_a_set(function, place)
+    update: Update | None = None
+    where: Condition | None = None
+    rules: tuple[ValueRule, ...] = ()
+    if translation.update is not None:
+        checked_update = check_update(_parsed(translation.update), bindings, _UPDATE)
+        update = update_of(checked_update.tree, _NONE, _NONE)
+    if translation.where is not None:
+        checked = check_condition(_parsed(translation.where), bindings, _CONDITION)
+        types = {ref: tag_of(bindings.values[ref]) for ref in _refs(translation.where)}
+        where = condition_of(checked.tree, types, _NONE)
+        rules = checked.value_rules
+    projection = None if translation.columns is None else _projection(translation.columns)
+    return Prepared(translation, where, update, projection, rules)
+
+
+def _parsed(tree: TreeT) -> Parsed[TreeT]:
+    return Parsed(tree, redundant=False, operators=0, repeated=None, indexes=())
+
+
+def _refs(tree: ConditionNode) -> set[str]:
+    return {term.name for term in terms_of(tree_operands(tree)) if isinstance(term, ValueRef)}
+
+
+def _told(error: ExpressionError) -> str:
+    """Return an expression's refusal as a statement words it: without the name of a parameter it has not."""
+    text = str(error)
+    for parameter in (_CONDITION, _UPDATE):
+        text = text.removeprefix(f"Invalid {parameter}: ")
+    return text.replace(*_TYPE_NAMES)
+
+
+def _projection(columns: tuple[Selected, ...]) -> Projection:
+    tree = ProjectionNode(tuple(Path(column.steps) for column in columns))
+    attributes = frozenset(str(column.steps[0]) for column in columns)
+    nested = frozenset(str(column.steps[0]) for column in columns if len(column.steps) > 1)
+    return Projection(tree, _pick(columns), attributes, nested, _NONE)
+
+
+def _pick(columns: tuple[Selected, ...]) -> Pick:
+    """Return the function that gives an item's columns, each under the name that the answer has for it."""
+    readers: tuple[tuple[str, Callable[[Item], Value | None]], ...] = tuple(
+        (column.name, reader_of(column.steps)) for column in columns
+    )
+
+    def pick(item: Item) -> Item:
+        found = ((name, read(item)) for name, read in readers)
+        return {name: value for name, value in found if value is not None}
+
+    return pick

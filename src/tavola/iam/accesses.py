@@ -1,0 +1,322 @@
+"""Accesses: one action on one resource, and what a condition may ask of the request that makes it.
+
+A request makes one access or several: each member of a batch or transaction is one, so that an item is decided
+about in the same way on every path to it. What a condition does not ask for is never worked out.
+
+A request that cannot be understood has no values here. It is refused when it is carried out, by the very
+functions that did not understand it here, and nothing of it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tavola.expressions import (
+    Bindings,
+    ExpressionError,
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+    key_bounds,
+    legacy_key_conditions,
+)
+from tavola.iam.patterns import Values
+from tavola.keys import KeyAttribute, KeySchema
+from tavola.protocol import TableFacts
+from tavola.values import ValueMalformed, ValueRefused, admit_item, admit_value
+
+_EXPRESSIONS: dict[str, Callable[[str, Bindings], Any]] = {
+    "condition_expression": compile_condition,
+    "filter_expression": lambda text, bindings: compile_condition(text, bindings, field="FilterExpression"),
+    "key_condition_expression": compile_key_condition,
+    "projection_expression": compile_projection,
+    "update_expression": compile_update,
+}
+# Older parameters, whose members' names, or whose elements, are attributes.
+_LEGACY = (
+    "attribute_updates",
+    "attributes_to_get",
+    "expected",
+    "key_conditions",
+    "query_filter",
+    "scan_filter",
+)
+_READS = frozenset(f"dynamodb:{name}" for name in ("GetItem", "BatchGetItem", "ListItemVersions"))
+
+
+class Access:
+    """An action on a resource that no condition key of DynamoDB's says more about."""
+
+    __slots__ = ("action", "enclosing", "facts", "request", "resource")
+    is_of_items = False
+
+    def __init__(
+        self,
+        action: str,
+        resource: str,
+        request: Any = None,
+        facts: TableFacts | None = None,
+        enclosing: str = "",
+    ) -> None:
+        self.action = action
+        self.resource = resource
+        self.request = request  # the part of a request that makes this access
+        self.facts = facts
+        self.enclosing = enclosing
+
+    def values(self, key: str) -> Values:
+        """Return the values of a condition key that the request or the resource gives."""
+        ask = _KEYS.get(key)
+        if ask is not None:
+            return ask(self)
+        if key.startswith("aws:resourcetag/"):
+            return (
+                () if self.facts is None else _tagged(self.facts.tags, key.removeprefix("aws:resourcetag/"))
+            )
+        if key.startswith("aws:requesttag/"):
+            return _tagged(self.tags(), key.removeprefix("aws:requesttag/"))
+        return ()
+
+    def leading(self, place: int) -> Values:
+        """Return the value of the n-th attribute of the partition key."""
+        return ()
+
+    def attributes(self) -> Values:
+        """Return the top-level attributes that the request names."""
+        return ()
+
+    def select(self) -> Values:
+        """Return what is read of each item."""
+        return ()
+
+    def return_values(self) -> Values:
+        """Return which image of an item a write answers with, be it when its condition fails."""
+        return ()
+
+    def return_consumed_capacity(self) -> Values:
+        """Return how much of what was consumed is told."""
+        return ()
+
+    def full_scan(self) -> Values:
+        """Return whether a statement goes over a whole table."""
+        return ()
+
+    def tags(self) -> Mapping[str, str]:
+        """Return the tags that the request gives to the resource."""
+        return {tag.key: tag.value for tag in getattr(self.request, "tags", None) or ()}
+
+    def tag_keys(self) -> Values:
+        """Return the keys of the tags that the request gives or takes away."""
+        return tuple(self.tags()) or tuple(getattr(self.request, "tag_keys", None) or ())
+
+
+class StatedAccess(Access):
+    """An access that somebody describes, and that no request makes."""
+
+    __slots__ = ("stated",)
+
+    def __init__(
+        self, action: str, resource: str, facts: TableFacts | None, stated: Mapping[str, Values]
+    ) -> None:
+        super().__init__(action, resource, None, facts)
+        self.stated = stated
+
+    def values(self, key: str) -> Values:
+        """Return what was said of a condition key."""
+        return self.stated.get(key, ())
+
+
+class ItemAccess(Access):
+    """An access to the item of one key, told by its key or by the whole item; `shared` has what its batch says."""
+
+    __slots__ = ("key", "shared")
+    is_of_items = True
+
+    def __init__(
+        self,
+        action: str,
+        resource: str,
+        request: Any,
+        facts: TableFacts | None,
+        key: Mapping[str, Any],
+        enclosing: str = "",
+        shared: Any = None,
+    ) -> None:
+        self.action = action
+        self.resource = resource
+        self.request = request
+        self.facts = facts
+        self.enclosing = enclosing
+        self.key = key
+        self.shared = request if shared is None else shared
+
+    def leading(self, place: int) -> Values:
+        """Return the partition key's value."""
+        if place or self.facts is None:
+            return ()
+        return text_of(self.key.get(self.facts.hash))
+
+    def attributes(self) -> Values:
+        """Return the attributes of the key or item, and those that expressions name."""
+        return tuple(dict.fromkeys((*self.key, *named_attributes(self.request))))
+
+    def select(self) -> Values:
+        """Return what is read: of a read, everything or what a projection names."""
+        if self.action not in _READS:
+            return ()
+        return ("SPECIFIC_ATTRIBUTES",) if _projects(self.request) else ("ALL_ATTRIBUTES",)
+
+    def return_values(self) -> Values:
+        """Return the image of a success, and of a failure where one is asked for."""
+        if self.action in _READS:
+            return ()
+        told = getattr(self.request, "return_values", None)
+        failing = getattr(self.request, "return_values_on_condition_check_failure", None)
+        if told is None and failing is not None:
+            return (failing,)
+        return (told or "NONE", *((failing,) if failing not in (None, "NONE", told) else ()))
+
+    def return_consumed_capacity(self) -> Values:
+        """Return the request's own word, or the default."""
+        return (getattr(self.shared, "return_consumed_capacity", None) or "NONE",)
+
+
+class RangeAccess(Access):
+    """An access to many items of a table or an index: a query, a scan, a search."""
+
+    __slots__ = ("index",)
+    is_of_items = True
+
+    def __init__(
+        self, action: str, resource: str, request: Any, facts: TableFacts | None, index: str | None
+    ) -> None:
+        super().__init__(action, resource, request, facts)
+        self.index = index
+
+    def leading(self, place: int) -> Values:
+        """Return the values that the key condition gives the partition key; a scan has none."""
+        schema = _schema(self.facts, self.index)
+        if schema is None or place >= len(schema.hash):
+            return ()
+        return text_of(dict(enumerate(self._hash_values(schema))).get(place))
+
+    def _hash_values(self, schema: KeySchema) -> tuple[Any, ...]:
+        request = self.request
+        legacy = getattr(request, "key_conditions", None)
+        text = getattr(request, "key_condition_expression", None)
+        try:
+            if text is not None:
+                bindings = _bindings(request)
+                return key_bounds(compile_key_condition(text, bindings), schema, bindings.values).hash_values
+            if legacy is not None:
+                conditions = {name: msgspec.to_builtins(entry) for name, entry in legacy.items()}
+                for condition in conditions.values():
+                    for value in condition.get("AttributeValueList") or ():
+                        admit_value(value)
+                return key_bounds(legacy_key_conditions(conditions), schema, {}).hash_values
+        except (ExpressionError, ValueRefused, ValueMalformed):
+            pass
+        return ()
+
+    def attributes(self) -> Values:
+        """Return what the expressions name."""
+        return named_attributes(self.request)
+
+    def select(self) -> Values:
+        """Return what is read of each item, as it was asked for or by default."""
+        asked = getattr(self.request, "select", None)
+        if asked is not None:
+            return (asked,)
+        if _projects(self.request):
+            return ("SPECIFIC_ATTRIBUTES",)
+        return ("ALL_ATTRIBUTES",) if self.index is None else ("ALL_PROJECTED_ATTRIBUTES",)
+
+    def return_consumed_capacity(self) -> Values:
+        """Return the request's own word, or the default."""
+        return (getattr(self.request, "return_consumed_capacity", None) or "NONE",)
+
+
+def text_of(value: Any) -> Values:
+    """Return a key's value as a policy compares it: text as it is, a number canonically, bytes as base64."""
+    if type(value) is dict and len(value) == 1:
+        text = value.get("S")
+        if type(text) is str:
+            return (text,)
+    try:
+        admit_value(value)
+    except (ValueRefused, ValueMalformed):
+        return ()
+    ((tag, content),) = value.items()
+    return (content,) if tag in ("S", "N", "B") else ()
+
+
+def named_attributes(part: Any) -> Values:
+    """Return the top-level attributes that a request's expressions and older parameters name."""
+    names: dict[str, None] = {}
+    bindings: Bindings | None = None
+    for field, compiled in _EXPRESSIONS.items():
+        text = getattr(part, field, None)
+        if text is not None:
+            try:
+                bindings = bindings or _bindings(part)
+                names |= dict.fromkeys(sorted(compiled(text, bindings).attributes))
+            except (ExpressionError, ValueRefused, ValueMalformed):
+                continue
+    for field in _LEGACY:
+        names |= dict.fromkeys(getattr(part, field, None) or ())
+    return tuple(names)
+
+
+def _bindings(part: Any) -> Bindings:
+    values = getattr(part, "expression_attribute_values", None) or {}
+    admit_item(values)
+    return Bindings(part.expression_attribute_names or {}, values)
+
+
+def _projects(part: Any) -> bool:
+    return (
+        getattr(part, "projection_expression", None) is not None
+        or getattr(part, "attributes_to_get", None) is not None
+    )
+
+
+def _schema(facts: TableFacts | None, index: str | None) -> KeySchema | None:
+    """Return the key of a table or index, None if there is no such."""
+    if facts is None:
+        return None
+    names = (
+        ((facts.hash,), (facts.range,) if facts.range else ()) if index is None else facts.indexes.get(index)
+    )
+    if names is None:
+        return None
+    return KeySchema(
+        *(
+            tuple(KeyAttribute(name, facts.types[name]) for name in some if name in facts.types)
+            for some in names
+        )
+    )
+
+
+def _tagged(tags: Mapping[str, str], key: str) -> Values:
+    """Return the values of the tags whose key this is; condition keys have no case, so there may be two."""
+    return tuple(value for name, value in tags.items() if name.lower() == key)
+
+
+_KEYS: dict[str, Callable[[Access], Values]] = {
+    "aws:tagkeys": lambda access: access.tag_keys(),
+    "dynamodb:attributes": lambda access: access.attributes(),
+    "dynamodb:enclosingoperation": lambda access: (access.enclosing,) if access.enclosing else (),
+    "dynamodb:firstpartitionkeyvalues": lambda access: access.leading(0),
+    "dynamodb:fourthpartitionkeyvalues": lambda access: access.leading(3),
+    "dynamodb:fulltablescan": lambda access: access.full_scan(),
+    "dynamodb:leadingkeys": lambda access: access.leading(0),
+    "dynamodb:returnconsumedcapacity": lambda access: access.return_consumed_capacity(),
+    "dynamodb:returnvalues": lambda access: access.return_values(),
+    "dynamodb:secondpartitionkeyvalues": lambda access: access.leading(1),
+    "dynamodb:select": lambda access: access.select(),
+    "dynamodb:thirdpartitionkeyvalues": lambda access: access.leading(2),
+}

@@ -1,0 +1,431 @@
+"""Directory: accounts with their users, groups, roles, policies, keys and sessions, as data.
+
+A directory is a JSON document and back. It is read with every name, reference and policy checked, and whatever
+is wrong is told with its place. It is never changed: a change makes a new one, so that nobody sees half of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+
+import msgspec
+
+from tavola.iam.errors import DirectoryRefused, NotInDirectory
+from tavola.iam.managed import MANAGED
+from tavola.iam.principals import Principal, role_arn, session_arn, user_arn
+from tavola.protocol import PolicyDocument, PolicyRefused, load_document, read_policy
+
+FORMAT = 1
+
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{1,128}")
+_SESSION_NAME = re.compile(r"[A-Za-z0-9_+=,.@-]{2,64}")
+
+Document: TypeAlias = dict[str, Any]
+Kind: TypeAlias = Literal["user", "group", "role", "policy"]
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of the document; what has its default is not written."""
+
+
+class Key(_Part, frozen=True):
+    """An access key of a user or of an account's root."""
+
+    id: str
+    secret: str
+    active: bool = True
+
+
+class Group(_Part, frozen=True):
+    """Policies that several users share."""
+
+    policies: tuple[str, ...] = ()  # attached, by name
+    inline: dict[str, Document] = {}
+
+
+class User(_Part, frozen=True):
+    """A person or program with keys of its own."""
+
+    id: str = ""
+    policies: tuple[str, ...] = ()
+    inline: dict[str, Document] = {}
+    groups: tuple[str, ...] = ()
+    boundary: str | None = None  # the name of a policy
+    tags: dict[str, str] = {}
+    keys: tuple[Key, ...] = ()
+
+
+class Role(_Part, frozen=True):
+    """What somebody can take on for a while."""
+
+    trust: Document
+    id: str = ""
+    policies: tuple[str, ...] = ()
+    inline: dict[str, Document] = {}
+    boundary: str | None = None
+    tags: dict[str, str] = {}
+
+
+class Session(_Part, frozen=True):
+    """A role that somebody has taken on: a key, a token, and a time at which it ends."""
+
+    role: str
+    name: str
+    key: str
+    secret: str
+    token: str
+    issued_at_s: int
+    expires_at_s: int
+    policy: Document | None = None  # narrows what the role may do
+    tags: dict[str, str] = {}
+
+
+class Account(_Part, frozen=True):
+    """Everybody of one account."""
+
+    policies: dict[str, Document] = {}
+    groups: dict[str, Group] = {}
+    users: dict[str, User] = {}
+    roles: dict[str, Role] = {}
+    sessions: tuple[Session, ...] = ()
+    root_keys: tuple[Key, ...] = ()
+
+
+class Credential(msgspec.Struct, frozen=True):
+    """An access key, what is signed with it, and who that is."""
+
+    key_id: str
+    secret: str
+    principal: Principal
+    token: str | None = None
+    expires_at_s: float | None = None
+    active: bool = True
+
+
+class NamedPolicy(msgspec.Struct, frozen=True):
+    """A policy, and what a person calls it."""
+
+    name: str
+    document: PolicyDocument
+
+
+class Policies(msgspec.Struct, frozen=True):
+    """What applies to a principal: None where there is no boundary, or no session policy."""
+
+    identity: tuple[NamedPolicy, ...]
+    boundary: NamedPolicy | None = None
+    session: NamedPolicy | None = None
+
+
+class Directory:
+    """Who there is, under which keys, with which policies."""
+
+    def __init__(self, accounts: Mapping[str, Account]) -> None:
+        self.accounts = dict(accounts)
+        self._parsed: dict[tuple[str, ...], PolicyDocument] = {}
+        self._credentials: dict[str, Credential] = {}
+        for number, account in self.accounts.items():
+            self._check(number, account)
+
+    def credential(self, key_id: str) -> Credential | None:
+        """Return what belongs to an access key, None if nobody has it."""
+        return self._credentials.get(key_id)
+
+    def credentials(self) -> Iterator[Credential]:
+        """Give every access key there is."""
+        return iter(self._credentials.values())
+
+    def account(self, number: str) -> Account:
+        """Return an account."""
+        found = self.accounts.get(number)
+        if found is None:
+            raise NotInDirectory(f"there is no account {number}; `tavola iam list` shows those there are")
+        return found
+
+    def user(self, account: str, name: str) -> Principal:
+        """Return a user as a principal."""
+        user = self.account(account).users.get(name)
+        if user is None:
+            raise NotInDirectory(f"account {account} has no user {name}")
+        return Principal(
+            account, "user", name, user_arn(account, name), user.id or name, tuple(user.tags.items())
+        )
+
+    def root(self, account: str) -> Principal:
+        """Return the root of an account as a principal."""
+        self.account(account)
+        return Principal(account, "root", "root", f"arn:aws:iam::{account}:root", account)
+
+    def role_session(self, account: str, name: str, session: str = "session") -> Principal:
+        """Return somebody who has taken on a role, as a principal, without asking for a key."""
+        role = self.account(account).roles.get(name)
+        if role is None:
+            raise NotInDirectory(f"account {account} has no role {name}")
+        return _session_principal(account, name, role, session, role.tags)
+
+    def principal(self, arn_or_name: str, account: str) -> Principal:
+        """Return whom a person means: an ARN, a user's name, or a role's."""
+        found = re.fullmatch(
+            r"arn:aws:(?:iam|sts)::([0-9]{12}):(root|user|role|assumed-role)(?:/([^/]+))?(?:/([^/]+))?",
+            arn_or_name,
+        )
+        if found is None:
+            known = self.account(account)
+            if arn_or_name == "root":
+                return self.root(account)
+            if arn_or_name in known.users:
+                return self.user(account, arn_or_name)
+            if arn_or_name in known.roles:
+                return self.role_session(account, arn_or_name)
+            raise NotInDirectory(f"account {account} has no user or role {arn_or_name!r}")
+        number, kind, name, session = found.groups()
+        if kind == "root":
+            return self.root(number)
+        if kind == "user":
+            return self.user(number, name or "")
+        for credential in self._credentials.values():
+            if credential.principal.arn == arn_or_name:
+                return credential.principal
+        return self.role_session(number, name or "", session or "session")
+
+    def policies_of(self, principal: Principal) -> Policies:
+        """Return what applies to a principal, each policy under the name a person finds it by."""
+        account = self.account(principal.account)
+        if principal.kind == "root":
+            return Policies(())
+        holder: User | Role
+        if principal.kind == "user":
+            holder, kind = account.users[principal.name], "user"
+        else:
+            holder, kind = account.roles[principal.name], "role"
+        places: list[tuple[str, ...]] = [*_places(holder, kind, principal.name)]
+        for group in getattr(holder, "groups", ()):
+            places += _places(account.groups[group], "group", group)
+        identity = tuple(
+            NamedPolicy(_told(place), self._parsed[_key(principal.account, place)]) for place in places
+        )
+        boundary = None
+        if holder.boundary is not None:
+            place = ("policies", holder.boundary)
+            boundary = NamedPolicy(
+                f"boundary {holder.boundary}", self._parsed[_key(principal.account, place)]
+            )
+        session = None
+        if principal.session_key is not None:
+            parsed = self._parsed.get((principal.account, "sessions", principal.session_key))
+            session = None if parsed is None else NamedPolicy("session policy", parsed)
+        return Policies(identity, boundary, session)
+
+    def documents(self) -> Iterator[tuple[str, PolicyDocument]]:
+        """Give every policy of users, groups and roles, under the place that it has in the file."""
+        for place, document in self._parsed.items():
+            if place[-1] != "trust":
+                yield ".".join(place[1:]), document
+
+    def trust_of(self, account: str, role: str) -> PolicyDocument:
+        """Return who may take on a role."""
+        self.role_session(account, role)
+        return self._parsed[account, "roles", role, "trust"]
+
+    def _check(self, number: str, account: Account) -> None:
+        here = f"accounts.{number}"
+        if _ACCOUNT.fullmatch(number) is None:
+            _refuse("an account has twelve digits", here)
+        for name, document in account.policies.items():
+            _check_name(name, f"{here}.policies")
+            self._parse(document, "identity", (number, "policies", name))
+        for name, group in account.groups.items():
+            _check_name(name, f"{here}.groups")
+            self._check_holder(number, account, group, ("groups", name))
+        for name, user in account.users.items():
+            _check_name(name, f"{here}.users")
+            self._check_holder(number, account, user, ("users", name))
+            for group_name in user.groups:
+                if group_name not in account.groups:
+                    _refuse(f"there is no group {group_name}", f"{here}.users.{name}.groups")
+            for key in user.keys:
+                self._enter(
+                    Credential(key.id, key.secret, self.user(number, name), active=key.active),
+                    f"{here}.users.{name}.keys",
+                )
+        for name, role in account.roles.items():
+            _check_name(name, f"{here}.roles")
+            self._check_holder(number, account, role, ("roles", name))
+            self._parse(role.trust, "trust", (number, "roles", name, "trust"))
+        for key in account.root_keys:
+            self._enter(
+                Credential(key.id, key.secret, self.root(number), active=key.active), f"{here}.root_keys"
+            )
+        for session in account.sessions:
+            self._check_session(number, account, session)
+
+    def _check_holder(
+        self, number: str, account: Account, holder: Group | User | Role, place: tuple[str, str]
+    ) -> None:
+        here = ".".join(("accounts", number, *place))
+        for name in holder.policies:
+            if name not in account.policies and name not in MANAGED:
+                _refuse(f"there is no policy {name}", f"{here}.policies")
+            if name in MANAGED:
+                self._parse(MANAGED[name], "identity", (number, "policies", name))
+        boundary = getattr(holder, "boundary", None)
+        if boundary is not None:
+            if boundary not in account.policies and boundary not in MANAGED:
+                _refuse(f"there is no policy {boundary}", f"{here}.boundary")
+            if boundary in MANAGED:
+                self._parse(MANAGED[boundary], "identity", (number, "policies", boundary))
+        for name, document in holder.inline.items():
+            _check_name(name, f"{here}.inline")
+            self._parse(document, "identity", (number, *place, "inline", name))
+        tags: dict[str, str] = getattr(holder, "tags", {})
+        for key in tags:
+            if not key or [other.lower() for other in tags].count(key.lower()) > 1:
+                _refuse("a tag's key is a text, and no other differs from it by case alone", f"{here}.tags")
+
+    def _check_session(self, number: str, account: Account, session: Session) -> None:
+        here = f"accounts.{number}.sessions.{session.key}"
+        role = account.roles.get(session.role)
+        if role is None:
+            _refuse(f"there is no role {session.role}", here)
+        if _SESSION_NAME.fullmatch(session.name) is None:
+            _refuse("a session's name has 2 to 64 letters, digits or _+=,.@-", f"{here}.name")
+        if session.policy is not None:
+            self._parse(session.policy, "identity", (number, "sessions", session.key))
+        principal = _session_principal(
+            number, session.role, role, session.name, {**role.tags, **session.tags}, session
+        )
+        self._enter(
+            Credential(
+                session.key, session.secret, principal, token=session.token, expires_at_s=session.expires_at_s
+            ),
+            here,
+        )
+
+    def _enter(self, credential: Credential, place: str) -> None:
+        if not credential.key_id or not credential.secret:
+            _refuse("a key has an id and a secret", place)
+        if credential.key_id in self._credentials:
+            _refuse(f"the key {credential.key_id} is there twice", place)
+        self._credentials[credential.key_id] = credential
+
+    def _parse(self, document: Document, kind: Literal["identity", "trust"], place: tuple[str, ...]) -> None:
+        try:
+            self._parsed[place] = read_policy(document, kind)
+        except PolicyRefused as refused:
+            raise DirectoryRefused(refused.reason, ".".join(("accounts", *place, refused.place))) from refused
+
+
+def parse_directory(text: str) -> Directory:
+    """Return a directory from its JSON; refuse what is wrong in it, with the place."""
+    try:
+        data = load_document(text)
+    except PolicyRefused as refused:
+        raise DirectoryRefused("this is no JSON", refused.place) from refused
+    if not isinstance(data, dict) or set(data) != {"tavola_iam", "accounts"}:
+        _refuse('a directory is an object with "tavola_iam" and "accounts"', "the document")
+    if data["tavola_iam"] != FORMAT:
+        _refuse(f"this Tavola reads the form {FORMAT}, not {data['tavola_iam']!r}", "tavola_iam")
+    if not isinstance(data["accounts"], dict):
+        _refuse("accounts are an object, by number", "accounts")
+    _check_once(data["accounts"], "accounts")
+    return Directory(
+        {number: _account(content, f"accounts.{number}") for number, content in data["accounts"].items()}
+    )
+
+
+def render_directory(directory: Directory) -> str:
+    """Return a directory as JSON that a person can read and edit."""
+    plain = {number: msgspec.to_builtins(account) for number, account in sorted(directory.accounts.items())}
+    return (
+        msgspec.json.format(msgspec.json.encode({"tavola_iam": FORMAT, "accounts": plain}), indent=2).decode()
+        + "\n"
+    )
+
+
+_P = TypeVar("_P", bound=_Part)
+
+
+def _account(data: Any, place: str) -> Account:
+    """Return an account, its parts converted one by one so that each refusal has its place."""
+    if not isinstance(data, dict):
+        _refuse("an account is an object", place)
+    _check_once(data, place)
+    parts: dict[str, Any] = dict(data)
+    for member, shape in (("groups", Group), ("users", User), ("roles", Role)):
+        held = parts.get(member)
+        if held is None:
+            continue
+        if not isinstance(held, dict):
+            _refuse(f"{member} are an object, by name", f"{place}.{member}")
+        _check_once(held, f"{place}.{member}")
+        parts[member] = {
+            name: _convert(content, shape, f"{place}.{member}.{name}") for name, content in held.items()
+        }
+    shapes = {name: parts.pop(name) for name in ("groups", "users", "roles") if name in parts}
+    account = _convert(parts, Account, place)
+    return msgspec.structs.replace(account, **shapes)
+
+
+def _check_once(members: Any, place: str) -> None:
+    repeated = getattr(members, "repeated", None)
+    if repeated is not None:
+        _refuse(f"{repeated!r} stands here twice; only one would count", place)
+
+
+def _convert(data: Any, shape: type[_P], place: str) -> _P:
+    _check_once(data, place)
+    try:
+        return msgspec.convert(data, shape)
+    except msgspec.ValidationError as error:
+        reason, _, inside = str(error).partition(" - at `$")
+        raise DirectoryRefused(reason, place + inside.rstrip("`")) from error
+
+
+def _session_principal(
+    account: str,
+    name: str,
+    role: Role,
+    session_name: str,
+    tags: Mapping[str, str],
+    session: Session | None = None,
+) -> Principal:
+    return Principal(
+        account=account,
+        kind="session",
+        name=name,
+        arn=session_arn(account, name, session_name),
+        id=f"{role.id or name}:{session_name}",
+        tags=tuple(tags.items()),
+        role_arn=role_arn(account, name),
+        session_key=None if session is None else session.key,
+        issued_at_s=None if session is None else session.issued_at_s,
+    )
+
+
+def _places(holder: Group | User | Role, kind: str, name: str) -> Iterator[tuple[str, ...]]:
+    for policy in holder.policies:
+        yield ("policies", policy, kind, name)
+    for policy in holder.inline:
+        yield (f"{kind}s", name, "inline", policy)
+
+
+def _key(account: str, place: tuple[str, ...]) -> tuple[str, ...]:
+    return (account, *place[:2]) if place[0] == "policies" else (account, *place)
+
+
+def _told(place: tuple[str, ...]) -> str:
+    if place[0] == "policies":
+        return f"policy {place[1]} of {place[2]} {place[3]}"
+    return f"inline policy {place[3]} of {place[0].removesuffix('s')} {place[1]}"
+
+
+def _check_name(name: str, place: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        _refuse(f"{name!r} is no name: up to 128 letters, digits or _+=,.@-", place)
+
+
+def _refuse(reason: str, place: str) -> NoReturn:
+    raise DirectoryRefused(reason, place)

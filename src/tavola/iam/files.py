@@ -1,0 +1,87 @@
+"""Files: a directory on the disk, read anew when it changes, written whole or not at all.
+
+It holds secrets: it is written for its owner's eyes alone.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.iam.directory import Directory, parse_directory, render_directory
+from tavola.iam.errors import DirectoryRefused, DirectoryUnreadable
+
+_LOOKED_S = 1.0  # how often a file that is served is looked at
+
+
+def load_directory(path: Path) -> Directory:
+    """Return the directory in a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DirectoryUnreadable(f"{path} cannot be read: {error}") from error
+    return parse_directory(text)
+
+
+def save_directory(path: Path, directory: Directory) -> None:
+    """Put a directory in the place of whatever the file holds; after a crash it holds one or the other."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(render_directory(directory))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise DirectoryUnreadable(f"{path} cannot be written: {error}") from error
+
+
+class DirectoryFile:
+    """A directory that others change while it is in use.
+
+    A change that cannot be read leaves the last good directory in force, and says so in `trouble`.
+    """
+
+    def __init__(self, path: Path | str, clock: Clock = SYSTEM_CLOCK) -> None:
+        self.path = Path(path)
+        self.trouble: str | None = None
+        self._clock = clock
+        self._mark = _mark_of(self.path)
+        self._directory = load_directory(self.path)
+        self._looked_at_s = clock.now()
+
+    def current(self) -> Directory:
+        """Return the directory as the file has it; the same one while the file does not change."""
+        now_s = self._clock.now()
+        if not 0 <= now_s - self._looked_at_s < _LOOKED_S:
+            self._looked_at_s = now_s
+            mark = _mark_of(self.path)
+            if mark != self._mark:
+                self._mark = mark
+                self._read()
+        return self._directory
+
+    def _read(self) -> None:
+        try:
+            self._directory = load_directory(self.path)
+            self.trouble = None
+        except (DirectoryRefused, DirectoryUnreadable) as error:
+            self.trouble = str(error)
+
+
+def _mark_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

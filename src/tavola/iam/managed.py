@@ -1,0 +1,28 @@
+"""Managed policies: the few of AWS's own that are about DynamoDB, as far as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _allowing(*actions: str) -> dict[str, Any]:
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": "*"}],
+    }
+
+
+MANAGED: dict[str, dict[str, Any]] = {
+    "AdministratorAccess": _allowing("*"),
+    "AmazonDynamoDBFullAccess": _allowing("dynamodb:*"),
+    "AmazonDynamoDBReadOnlyAccess": _allowing(
+        "dynamodb:BatchGetItem",
+        "dynamodb:Describe*",
+        "dynamodb:Get*",
+        "dynamodb:List*",
+        "dynamodb:PartiQLSelect",
+        "dynamodb:Query",
+        "dynamodb:Scan",
+    ),
+}
+"""By the name they have on AWS; attached by that name, with nothing to define."""

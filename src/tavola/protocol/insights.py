@@ -1,0 +1,52 @@
+"""Insights: the shapes of the Contributor Insights operations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tavola.limits import INSIGHTS_LISTED_MAX
+from tavola.protocol.fields import ControlTableName, DefinedIndexName, Shape, Unfit, is_control_table
+from tavola.protocol.wording import Wording
+
+ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]
+ContributorInsightsMode: TypeAlias = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
+ListContributorInsightsLimit: TypeAlias = Annotated[
+    int, msgspec.Meta(le=INSIGHTS_LISTED_MAX, extra={"java": "Integer"})
+]
+
+
+class DescribeContributorInsightsRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeContributorInsights is asked."""
+
+    table_name: ControlTableName
+    index_name: DefinedIndexName | None = None
+
+
+class UpdateContributorInsightsRequest(Shape, frozen=True, kw_only=True):
+    """What UpdateContributorInsights is asked."""
+
+    table_name: ControlTableName
+    index_name: DefinedIndexName | None = None
+    contributor_insights_action: ContributorInsightsAction
+    contributor_insights_mode: ContributorInsightsMode | None = None
+
+
+class ListContributorInsightsRequest(Shape, frozen=True, kw_only=True):
+    """What ListContributorInsights is asked."""
+
+    table_name: ControlTableName | None = None
+    next_token: str | None = None
+    max_results: ListContributorInsightsLimit | None = None
+
+
+def check_insights(
+    request: DescribeContributorInsightsRequest
+    | UpdateContributorInsightsRequest
+    | ListContributorInsightsRequest,
+    wording: Wording,
+) -> None:
+    """Refuse a name that no table can have."""
+    if request.table_name is not None and not is_control_table(request.table_name):
+        raise Unfit

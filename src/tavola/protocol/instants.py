@@ -1,0 +1,63 @@
+"""Instants: a time as people and programs write it, as microseconds since the epoch.
+
+Text is ISO 8601, or seconds since the epoch as AWS writes them. A text without a zone is UTC, as the answers
+are; a Python `datetime` without one is refused, since Python means the machine's zone and AWS's tools do not
+agree on it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+
+from tavola.protocol.faults import ValidationFault
+
+AS_OF_HEADER = "x-tavola-as-of"
+"""The header of a request that is to be answered as of a time; Tavola's own."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_SECONDS = re.compile(r"[0-9]{1,11}(?:\.[0-9]+)?")
+_FORMS = "2026-11-16T10:00:00Z, 2026-11-16T11:00:00.5+01:00 or 1794823200 (seconds since 1970)"
+
+
+def parse_instant(text: str) -> int:
+    """Return the microseconds since the epoch that a text names; refuse one that names no time."""
+    text = text.strip()
+    if _SECONDS.fullmatch(text):
+        whole, _, part = text.partition(".")
+        return _checked(int(whole) * 1_000_000 + int((part + "000000")[:6]), text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValidationFault(f"{text!r} is no time; give one such as {_FORMS}") from error
+    return instant_of(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+
+
+def instant_of(moment: datetime | float | str) -> int:
+    """Return the microseconds since the epoch of a datetime with a zone, epoch seconds, or a text."""
+    if isinstance(moment, str):
+        return parse_instant(moment)
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise ValidationFault(
+                f"{moment!r} has no time zone; give it one, such as datetime.now(timezone.utc) has"
+            )
+        found = (moment - _EPOCH) // _MICROSECOND
+    else:
+        found = round(moment * 1_000_000) if isfinite(moment) else -1
+    return _checked(found, moment)
+
+
+def instant_text(at_us: int) -> str:
+    """Return a moment as ISO 8601 in UTC, with as much of a second as it has."""
+    moment = _EPOCH + timedelta(microseconds=at_us)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _checked(at_us: int, told: object) -> int:
+    if not 0 <= at_us <= _LAST_US:
+        raise ValidationFault(f"{told!r} is no time between 1970 and 9999; give one such as {_FORMS}")
+    return at_us

@@ -1,0 +1,85 @@
+"""Kinesis: the shapes of the operations on streaming destinations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import ControlTableName, Shape, Unfit, is_control_table
+from tavola.protocol.wording import Wording
+
+KinesisArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=37, max_length=1024)]
+Precision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
+
+
+class EnableKinesisStreamingConfiguration(Shape, frozen=True, kw_only=True):
+    """How a new destination is written to."""
+
+    approximate_creation_date_time_precision: Precision | None = None
+
+
+class UpdateKinesisStreamingConfiguration(EnableKinesisStreamingConfiguration, frozen=True, kw_only=True):
+    """How a destination shall be written to from now on."""
+
+
+class EnableKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
+    """What EnableKinesisStreamingDestination is asked."""
+
+    table_name: ControlTableName
+    stream_arn: KinesisArn
+    enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
+
+
+class DisableKinesisStreamingDestinationRequest(
+    EnableKinesisStreamingDestinationRequest, frozen=True, kw_only=True
+):
+    """What DisableKinesisStreamingDestination is asked."""
+
+
+class UpdateKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
+    """What UpdateKinesisStreamingDestination is asked."""
+
+    table_name: ControlTableName
+    stream_arn: KinesisArn
+    update_kinesis_streaming_configuration: UpdateKinesisStreamingConfiguration | None = None
+
+
+class DescribeKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeKinesisStreamingDestination is asked."""
+
+    table_name: ControlTableName
+
+
+_Named: TypeAlias = (
+    EnableKinesisStreamingDestinationRequest
+    | UpdateKinesisStreamingDestinationRequest
+    | DescribeKinesisStreamingDestinationRequest
+)
+
+
+def check_destination(request: _Named, wording: Wording) -> None:
+    """Refuse a name that no table can have."""
+    if not is_control_table(request.table_name):
+        raise Unfit
+
+
+def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: Wording) -> None:
+    """Refuse to configure what is to be let go."""
+    check_destination(request, wording)
+    if request.enable_kinesis_streaming_configuration is not None:
+        raise ValidationFault(
+            "Stream cannot be disabled using EnableKinesisStreamingConfiguration parameters"
+        )
+
+
+def check_update(request: UpdateKinesisStreamingDestinationRequest, wording: Wording) -> None:
+    """Refuse an update that says nothing."""
+    check_destination(request, wording)
+    given = request.update_kinesis_streaming_configuration
+    if given is None or given.approximate_creation_date_time_precision is None:
+        raise ValidationFault(
+            "Streaming destination cannot be updated with given parameters: "
+            "UpdateKinesisStreamingConfiguration cannot be null or contain only null values"
+        )

@@ -1,0 +1,136 @@
+"""Policies: the shapes of the resource-policy operations, and what they refuse without the resource."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Annotated, NoReturn, TypeAlias
+
+import msgspec
+
+from tavola.limits import (
+    POLICY_REVISION_CHARACTERS_MAX,
+    RESOURCE_ARN_CHARACTERS_MAX,
+    RESOURCE_POLICY_BYTES_MAX,
+)
+from tavola.protocol.arns import ResourceArn, parse_resource_arn
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import Shape
+from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, parse_policy
+from tavola.protocol.wording import Wording
+
+NO_POLICY = "NO_POLICY"
+"""The revision that a resource without a policy is expected to have."""
+
+_INVALID = "One or more parameter values were invalid: "
+_UNBOUNDED = (
+    "Resource-based policy grants unbounded access in one or more elements. Please revise the policy to ensure "
+    "least-privilege form of access"
+)
+# What a policy on a table can be about (DG), and one on a stream.
+_TABLE_ACTIONS = """
+BatchGetItem BatchWriteItem ConditionCheckItem CreateBackup CreateTableReplica DeleteItem DeleteResourcePolicy
+DeleteTable DeleteTableReplica DescribeContinuousBackups DescribeContributorInsights
+DescribeKinesisStreamingDestination DescribeTable DescribeTableReplicaAutoScaling DescribeTimeToLive
+DisableKinesisStreamingDestination EnableKinesisStreamingDestination ExportTableToPointInTime GetItem
+GetResourcePolicy ListTagsOfResource PartiQLDelete PartiQLInsert PartiQLSelect PartiQLUpdate PutItem
+PutResourcePolicy Query ReadDataForReplication ReplicateSettings RestoreTableToPointInTime Scan SearchVectors
+StartBulkPutItems TagResource UntagResource UpdateContinuousBackups UpdateContributorInsights UpdateItem
+UpdateKinesisStreamingDestination UpdateTable UpdateTableReplicaAutoScaling UpdateTimeToLive
+WriteDataForReplication
+""".lower().split()
+_STREAM_ACTIONS = """
+DeleteResourcePolicy DescribeStream GetRecords GetResourcePolicy GetShardIterator PutResourcePolicy
+""".lower().split()
+
+PolicyArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=RESOURCE_ARN_CHARACTERS_MAX)]
+RevisionId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=POLICY_REVISION_CHARACTERS_MAX)]
+
+
+class PutResourcePolicyRequest(Shape, frozen=True, kw_only=True):
+    """What PutResourcePolicy is asked."""
+
+    resource_arn: PolicyArn
+    policy: str
+    expected_revision_id: RevisionId | None = None
+    confirm_remove_self_resource_access: bool | None = None
+
+
+class GetResourcePolicyRequest(Shape, frozen=True, kw_only=True):
+    """What GetResourcePolicy is asked."""
+
+    resource_arn: PolicyArn
+
+
+class DeleteResourcePolicyRequest(Shape, frozen=True, kw_only=True):
+    """What DeleteResourcePolicy is asked."""
+
+    resource_arn: PolicyArn
+    expected_revision_id: RevisionId | None = None
+
+
+def check_put_policy(request: PutResourcePolicyRequest, wording: Wording) -> None:
+    """Refuse what can have no policy, and a policy that cannot be one."""
+    kind = _named(request.resource_arn).kind
+    check_resource_policy(request.policy, stream=kind == "stream")
+
+
+def check_policy(request: GetResourcePolicyRequest | DeleteResourcePolicyRequest, wording: Wording) -> None:
+    """Refuse what can have no policy."""
+    _named(request.resource_arn)
+
+
+@lru_cache(maxsize=64)
+def check_resource_policy(text: str, *, stream: bool = False) -> PolicyDocument:
+    """Return a policy for a table or stream; refuse one that cannot be read, in AWS's words and with the place."""
+    if len(text.encode()) > RESOURCE_POLICY_BYTES_MAX:
+        raise ValidationFault(f"{_INVALID}Maximum policy size of {RESOURCE_POLICY_BYTES_MAX} bytes exceeded")
+    try:
+        document = parse_policy(text, "resource")
+    except PolicyRefused as refused:
+        raise ValidationFault(f"{_INVALID}Invalid policy document: {refused}") from refused
+    _check_actions(document, _STREAM_ACTIONS if stream else _TABLE_ACTIONS)
+    for statement in document.statements:
+        for resource in statement.resources or statement.not_resources or ():
+            named = resource.split(":", 5)[-1]
+            if resource != "*" and ("/stream/" in named) is not stream and not named.endswith("*"):
+                _refuse(f'The relative-id "{named}" is invalid for ARN "{resource}"')
+        principals = statement.principals
+        if statement.allows and principals is not None and principals.everybody and not statement.conditions:
+            raise ValidationFault(_UNBOUNDED)
+    return document
+
+
+def _check_actions(document: PolicyDocument, known: list[str]) -> None:
+    wrong = [
+        action
+        for statement in document.statements
+        for action in statement.actions or statement.not_actions or ()
+        if action != "*" and not _names_one(action.lower(), known)
+    ]
+    if wrong:
+        told = ", ".join(f'"{action}"' for action in dict.fromkeys(wrong))
+        _refuse(f"The following action names are invalid: {told}")
+
+
+def _names_one(action: str, known: list[str]) -> bool:
+    service, _, name = action.partition(":")
+    return service == "dynamodb" and any(fnmatchcase(each, name) for each in known)
+
+
+def _named(arn: str) -> ResourceArn:
+    if not arn.startswith("arn:"):
+        raise ValidationFault(f"{_INVALID}ARNs must start with 'arn:': {arn}")
+    parts = parse_resource_arn(arn)
+    if parts is None or parts.kind not in ("table", "stream", "index"):
+        raise ValidationFault(f"{_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
+    if parts.kind == "index":
+        raise ValidationFault(
+            f"{_INVALID}Invalid resource arn provided, only table or stream is accepted. "
+            f"Provided resource arn: {arn}"
+        )
+    return parts
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ValidationFault(f"{_INVALID}Invalid policy document: {reason}")

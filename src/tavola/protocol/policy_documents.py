@@ -1,0 +1,519 @@
+"""Policy documents: the JSON of a policy, parsed and checked, with the place of whatever is wrong.
+
+This is the grammar alone; what a policy allows is decided elsewhere. It stands here because two rooms that do
+not know each other need it: whoever keeps a policy on a table, and whoever evaluates one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from tavola.errors import TavolaError
+from tavola.protocol.policy_values import (
+    parse_bytes,
+    parse_flag,
+    parse_moment,
+    parse_network,
+    parse_number,
+    parse_pieces,
+)
+
+PolicyKind: TypeAlias = Literal["identity", "resource", "trust"]
+Quantifier: TypeAlias = Literal["", "ForAllValues", "ForAnyValue"]
+
+VERSIONS = ("2012-10-17", "2008-10-17")
+CONDITION_KEYS = (
+    "dynamodb:Attributes",
+    "dynamodb:EnclosingOperation",
+    "dynamodb:FirstPartitionKeyValues",
+    "dynamodb:FourthPartitionKeyValues",
+    "dynamodb:FullTableScan",
+    "dynamodb:LeadingKeys",
+    "dynamodb:ReturnConsumedCapacity",
+    "dynamodb:ReturnValues",
+    "dynamodb:SecondPartitionKeyValues",
+    "dynamodb:Select",
+    "dynamodb:ThirdPartitionKeyValues",
+)
+"""DynamoDB's own condition keys. An unknown one is refused: it would be absent from every request, and
+`ForAllValues` holds for what is absent."""
+
+_DOCUMENT = ("Version", "Id", "Statement")
+_STATEMENT = (
+    *("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource"),
+    "Condition",
+)
+_PRINCIPALS = ("AWS", "Service", "Federated", "CanonicalUser")
+_ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_PRINCIPAL_ARN = re.compile(
+    r"arn:aws[a-z-]*:(iam::[0-9]{12}:(root|(user|role)/[^*?\s]+)"
+    r"|sts::[0-9]{12}:(assumed-role/[^*?/\s]+/[^*?/\s]+|federated-user/[^*?\s]+))"
+)
+_KEY = re.compile(r"[A-Za-z0-9-]+:[^\s]+")
+
+
+def _arn(text: str) -> str | None:
+    return text if text == "*" or text.count(":") >= 5 else None
+
+
+# How each operator's values must be written; None: any text.
+_FORMS: dict[str, tuple[str, Callable[[str], object]] | None] = {
+    **dict.fromkeys(
+        (f"String{name}" for name in ("Equals", "NotEquals", "EqualsIgnoreCase", "NotEqualsIgnoreCase")), None
+    ),
+    **dict.fromkeys(("StringLike", "StringNotLike"), None),
+    **dict.fromkeys(
+        (
+            f"Numeric{name}"
+            for name in (
+                "Equals",
+                "NotEquals",
+                "LessThan",
+                "LessThanEquals",
+                "GreaterThan",
+                "GreaterThanEquals",
+            )
+        ),
+        ("a number", parse_number),
+    ),
+    **dict.fromkeys(
+        (
+            f"Date{name}"
+            for name in (
+                "Equals",
+                "NotEquals",
+                "LessThan",
+                "LessThanEquals",
+                "GreaterThan",
+                "GreaterThanEquals",
+            )
+        ),
+        ("an ISO 8601 time or epoch seconds", parse_moment),
+    ),
+    "Bool": ("true or false", parse_flag),
+    "Null": ("true or false", parse_flag),
+    "BinaryEquals": ("base64", parse_bytes),
+    **dict.fromkeys(("IpAddress", "NotIpAddress"), ("an IP address or CIDR block", parse_network)),
+    **dict.fromkeys(("ArnEquals", "ArnLike", "ArnNotEquals", "ArnNotLike"), ("an ARN", _arn)),
+}
+OPERATORS = tuple(_FORMS)
+
+
+class PolicyRefused(TavolaError):
+    """A policy that cannot be read: what is wrong with it, and at which place in it."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        self.reason = reason
+        self.place = place
+        super().__init__(f"{reason} ({place})" if place else reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Principals:
+    """Whom a statement of a resource or trust policy is about; an account stands as its root's ARN."""
+
+    everybody: bool
+    arns: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()  # services and federations: kind and name
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTest:
+    """One line of a Condition: an operator on one key, with the values any of which will do."""
+
+    place: str
+    operator: str
+    quantifier: Quantifier
+    if_exists: bool
+    key: str  # as written; keys are compared without their case
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatement:
+    """One statement; of each pair, what is written with Not and what without, one is None."""
+
+    place: str
+    sid: str | None
+    allows: bool
+    actions: tuple[str, ...] | None
+    not_actions: tuple[str, ...] | None
+    resources: tuple[str, ...] | None
+    not_resources: tuple[str, ...] | None
+    principals: Principals | None
+    not_principals: Principals | None
+    conditions: tuple[ConditionTest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDocument:
+    """A policy: its version, None where it names none, and its statements."""
+
+    version: str | None
+    id: str | None
+    statements: tuple[PolicyStatement, ...]
+
+    @property
+    def has_variables(self) -> bool:
+        """Tell whether `${…}` is a variable in it; the older version takes it for text."""
+        return self.version == "2012-10-17"
+
+
+class _Members(dict[str, Any]):
+    """A JSON object that remembers a member that came twice."""
+
+    repeated: str | None = None
+
+
+def load_document(text: str) -> Any:
+    """Return JSON as Python's types, objects remembering repeated members for whoever reads them."""
+
+    def members(pairs: list[tuple[str, Any]]) -> _Members:
+        found = _Members(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            found.repeated = next(name for place, name in enumerate(names) if name in names[:place])
+        return found
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(text, object_pairs_hook=members, parse_float=Decimal, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise PolicyRefused(
+            "This policy contains invalid Json", f"line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise PolicyRefused("This policy contains invalid Json", str(error)) from error
+
+
+def parse_policy(text: str, kind: PolicyKind) -> PolicyDocument:
+    """Return a policy from its JSON text."""
+    return read_policy(load_document(text), kind)
+
+
+def read_policy(data: Any, kind: PolicyKind, place: str = "") -> PolicyDocument:
+    """Return a policy from decoded JSON; `place` is where it stands, if in something larger."""
+    inside = f"{place}." if place else ""
+    members = read_members(data, place or "the policy", _DOCUMENT)
+    version = members.get("Version")
+    if version is not None and version not in VERSIONS:
+        _refuse(f"Version must be {' or '.join(VERSIONS)}, not {version!r}", f"{inside}Version")
+    identity = members.get("Id")
+    if identity is not None and not isinstance(identity, str):
+        _refuse("Id must be a text", f"{inside}Id")
+    listed = members.get("Statement")
+    if isinstance(listed, dict):
+        listed = [listed]
+    if listed is None:
+        _refuse("Missing required field Statement", place or "the policy")
+    if not isinstance(listed, list):
+        _refuse("Statement must be an object or a list of them", f"{inside}Statement")
+    if not listed:
+        _refuse("Could not parse the policy: Statement is empty!", f"{inside}Statement")
+    variables = version == "2012-10-17"
+    statements = tuple(
+        _statement(each, kind, f"{inside}Statement[{at}]", variables) for at, each in enumerate(listed)
+    )
+    seen: set[str] = set()
+    for statement in statements:
+        if statement.sid and statement.sid in seen:
+            _refuse("The Statement Ids in the policy are not unique", f"{statement.place}.Sid")
+        seen.add(statement.sid or "")
+    return PolicyDocument(version, identity, statements)
+
+
+def render_policy(document: PolicyDocument) -> str:
+    """Return a policy as AWS answers it: members in one order, no spaces, a list of one as its element."""
+
+    def few(values: tuple[str, ...]) -> Any:
+        unique = list(dict.fromkeys(values))
+        return unique[0] if len(unique) == 1 else unique
+
+    statements = []
+    for each in document.statements:
+        told: dict[str, Any] = {} if each.sid is None else {"Sid": each.sid}
+        told["Effect"] = "Allow" if each.allows else "Deny"
+        for name, principals in (("Principal", each.principals), ("NotPrincipal", each.not_principals)):
+            if principals is not None:
+                told[name] = _render_principals(principals, few)
+        for name, texts in (
+            ("Action", each.actions),
+            ("NotAction", each.not_actions),
+            ("Resource", each.resources),
+            ("NotResource", each.not_resources),
+        ):
+            if texts is not None:
+                told[name] = few(texts)
+        if each.conditions:
+            condition: dict[str, dict[str, Any]] = {}
+            for test in each.conditions:
+                quantified = f"{test.quantifier}:" if test.quantifier else ""
+                operator = f"{quantified}{test.operator}{'IfExists' if test.if_exists else ''}"
+                condition.setdefault(operator, {})[test.key] = few(test.values)
+            told["Condition"] = condition
+        statements.append(told)
+    whole: dict[str, Any] = {"Version": document.version or "2008-10-17"}
+    if document.id is not None:
+        whole["Id"] = document.id
+    return json.dumps({**whole, "Statement": statements}, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_members(data: Any, place: str, known: tuple[str, ...]) -> dict[str, Any]:
+    """Return an object whose members are all known and come once; refuse anything else."""
+    if not isinstance(data, dict):
+        _refuse(f"an object is expected here, not {_kind_of(data)}", place)
+    repeated = getattr(data, "repeated", None)
+    if repeated is not None:
+        _refuse(f"{repeated!r} stands here twice; only one would count", place)
+    for name in data:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            _refuse(f"unknown member {name!r}{meant}", place)
+    return data
+
+
+def _statement(data: Any, kind: PolicyKind, place: str, variables: bool) -> PolicyStatement:
+    members = read_members(data, place, _STATEMENT)
+    sid = members.get("Sid")
+    if sid is not None and not isinstance(sid, str):
+        _refuse("Sid must be a text", f"{place}.Sid")
+    effect = members.get("Effect")
+    if effect is None:
+        _refuse("Missing required field Effect", place)
+    if not isinstance(effect, str) or effect.lower() not in ("allow", "deny"):
+        _refuse(f"Effect must be Allow or Deny, not {effect!r}", f"{place}.Effect")
+    allows = effect.lower() == "allow"
+    actions, not_actions = _pair(members, "Action", place)
+    for name, texts in (("Action", actions), ("NotAction", not_actions)):
+        for text in texts or ():
+            if _ACTION.fullmatch(text) is None:
+                _refuse(
+                    f"{text!r} is no action; write its service before it, as in dynamodb:GetItem",
+                    f"{place}.{name}",
+                )
+    resources: tuple[str, ...] | None = None
+    not_resources: tuple[str, ...] | None = None
+    if kind == "trust":
+        if "Resource" in members or "NotResource" in members:
+            _refuse("a trust policy names no Resource", place)
+    else:
+        resources, not_resources = _pair(members, "Resource", place)
+        for name, texts in (("Resource", resources), ("NotResource", not_resources)):
+            for text in texts or ():
+                _check_resource(text, f"{place}.{name}", variables)
+    principals, not_principals = _principal_pair(members, kind, allows, place)
+    conditions = (
+        _conditions(members["Condition"], f"{place}.Condition", variables) if "Condition" in members else ()
+    )
+    return PolicyStatement(
+        place,
+        sid,
+        allows,
+        actions,
+        not_actions,
+        resources,
+        not_resources,
+        principals,
+        not_principals,
+        conditions,
+    )
+
+
+def _pair(
+    members: dict[str, Any], name: str, place: str
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return what stands under a name and under its Not, exactly one of which is given."""
+    given, opposite = members.get(name), members.get(f"Not{name}")
+    if given is None and opposite is None:
+        _refuse(f"Missing required field {name}", place)
+    if given is not None and opposite is not None:
+        _refuse(f"{name} and Not{name} exclude each other", place)
+    if given is not None:
+        return _texts(given, f"{place}.{name}"), None
+    return None, _texts(opposite, f"{place}.Not{name}")
+
+
+def _texts(value: Any, place: str) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        _refuse("at least one is needed here", place)
+    for at, each in enumerate(values):
+        if not isinstance(each, str) or not each:
+            _refuse(
+                f"a text is expected here, not {_kind_of(each)}",
+                f"{place}[{at}]" if each is not value else place,
+            )
+    return tuple(values)
+
+
+def _check_resource(text: str, place: str, variables: bool) -> None:
+    if text != "*" and not text.startswith(("arn:", "${")):
+        _refuse(f'{text!r} is no ARN; a resource is one, or "*"', place)
+    _check_variables(text, place, variables)
+
+
+def _check_variables(text: str, place: str, variables: bool) -> None:
+    try:
+        parse_pieces(text, wildcards=False, variables=variables)
+    except ValueError as error:
+        _refuse(str(error), place)
+
+
+def _principal_pair(
+    members: dict[str, Any], kind: PolicyKind, allows: bool, place: str
+) -> tuple[Principals | None, Principals | None]:
+    given, opposite = members.get("Principal"), members.get("NotPrincipal")
+    if kind == "identity":
+        if given is not None or opposite is not None:
+            _refuse("a policy of a user, group or role names no Principal: it is about whoever has it", place)
+        return None, None
+    if given is None and opposite is None:
+        _refuse("Missing required field Principal", place)
+    if given is not None and opposite is not None:
+        _refuse("Principal and NotPrincipal exclude each other", place)
+    if given is not None:
+        return _principals(given, f"{place}.Principal"), None
+    if allows:
+        _refuse("NotPrincipal goes with Deny alone: with Allow it would let nearly everybody in", place)
+    return None, _principals(opposite, f"{place}.NotPrincipal")
+
+
+def _principals(value: Any, place: str) -> Principals:
+    if value == "*":
+        return Principals(everybody=True)
+    members = read_members(value, place, _PRINCIPALS)
+    if not members:
+        _refuse("at least one is needed here", place)
+    everybody = False
+    arns: list[str] = []
+    others: list[tuple[str, str]] = []
+    for kind, named in members.items():
+        for text in _texts(named, f"{place}.{kind}"):
+            if kind != "AWS":
+                others.append((kind, text))
+            elif text == "*":
+                everybody = True
+            elif _ACCOUNT.fullmatch(text):
+                arns.append(f"arn:aws:iam::{text}:root")
+            elif _PRINCIPAL_ARN.fullmatch(text):
+                arns.append(text)
+            else:
+                _refuse(
+                    f'{text!r} is no principal; write "*", an account\'s twelve digits, or the ARN of a user, role '
+                    "or session without wildcards",
+                    f"{place}.{kind}",
+                )
+    return Principals(everybody, tuple(dict.fromkeys(arns)), tuple(dict.fromkeys(others)))
+
+
+def _render_principals(principals: Principals, few: Callable[[tuple[str, ...]], Any]) -> Any:
+    arns = (*(("*",) if principals.everybody else ()), *principals.arns)
+    if arns == ("*",) and not principals.others:
+        return "*"
+    told: dict[str, Any] = {"AWS": few(arns)} if arns else {}
+    for kind in dict.fromkeys(kind for kind, _ in principals.others):
+        told[kind] = few(tuple(name for each, name in principals.others if each == kind))
+    return told
+
+
+def _conditions(value: Any, place: str, variables: bool) -> tuple[ConditionTest, ...]:
+    tests = []
+    if not isinstance(value, dict):
+        _refuse(f"an object of operators is expected here, not {_kind_of(value)}", place)
+    for written, keys in read_members(value, place, tuple(value)).items():
+        at = f"{place}.{written}"
+        operator, quantifier, if_exists = _operator(written, at)
+        if not isinstance(keys, dict):
+            _refuse(f"an object of condition keys is expected here, not {_kind_of(keys)}", at)
+        for key, given in read_members(keys, at, tuple(keys)).items():
+            _check_key(key, at)
+            values = _values(given, f"{at}.{key}")
+            form = _FORMS[operator]
+            for text in values:
+                _check_variables(text, f"{at}.{key}", variables)
+                if form is not None and not ("${" in text and variables) and form[1](text) is None:
+                    _refuse(f"{text!r} is not {form[0]}", f"{at}.{key}")
+            tests.append(ConditionTest(f"{at}.{key}", operator, quantifier, if_exists, key, values))
+    return tuple(tests)
+
+
+def _operator(written: str, place: str) -> tuple[str, Quantifier, bool]:
+    head, colon, rest = written.partition(":")
+    quantifier: Quantifier = ""
+    name = written
+    if colon:
+        if head == "ForAllValues":
+            quantifier = "ForAllValues"
+        elif head == "ForAnyValue":
+            quantifier = "ForAnyValue"
+        else:
+            _refuse(f"{head!r} is neither ForAllValues nor ForAnyValue", place)
+        name = rest
+    if_exists = name.endswith("IfExists")
+    operator = name.removesuffix("IfExists")
+    if operator not in _FORMS:
+        near = get_close_matches(operator, OPERATORS, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        _refuse(f"unknown condition operator {operator!r}{meant}", place)
+    if operator == "Null" and (if_exists or quantifier):
+        _refuse(
+            "Null asks whether the key is there at all: it takes neither IfExists nor a quantifier", place
+        )
+    return operator, quantifier, if_exists
+
+
+def _check_key(key: str, place: str) -> None:
+    if _KEY.fullmatch(key) is None:
+        _refuse(f"{key!r} is no condition key; write one such as dynamodb:LeadingKeys", place)
+    if key.lower().startswith("dynamodb:") and key.lower() not in _KNOWN_KEYS:
+        near = get_close_matches(key, CONDITION_KEYS, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        _refuse(f"DynamoDB has no condition key {key!r}{meant}", place)
+
+
+def _values(given: Any, place: str) -> tuple[str, ...]:
+    values = given if isinstance(given, list) else [given]
+    if not values:
+        _refuse("at least one value is needed here", place)
+    texts = []
+    for each in values:
+        if isinstance(each, bool):
+            texts.append("true" if each else "false")
+        elif isinstance(each, str | int | Decimal):
+            texts.append(str(each))
+        else:
+            _refuse(f"a text, number or boolean is expected here, not {_kind_of(each)}", place)
+    return tuple(texts)
+
+
+def _kind_of(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case str():
+            return "an empty text" if not value else "a text"
+        case _:
+            return "a number"
+
+
+def _refuse(reason: str, place: str) -> NoReturn:
+    raise PolicyRefused(reason, place)
+
+
+_KNOWN_KEYS = frozenset(key.lower() for key in CONDITION_KEYS)

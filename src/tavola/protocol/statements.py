@@ -1,0 +1,84 @@
+"""Statements: the shapes of the PartiQL operations, and what they refuse before a statement is read.
+
+The members of a request stand in the order in which AWS reports them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tavola.limits import BATCH_STATEMENTS_MAX, STATEMENT_CHARACTERS_MAX, STATEMENT_TOKEN_CHARACTERS_MAX
+from tavola.protocol.fields import (
+    ONE_OR_MORE,
+    TRANSACTION,
+    AttributeValue,
+    ClientRequestToken,
+    PageLimit,
+    ReturnConsumedCapacity,
+    ReturnValuesOnConditionCheckFailure,
+    Shape,
+)
+from tavola.protocol.wording import Wording
+
+_StatementText = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
+_NextToken = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_TOKEN_CHARACTERS_MAX)]
+_Parameters = Annotated[list[AttributeValue], ONE_OR_MORE]
+_Batch = msgspec.Meta(min_length=1, max_length=BATCH_STATEMENTS_MAX)
+
+
+class ExecuteStatementRequest(Shape, frozen=True, kw_only=True):
+    """What ExecuteStatement is asked."""
+
+    statement: _StatementText
+    parameters: _Parameters | None = None
+    consistent_read: bool | None = None
+    next_token: _NextToken | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    limit: PageLimit | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class BatchStatementRequest(Shape, frozen=True, kw_only=True):
+    """One statement of a batch."""
+
+    statement: _StatementText
+    parameters: _Parameters | None = None
+    consistent_read: bool | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class BatchExecuteStatementRequest(Shape, frozen=True, kw_only=True):
+    """What BatchExecuteStatement is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    statements: Annotated[list[BatchStatementRequest], _Batch]
+
+
+class ParameterizedStatement(Shape, frozen=True, kw_only=True):
+    """One statement of a transaction."""
+
+    statement: _StatementText
+    parameters: _Parameters | None = None
+    return_values_on_condition_check_failure: ReturnValuesOnConditionCheckFailure | None = None
+
+
+class ExecuteTransactionRequest(Shape, frozen=True, kw_only=True):
+    """What ExecuteTransaction is asked."""
+
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    client_request_token: ClientRequestToken | None = None
+    transact_statements: Annotated[list[ParameterizedStatement], TRANSACTION]
+
+
+def check_statement(request: ExecuteStatementRequest, wording: Wording) -> None:
+    """Refuse nothing: what a statement says is read where it is carried out."""
+
+
+def check_batch(request: BatchExecuteStatementRequest, wording: Wording) -> None:
+    """Refuse nothing: each statement is answered for itself."""
+
+
+def check_transaction(request: ExecuteTransactionRequest, wording: Wording) -> None:
+    """Refuse nothing: a transaction's statements are read together where they are carried out."""

@@ -1,0 +1,350 @@
+"""Transfers: the shapes of export, import and bulk load, and what they refuse without a table or a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tavola.limits import (
+    BUCKET_NAME_CHARACTERS_MAX,
+    BULK_WRITE_UNITS_MIN,
+    CSV_HEADER_CHARACTERS_MAX,
+    CSV_HEADERS_MAX,
+    OBJECT_PREFIX_CHARACTERS_MAX,
+    TABLE_ARN_CHARACTERS_MAX,
+    TRANSFER_ARN_CHARACTERS_MAX,
+    TRANSFER_ARN_CHARACTERS_MIN,
+    TRANSFER_TOKEN_CHARACTERS_MIN,
+    TRANSFERS_LISTED_MAX,
+)
+from tavola.protocol.arns import is_table_arn, parse_resource_arn
+from tavola.protocol.definitions import check_create
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.fields import (
+    LONG_MAX,
+    TABLE_KEY_SCHEMA,
+    AttributeMap,
+    BillingMode,
+    ExpressionNames,
+    NewTableName,
+    Shape,
+    Timestamp,
+    is_control_table,
+)
+from tavola.protocol.tables import (
+    AttributeDefinition,
+    CreateTableRequest,
+    GlobalSecondaryIndex,
+    KeySchemaElement,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+    VectorIndex,
+)
+from tavola.protocol.wording import Wording
+
+_INVALID = "One or more parameter values were invalid: "
+
+
+def _matching(pattern: str, least: int | None = None, most: int | None = None) -> msgspec.Meta:
+    """Return the constraint of a text by a pattern, told as AWS prints it and held to as a whole."""
+    return msgspec.Meta(
+        min_length=least, max_length=most, pattern=rf"\A(?:{pattern})\Z", extra={"pattern": pattern}
+    )
+
+
+ClientToken: TypeAlias = Annotated[str, _matching(r"^[^\$]+$")]
+BucketName: TypeAlias = Annotated[
+    str, _matching(r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$", most=BUCKET_NAME_CHARACTERS_MAX)
+]
+BucketOwner: TypeAlias = Annotated[str, _matching("[0-9]{12}")]
+ObjectPrefix: TypeAlias = Annotated[str, msgspec.Meta(max_length=OBJECT_PREFIX_CHARACTERS_MAX)]
+EncryptionKey: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=2048)]
+TransferTableArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=TABLE_ARN_CHARACTERS_MAX)]
+TransferArn: TypeAlias = Annotated[
+    str, msgspec.Meta(min_length=TRANSFER_ARN_CHARACTERS_MIN, max_length=TRANSFER_ARN_CHARACTERS_MAX)
+]
+TransferPage: TypeAlias = Annotated[
+    int, msgspec.Meta(ge=1, le=TRANSFERS_LISTED_MAX, extra={"java": "Integer"})
+]
+CsvDelimiter: TypeAlias = Annotated[str, _matching(r"[,;:|\t ]", 1, 1)]
+CsvHeader: TypeAlias = Annotated[
+    str, _matching(r"[\x20-\x21\x23-\x2B\x2D-\x7E]*", 1, CSV_HEADER_CHARACTERS_MAX)
+]
+_TOKEN = "([0-9a-f]{16})+"
+ImportsToken: TypeAlias = Annotated[str, _matching(_TOKEN, TRANSFER_TOKEN_CHARACTERS_MIN, 1024)]
+BulkToken: TypeAlias = Annotated[str, _matching(_TOKEN, 1, 1024)]
+BulkWriteUnits: TypeAlias = Annotated[int, msgspec.Meta(ge=BULK_WRITE_UNITS_MIN, le=LONG_MAX)]
+
+# Each in the order in which AWS prints it, where that is known.
+S3SseAlgorithm: TypeAlias = Literal["AES256", "KMS"]
+ExportFormat: TypeAlias = Literal["DYNAMODB_JSON", "ION"]
+ExportType: TypeAlias = Literal["FULL_EXPORT", "INCREMENTAL_EXPORT"]
+ExportViewType: TypeAlias = Literal["NEW_IMAGE", "NEW_AND_OLD_IMAGES"]
+InputFormat: TypeAlias = Literal["DYNAMODB_JSON", "ION", "CSV"]
+BulkInputFormat: TypeAlias = Literal["DYNAMODB_JSON", "ION"]
+InputCompressionType: TypeAlias = Literal["ZSTD", "NONE", "GZIP"]
+BulkOutputType: TypeAlias = Literal["ERROR", "CONDITION_CHECK_FAILURE"]
+PerformanceTier: TypeAlias = Literal["STANDARD", "ACCELERATED"]
+
+
+class IncrementalExportSpecification(Shape, frozen=True, kw_only=True):
+    """The period of an incremental export, its start in it and its end not, and which images are wanted."""
+
+    export_from_time: Timestamp | None = None
+    export_to_time: Timestamp | None = None
+    export_view_type: ExportViewType | None = None
+
+
+class FilterSpecification(Shape, frozen=True, kw_only=True):
+    """Which items are exported, and what of them."""
+
+    filter_expression: str | None = None
+    projection_expression: str | None = None
+    key_condition_expression: str | None = None
+    expression_attribute_names: ExpressionNames | None = None
+    expression_attribute_values: AttributeMap | None = None
+
+
+class ExportTableToPointInTimeRequest(Shape, frozen=True, kw_only=True):
+    """What ExportTableToPointInTime is asked."""
+
+    table_arn: TransferTableArn
+    export_time: Timestamp | None = None
+    client_token: ClientToken | None = None
+    s3_bucket: BucketName
+    s3_bucket_owner: BucketOwner | None = None
+    s3_prefix: ObjectPrefix | None = None
+    s3_sse_algorithm: S3SseAlgorithm | None = None
+    s3_sse_kms_key_id: EncryptionKey | None = None
+    export_format: ExportFormat | None = None
+    export_type: ExportType | None = None
+    incremental_export_specification: IncrementalExportSpecification | None = None
+    filter_specification: FilterSpecification | None = None
+
+
+class DescribeExportRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeExport is asked."""
+
+    export_arn: TransferArn
+
+
+class ListExportsRequest(Shape, frozen=True, kw_only=True):
+    """What ListExports is asked."""
+
+    table_arn: TransferTableArn | None = None
+    max_results: TransferPage | None = None
+    next_token: str | None = None
+
+
+class S3BucketSource(Shape, frozen=True, kw_only=True):
+    """Where the files of an import are."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: BucketName
+    s3_key_prefix: ObjectPrefix | None = None
+
+
+class CsvOptions(Shape, frozen=True, kw_only=True):
+    """How CSV is read: what is between the columns, and their names where no file has them."""
+
+    delimiter: CsvDelimiter | None = None
+    header_list: Annotated[list[CsvHeader], msgspec.Meta(min_length=1, max_length=CSV_HEADERS_MAX)] | None = (
+        None
+    )
+
+
+class InputFormatOptions(Shape, frozen=True, kw_only=True):
+    """How the files of an import are read."""
+
+    csv: CsvOptions | None = None
+
+
+class TableCreationParameters(Shape, frozen=True, kw_only=True):
+    """The table that an import makes."""
+
+    table_name: NewTableName
+    attribute_definitions: list[AttributeDefinition]
+    key_schema: Annotated[list[KeySchemaElement], TABLE_KEY_SCHEMA]
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    sse_specification: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
+    global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
+    vector_indexes: list[VectorIndex] | None = None
+
+
+class ImportTableRequest(Shape, frozen=True, kw_only=True):
+    """What ImportTable is asked."""
+
+    client_token: ClientToken | None = None
+    s3_bucket_source: S3BucketSource
+    input_format: InputFormat
+    input_format_options: InputFormatOptions | None = None
+    input_compression_type: InputCompressionType | None = None
+    table_creation_parameters: TableCreationParameters
+
+
+class DescribeImportRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeImport is asked."""
+
+    import_arn: TransferArn
+
+
+class ListImportsRequest(Shape, frozen=True, kw_only=True):
+    """What ListImports is asked."""
+
+    table_arn: TransferTableArn | None = None
+    page_size: TransferPage | None = None
+    next_token: ImportsToken | None = None
+
+
+class InputS3Configuration(Shape, frozen=True, kw_only=True):
+    """Where the files of a bulk load are, and how they are read."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: BucketName
+    s3_key_prefix: ObjectPrefix | None = None
+    input_format: BulkInputFormat
+    input_compression_type: InputCompressionType | None = None
+
+
+class OutputS3Configuration(Shape, frozen=True, kw_only=True):
+    """Where the report of a bulk load goes, and what is in it."""
+
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: BucketName | None = None
+    s3_key_prefix: ObjectPrefix | None = None
+    s3_sse_algorithm: S3SseAlgorithm | None = None
+    s3_sse_kms_key_id: EncryptionKey | None = None
+    output_type: list[BulkOutputType]
+
+
+class StartBulkPutItemsRequest(Shape, frozen=True, kw_only=True):
+    """What StartBulkPutItems is asked."""
+
+    client_token: ClientToken | None = None
+    input_s3_configuration: InputS3Configuration
+    output_s3_configuration: OutputS3Configuration
+    table_name: TransferTableArn
+    max_write_request_units: BulkWriteUnits | None = None
+    performance_tier: PerformanceTier | None = None
+
+
+class DescribeBulkOperationRequest(Shape, frozen=True, kw_only=True):
+    """What DescribeBulkOperation is asked."""
+
+    bulk_operation_arn: TransferArn
+
+
+class CancelBulkOperationRequest(Shape, frozen=True, kw_only=True):
+    """What CancelBulkOperation is asked."""
+
+    bulk_operation_arn: TransferArn
+
+
+class ListBulkOperationsRequest(Shape, frozen=True, kw_only=True):
+    """What ListBulkOperations is asked."""
+
+    max_results: TransferPage | None = None
+    next_token: BulkToken | None = None
+
+
+def check_export(request: ExportTableToPointInTimeRequest, wording: Wording) -> None:
+    """Refuse what is no table's ARN, and settings that contradict each other."""
+    if not is_table_arn(request.table_arn):
+        if parse_resource_arn(request.table_arn) is not None:
+            raise ValidationFault("Invalid Request: Table ARN is invalid.")
+        raise ValidationFault(f"{_INVALID}tableArn is not a valid ARN")
+    _check_key(request.s3_sse_algorithm, request.s3_sse_kms_key_id)
+    period = request.incremental_export_specification
+    incremental = request.export_type == "INCREMENTAL_EXPORT"
+    if period is not None and not incremental:
+        if request.export_type is None:
+            raise ValidationFault(
+                "Invalid Request: Export Type expected to be Incremental Export when incremental export "
+                "specification is provided"
+            )
+        raise ValidationFault(
+            "Invalid Request: When Export Type is Full Export , Incremental Export Specification should not "
+            "be provided"
+        )
+    if incremental and period is None:
+        raise ValidationFault(
+            "Invalid Request: Incremental Export Specification expected when export type is set as "
+            "Incremental Export"
+        )
+    if period is not None and period.export_from_time is None:
+        raise ValidationFault(
+            "Invalid Request: ExportFromTime must be provided in IncrementalExportSpecification"
+        )
+    wanted = request.filter_specification
+    if wanted is not None and not msgspec.to_builtins(wanted):
+        raise ValidationFault(
+            "Invalid Request: Invalid FilterSpecification: The specification can not be empty"
+        )
+
+
+def check_describe_export(request: DescribeExportRequest, wording: Wording) -> None:
+    """Refuse what is no export's ARN."""
+    check_transfer_arn(request.export_arn, "export")
+
+
+def check_describe_import(request: DescribeImportRequest, wording: Wording) -> None:
+    """Refuse what is no import's ARN."""
+    check_transfer_arn(request.import_arn, "import")
+
+
+def check_bulk_arn(
+    request: DescribeBulkOperationRequest | CancelBulkOperationRequest, wording: Wording
+) -> None:
+    """Refuse what is no bulk operation's ARN."""
+    check_transfer_arn(request.bulk_operation_arn, "bulk-operation")
+
+
+def check_transfer_arn(arn: str, kind: str) -> None:
+    """Refuse an ARN of another kind of thing."""
+    parts = parse_resource_arn(arn)
+    if parts is None or parts.kind != kind:
+        told = {"export": "Export", "import": "Import"}.get(kind, "Bulk Operation")
+        raise ValidationFault(f"Invalid {told} ARN")
+
+
+def check_listing(
+    request: ListExportsRequest | ListImportsRequest | ListBulkOperationsRequest, wording: Wording
+) -> None:
+    """Refuse nothing more than the decoder: a table that is not there has nothing to be listed."""
+
+
+def check_import(request: ImportTableRequest, wording: Wording) -> None:
+    """Refuse a table that DynamoDB does not make, and options of another format."""
+    options = request.input_format_options
+    if options is not None and options.csv is not None and request.input_format != "CSV":
+        raise ValidationFault(
+            "Invalid Request: Unsupported InputFormatOptions for the given input format: "
+            f"{request.input_format}."
+        )
+    check_create(created(request.table_creation_parameters), wording)
+
+
+def created(parameters: TableCreationParameters) -> CreateTableRequest:
+    """Return the table that an import makes as CreateTable would be asked for it."""
+    return msgspec.convert(msgspec.to_builtins(parameters), CreateTableRequest)
+
+
+def check_bulk(request: StartBulkPutItemsRequest, wording: Wording) -> None:
+    """Refuse a name that no table can have, and a key that nothing is encrypted with."""
+    if not is_control_table(request.table_name):
+        raise ValidationFault(f"{_INVALID}TableName is not a valid table name or ARN")
+    output = request.output_s3_configuration
+    _check_key(output.s3_sse_algorithm, output.s3_sse_kms_key_id)
+    if not output.output_type:
+        raise ValidationFault(
+            f"{_INVALID}OutputType must name what the report holds: ERROR, CONDITION_CHECK_FAILURE or both"
+        )
+
+
+def _check_key(algorithm: str | None, key: str | None) -> None:
+    if key is not None and algorithm != "KMS":
+        raise ValidationFault("Invalid Request: KMS Key Id is not supported for this encryption type")

@@ -1,0 +1,291 @@
+"""AccessLog: who asked for what, when, and what was decided; one record a call, shaped as CloudTrail's.
+
+A record has names of tables and indexes, units, and a keyed hash of each key; the hash's secret lies beside the
+log in a file of its own, so who has the log cannot try values against it, and who has both can find an item's
+calls. Values, attributes, expressions and tokens are in no record (see `scrubbing`).
+
+A call is made a line at once, out of parts that are mostly the same from call to call and kept ready. The lines
+of some milliseconds are handed to a thread that writes them (`log_files`), never before the group of writes
+that they tell of is durable: should its commit fail, the lines say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.engine import Touch
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.protocol import AccessDeniedFault, Fault, InternalServerFault
+from tavola.server.callers import Caller
+from tavola.server.errors import AccessLogUnusable
+from tavola.server.log_files import PRIVATE, LogFiles
+from tavola.server.records import (
+    consumed_units,
+    event_time,
+    gap_members,
+    head_members,
+    named_members,
+    resources_of,
+    touched_parameters,
+)
+from tavola.server.scrubbing import decoded, denying_policy, scrubbed_sentence
+
+FLUSH_S: Final = 0.02
+HASH_BYTES: Final = 8
+SECRET_BYTES: Final = 32
+COUNT_BEGINS: Final = (
+    10**11
+)  # the twelve last digits of an event's id, for twelve years at a thousand a second
+
+_PLACES_MAX = 4096
+_TOLD_MAX = 8 * 1024
+_MS_MAX = 2000
+_MS = [f"{us / 1000:.3f}".encode() for us in range(_MS_MAX)]  # as most calls take no longer
+
+_encode = msgspec.json.Encoder().encode
+
+_Place = tuple[str, str | None, float, float] | tuple[tuple[str, str | None, float, float], ...]
+
+
+class AccessLog:
+    """Takes a note of every call; `attach` it to a loop before, `close` it after."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        file_bytes_max: int = 64 * 1024 * 1024,
+        files_max: int = 8,
+        clock: Clock = SYSTEM_CLOCK,
+        entropy: Entropy = SYSTEM_ENTROPY,
+    ) -> None:
+        self._now = clock.now
+        self._hasher = blake2b(key=secret_of(path, entropy), digest_size=HASH_BYTES)
+        self._files = LogFiles(path, file_bytes_max=file_bytes_max, files_max=files_max, gap=self._gap)
+        random = entropy.bytes(10).hex()
+        identity = f"{random[:8]}-{random[8:12]}-4{random[13:16]}-a{random[17:20]}"
+        self._id_form = f'","eventID":"{identity}-%d"'.encode()
+        self._count = self._handed = COUNT_BEGINS
+        self._second = -1
+        self._time = b""
+        self._parts: list[bytes] = []
+        self._places: dict[_Place, tuple[bytes, bytes]] = {}
+        self._told: dict[Touch | tuple[Touch, ...], bytes] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsettled: Callable[[], bool] = bool
+
+    def attach(self, loop: asyncio.AbstractEventLoop, unsettled: Callable[[], bool]) -> None:
+        """Hand lines over from this loop; `unsettled` tells that writes are not durable yet."""
+        self._loop = loop
+        self._unsettled = unsettled
+
+    def close(self) -> None:
+        """Write every line that was noted."""
+        self._hand_over()
+        self._files.close()
+
+    def note(
+        self,
+        caller: Caller,
+        operation: str,
+        request_id: bytes,
+        began_s: float,
+        touches: Sequence[Touch],
+        body: bytes,
+        fault: Fault | None = None,
+        decided_by: str | None = None,
+    ) -> None:
+        """Note one call, with the fault that was its answer and the statement that decided, if there were."""
+        took_us = int((self._now() - began_s) * 1e6)
+        if not self._second <= began_s < self._second + 1:
+            self._begin_second(began_s)
+        count = self._count = self._count + 1
+        parts = self._parts
+        if not parts and self._loop is not None:
+            self._loop.call_later(FLUSH_S, self.flush)
+        head = caller.heads.get(operation) or self._head(caller, operation)
+        if fault is None and touches:
+            sign = touches[0] if len(touches) == 1 else tuple(touches)
+            parts += (
+                head,
+                self._time,
+                request_id,
+                self._id_form % count,
+                self._told.get(sign) or self._tell(sign, touches),
+                _MS[took_us] if 0 <= took_us < _MS_MAX else f"{max(0, took_us) / 1000:.3f}".encode(),
+                caller.tails.get(decided_by) or _tail(caller, decided_by),
+            )
+        else:
+            rest = self._rest(caller, touches, body, fault, took_us, decided_by)
+            parts += (head, self._time, request_id, self._id_form % count, rest)
+
+    def failed(self, request_ids: Collection[bytes]) -> None:
+        """Mend the lines of calls whose answers were held, for their commit has failed."""
+        fault = InternalServerFault()
+        lines = b"".join(self._parts).splitlines(keepends=True)
+        for place, line in enumerate(lines):
+            record: dict[str, Any] = msgspec.json.decode(line)
+            if record["requestID"].encode() in request_ids:
+                record |= {"errorCode": fault.code, "errorMessage": fault.message}
+                lines[place] = _encode(record) + b"\n"
+        self._parts = lines
+
+    def flush(self) -> None:
+        """Hand the lines over, or wait for the end of the turn if they tell of what is not yet durable."""
+        if self._unsettled() and self._loop is not None:
+            self._loop.call_soon(self.flush)
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            count, self._handed = self._count - self._handed, self._count
+            self._files.write(b"".join(parts), count)
+
+    def _begin_second(self, epoch_s: float) -> None:
+        self._second = int(epoch_s)
+        self._time = b',"eventTime":"%b","requestID":"' % event_time(epoch_s).encode()
+
+    def _head(self, caller: Caller, operation: str) -> bytes:
+        """Return the part of a record that one caller's calls of one operation share."""
+        head = caller.heads[operation] = _encode(head_members(caller, operation))[:-1]
+        return head
+
+    def _tell(self, sign: Touch | tuple[Touch, ...], touches: Sequence[Touch]) -> bytes:
+        """Return what a record says of what was touched; it is kept if that was one item or one partition."""
+        key = touches[-1].key  # of a query in an index, the index's partition
+        for touch in touches:
+            if touch.key is not None and touch.key != key:
+                return b',%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
+                    _encode(self._touched_members(touches))[1:-1],
+                    _encode(consumed_units(touches)),
+                )
+        begins, ends = self._places.get(_place_of(touches)) or self._place(touches)
+        told = b"".join((begins, self._hash(key), ends))
+        if len(self._told) >= _TOLD_MAX:
+            self._told.clear()
+        self._told[sign] = told
+        return told
+
+    def _touched_members(self, touches: Sequence[Touch]) -> dict[str, Any]:
+        hashed = [touch._replace(key=self._hash(touch.key)[1:-1]) for touch in touches]
+        named = touched_parameters(hashed)
+        return {
+            "requestParameters": {"tables": named} if len(named) > 1 else named[0],
+            "resources": resources_of(dict.fromkeys(touch.table for touch in touches)),
+        }
+
+    def _place(self, touches: Sequence[Touch]) -> tuple[bytes, bytes]:
+        """Return what stands before and behind the key's hash in a record that touches these places."""
+        named, *others = touched_parameters([touch._replace(key=None) for touch in touches])
+        assert not others, "one key is in one table"
+        del named["keys"]
+        begins = b',"requestParameters":%b,"keys":[' % _encode(named)[:-1]
+        ends = b']},"resources":%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
+            _encode(resources_of([touches[0].table])),
+            _encode(consumed_units(touches)),
+        )
+        if len(self._places) >= _PLACES_MAX:
+            self._places.clear()
+        self._places[_place_of(touches)] = begins, ends
+        return begins, ends
+
+    def _hash(self, key: bytes | None) -> bytes:
+        """Return a key's hash, in the quotes that it has in a record; nothing for no key."""
+        if key is None:
+            return b""
+        hasher = self._hasher.copy()
+        hasher.update(key)
+        return b'"%b"' % hasher.hexdigest().encode()
+
+    def _rest(
+        self,
+        caller: Caller,
+        touches: Sequence[Touch],
+        body: bytes,
+        fault: Fault | None,
+        took_us: int,
+        decided_by: str | None,
+    ) -> bytes:
+        """Return the varying part of a record that touches several items or none, or failed."""
+        request = decoded(body)
+        members: dict[str, Any] = {}
+        decision = caller.decision
+        if fault is not None:
+            members["errorCode"] = fault.code
+            told = scrubbed_sentence(fault, request)
+            if told is not None:
+                members["errorMessage"] = told
+            if isinstance(fault, AccessDeniedFault) and decision == "allowed":
+                decision = "denied"
+                decided_by = decided_by or denying_policy(fault)
+        if touches:
+            members |= self._touched_members(touches)
+        else:
+            members |= named_members(caller.scope, request)
+        members["additionalEventData"] = {
+            "consumed": consumed_units(touches),
+            "latencyMs": max(0, took_us) / 1000,
+            "decision": decision,
+            **({} if decided_by is None else {"decidedBy": decided_by}),
+        }
+        return b",%b\n" % _encode(members)[1:]
+
+    def _gap(self, count: int) -> bytes:
+        """Return the line that tells of lines which are missing."""
+        return _encode(gap_members(self._now(), count)) + b"\n"
+
+
+def _place_of(touches: Sequence[Touch]) -> _Place:
+    """Return what touches have in common with those of other items."""
+    if len(touches) == 1:
+        table, index, _, reads, writes = touches[0]
+        return table, index, reads, writes
+    return tuple([(table, index, reads, writes) for table, index, _, reads, writes in touches])
+
+
+def _tail(caller: Caller, decided_by: str | None) -> bytes:
+    """Return the end of a record of a call that was not refused."""
+    decision = {"decision": caller.decision, **({} if decided_by is None else {"decidedBy": decided_by})}
+    tail = caller.tails[decided_by] = b",%b}\n" % _encode(decision)[1:]
+    return tail
+
+
+def key_hash(secret: bytes, key: bytes) -> str:
+    """Return the hash by which records name a key."""
+    return blake2b(key, key=secret, digest_size=HASH_BYTES).hexdigest()
+
+
+def secret_path(path: Path) -> Path:
+    """Return where the secret of a log lies."""
+    return path.with_name(f"{path.name}.secret")
+
+
+def secret_of(path: Path, entropy: Entropy = SYSTEM_ENTROPY) -> bytes:
+    """Return the secret that a log's hashes are made with; the first time it is made, for its owner alone."""
+    place = secret_path(path)
+    try:
+        try:
+            file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+        except FileExistsError:
+            secret = bytes.fromhex(place.read_text("ascii"))
+        else:
+            secret = entropy.bytes(SECRET_BYTES)
+            with os.fdopen(file, "w") as opened:
+                opened.write(secret.hex() + "\n")
+    except OSError as error:
+        raise AccessLogUnusable(path, error.strerror or str(error)) from error
+    except ValueError as error:
+        raise AccessLogUnusable(path, f"{place} holds no secret") from error
+    if len(secret) != SECRET_BYTES:
+        raise AccessLogUnusable(path, f"{place} holds no secret")
+    return secret

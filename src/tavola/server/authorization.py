@@ -1,0 +1,104 @@
+"""Authorization: from a request's signature to its caller, and to the policies that caller is under.
+
+The directory of users, roles and policies is a file. It is looked at once a second, beside the requests: a
+change takes effect then, and a file that has become unreadable changes nothing but the server's log. All that
+was verified and compiled for a directory goes with it, so a key that was taken away is refused at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from tavola.clock import Clock
+from tavola.iam import Circumstances, Credential, Directory, Guards, Principal
+from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.server.callers import Caller, Peer, agent_of, stranger
+from tavola.server.sigv4 import Claim, Verifier
+
+_log = logging.getLogger("tavola.server")
+
+
+class Directories(Protocol):
+    """Where the directory comes from; `tavola.iam.DirectoryFile` is one."""
+
+    def current(self) -> Directory:
+        """Return the directory that holds now: the same one until it changes."""
+        ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why a newer directory could not be read."""
+        ...
+
+
+class StrictCallers:
+    """Admits callers who prove who they are; what they may do is their guard's to say."""
+
+    def __init__(self, directories: Directories, clock: Clock) -> None:
+        self._directories = directories
+        self._clock = clock
+        self._trouble: str | None = None
+        self._guards = Guards(clock)
+        self._adopt(directories.current())
+
+    def refresh(self) -> None:
+        """Take over a directory that has changed, and say so once if it cannot be read."""
+        directory = self._directories.current()
+        if directory is not self._directory:
+            self._adopt(directory)
+            _log.info("The users and policies were read anew.")
+        trouble = self._directories.trouble
+        if trouble != self._trouble:
+            self._trouble = trouble
+            if trouble is not None:
+                _log.error("The users and policies stay as they were: %s", trouble)
+
+    def admit(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes, peer: Peer) -> Caller:
+        """Return who sent a request, or raise the fault that AWS answers to a signature that is none."""
+        claim = self._verifier.verify(url, fields, body)
+        agent = fields.get(b"user-agent")
+        known = peer.known.get(claim)
+        if known is not None and known[0] == agent:
+            return known[1]
+        return peer.meet(claim, agent, self._caller(claim, peer, agent_of(fields)))
+
+    def stranger(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
+        """Return a caller who has proved nothing."""
+        return stranger(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
+
+    def _adopt(self, directory: Directory) -> None:
+        self._directory = directory
+        self._verifier: Verifier[Credential] = Verifier(directory, self._clock)
+
+    def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
+        principal = claim.credential.principal
+        scope = Scope(principal.account, claim.region)
+        circumstances = Circumstances(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        guard = self._guards.guard(self._directory, principal, scope, circumstances)
+        identity = identity_of(principal, claim.key_id)
+        return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)
+
+
+def identity_of(principal: Principal, key_id: str) -> Mapping[str, Any]:
+    """Return CloudTrail's userIdentity of a principal."""
+    kinds = {"root": "Root", "user": "IAMUser", "session": "AssumedRole"}
+    identity: dict[str, Any] = {
+        "type": kinds[principal.kind],
+        "principalId": principal.id,
+        "arn": principal.arn,
+        "accountId": principal.account,
+        "accessKeyId": key_id,
+    }
+    if principal.kind == "user":
+        identity["userName"] = principal.name
+    elif principal.kind == "session":
+        issuer = {
+            "type": "Role",
+            "arn": principal.role_arn,
+            "accountId": principal.account,
+            "userName": principal.name,
+        }
+        identity["sessionContext"] = {"sessionIssuer": issuer}
+    return identity

@@ -1,0 +1,457 @@
+"""SigV4: whether a request was signed by the holder of a key, and was not changed since.
+
+What a client says about its signature is the same from request to request for a day, so it is examined once
+and remembered; then a request costs four hashes. The quick way only ever accepts. Whatever it cannot accept is
+examined in full, in AWS's order and with AWS's words, so there is one place that refuses. What is signed with
+`UNSIGNED-PAYLOAD` or in chunks is no request of DynamoDB and does not match: the body is always part of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from binascii import hexlify
+from calendar import timegm
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from hmac import compare_digest
+from operator import itemgetter
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import quote, unquote_to_bytes
+
+from tavola.clock import Clock
+from tavola.protocol import (
+    ExpiredTokenFault,
+    Fault,
+    IncompleteSignatureFault,
+    InvalidSignatureFault,
+    MissingAuthenticationTokenFault,
+    UnrecognizedClientFault,
+)
+
+SKEW_S: Final = 15 * 60
+"""How far the time of a request may be from ours, either way."""
+
+ALGORITHM: Final = "AWS4-HMAC-SHA256"
+SERVICE: Final = "dynamodb"  # the streams sign with the same name
+TERMINATOR: Final = "aws4_request"
+
+_SIGNATURE_CHARACTERS: Final = 64
+_REGION = re.compile(r"[a-z]{2}[a-z0-9-]{0,61}")
+_DATE = re.compile(rb"\d{8}T\d{6}Z")
+_SEPARATORS = re.compile(rb"[, ]+")
+_HEADER_PARTS = (b"Credential", b"Signature", b"SignedHeaders")
+_QUERY_PARTS = (
+    b"X-Amz-Algorithm",
+    b"X-Amz-Credential",
+    b"X-Amz-Signature",
+    b"X-Amz-SignedHeaders",
+    b"X-Amz-Date",
+)
+_UNRESERVED = "-_.~"  # beside letters and digits, what is written as it is in a canonical query
+_KNOWN_MAX = 1024
+_DATES_MAX = 256
+
+_sha256 = hashlib.sha256
+
+
+class Credential(Protocol):
+    """What a verifier must know of a key; `tavola.iam.Credential` is one."""
+
+    @property
+    def secret(self) -> str:
+        """The secret that the holder signs with."""
+        ...
+
+    @property
+    def token(self) -> str | None:
+        """The session's token, which comes with every request of the session; None: a lasting key."""
+        ...
+
+    @property
+    def expires_at_s(self) -> float | None:
+        """When the session ends."""
+        ...
+
+    @property
+    def active(self) -> bool:
+        """Whether the key may be used."""
+        ...
+
+
+C = TypeVar("C", bound=Credential)
+C_co = TypeVar("C_co", bound=Credential, covariant=True)
+
+
+class Credentials(Protocol[C_co]):
+    """Where keys are looked up; `tavola.iam.Directory` is one."""
+
+    def credential(self, key_id: str, /) -> C_co | None:
+        """Return what belongs to a key; None if nobody has it."""
+        ...
+
+
+class _Key(NamedTuple):
+    """A signing key as the two states that an HMAC begins from."""
+
+    inner: Any
+    outer: Any
+
+    def sign(self, text: bytes) -> bytes:
+        """Return the signature of a text, in hexadecimal."""
+        inner = self.inner.copy()
+        inner.update(text)
+        outer = self.outer.copy()
+        outer.update(inner.digest())
+        return hexlify(outer.digest())
+
+
+class _Told(NamedTuple):
+    """What a request says of its signature."""
+
+    algorithm: bytes
+    credential: bytes
+    signature: bytes
+    signed_headers: bytes
+    date: bytes
+    token: bytes | None
+    lasts_s: int  # less than the usual quarter of an hour if the query says so
+
+
+class Claim(Generic[C]):
+    """One key used in one region on one day over the same headers; equal only to itself."""
+
+    __slots__ = (
+        "credential",
+        "day",
+        "expires_at_s",
+        "form",
+        "inner",
+        "key_id",
+        "outer",
+        "pick",
+        "region",
+        "scope_line",
+        "token",
+    )
+
+    def __init__(
+        self, credential: C, key_id: str, region: str, day: bytes, names: list[bytes], key: _Key
+    ) -> None:
+        self.credential = credential
+        self.key_id = key_id
+        self.region = region
+        self.day = day
+        self.token = None if credential.token is None else credential.token.encode()
+        self.expires_at_s = credential.expires_at_s
+        self.inner, self.outer = key
+        self.scope_line = b"\n%b/%b/dynamodb/aws4_request\n" % (day, region.encode())
+        self.form = canonical_form(b"", names)
+        self.pick: Callable[[Mapping[bytes, bytes]], tuple[bytes, ...]] = itemgetter(*names)
+
+
+class Verifier(Generic[C]):
+    """Verifies requests by the keys of one directory; what it remembers goes with it."""
+
+    __slots__ = ("_claims", "_clock", "_credentials", "_dates", "_keys")
+
+    def __init__(self, credentials: Credentials[C], clock: Clock) -> None:
+        self._credentials = credentials
+        self._clock = clock
+        self._claims: dict[bytes, Claim[C]] = {}  # by the Authorization header without its signature
+        self._keys: dict[tuple[str, bytes, str], _Key] = {}  # by key, day and region
+        self._dates: dict[bytes, float] = {}  # what a date's text means
+
+    def verify(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes) -> Claim[C]:
+        """Return the claim that a POST to the root proves, or raise AWS's fault.
+
+        Header names in `fields` are lower-case.
+        """
+        authorization = fields.get(b"authorization", b"")
+        claim = self._claims.get(authorization[:-_SIGNATURE_CHARACTERS])
+        if claim is None or url != b"/":
+            return self._examine(url, fields, body)
+        date = fields.get(b"x-amz-date", b"")
+        token = fields.get(b"x-amz-security-token")
+        now_s = self._clock.now()
+        if (
+            abs(now_s - self._dates.get(date, 0.0)) > SKEW_S
+            or not date.startswith(claim.day)
+            or (token is not claim.token and not compare_digest(token or b"", claim.token or b""))
+            or (claim.expires_at_s is not None and claim.expires_at_s <= now_s)
+        ):
+            return self._examine(url, fields, body)
+        try:
+            canonical = claim.form % (*claim.pick(fields), hexlify(_sha256(body).digest()))
+        except KeyError:
+            return self._examine(url, fields, body)
+        inner = claim.inner.copy()
+        inner.update(
+            b"AWS4-HMAC-SHA256\n%b%b%b" % (date, claim.scope_line, hexlify(_sha256(canonical).digest()))
+        )
+        outer = claim.outer.copy()
+        outer.update(inner.digest())
+        if compare_digest(hexlify(outer.digest()), authorization[-_SIGNATURE_CHARACTERS:]):
+            return claim
+        return self._examine(url, fields, body)
+
+    def _examine(self, url: bytes, fields: Mapping[bytes, bytes], body: bytes) -> Claim[C]:
+        """Do every check in AWS's order, and remember what may be taken for granted next time."""
+        pairs = query_pairs(url)
+        told = _read(fields, pairs)
+        now_s = self._clock.now()
+        parts = told.credential.decode("latin-1").split("/")
+        if len(parts) != 5:
+            raise IncompleteSignatureFault(
+                "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, "
+                f"got '{told.credential.decode('latin-1')}'"
+            )
+        key_id, day, region, service, terminator = parts
+        _check_scope(day, region, service, terminator, told.date)
+        at_s = parse_date(told.date)
+        _check_skew(told, at_s, now_s)
+        names = [name.lower() for name in told.signed_headers.split(b";")]
+        for needed in ("Host", "X-Amz-Target"):
+            if needed.lower().encode() not in names:
+                raise InvalidSignatureFault(f"'{needed}' must be a 'SignedHeader' in the AWS Authorization.")
+        if told.algorithm != ALGORITHM.encode():
+            raise IncompleteSignatureFault(
+                f"Unsupported AWS 'algorithm': '{told.algorithm.decode('latin-1')}' (only {ALGORITHM} for now). "
+            )
+        credential = self._credentials.credential(key_id)
+        if credential is None or not credential.active:
+            raise UnrecognizedClientFault
+        _check_token(credential, told.token, now_s)
+        key = self._key(key_id, credential.secret, day.encode("latin-1"), region)
+        if not _matches(key, told, pairs, names, fields, body):
+            raise InvalidSignatureFault
+        claim = Claim(credential, key_id, region, day.encode("latin-1"), names, key)
+        return self._remember(claim, told, fields, at_s)
+
+    def _key(self, key_id: str, secret: str, day: bytes, region: str) -> _Key:
+        place = (key_id, day, region)
+        found = self._keys.get(place)
+        if found is None:
+            found = signing_key(secret, day, region)
+            if len(self._keys) >= _KNOWN_MAX:
+                self._keys.clear()
+            self._keys[place] = found
+        return found
+
+    def _remember(self, claim: Claim[C], told: _Told, fields: Mapping[bytes, bytes], at_s: float) -> Claim[C]:
+        """Keep a claim that was proved, if its header has the signature at its end, as SDKs write it."""
+        authorization = fields.get(b"authorization", b"")
+        begins = authorization[:-_SIGNATURE_CHARACTERS]
+        if (
+            not begins.endswith(b"Signature=")
+            or told.signature != authorization[-_SIGNATURE_CHARACTERS:]
+            or told.date != fields.get(b"x-amz-date")
+        ):
+            return claim
+        if len(self._claims) >= _KNOWN_MAX:
+            self._claims.clear()
+        if len(self._dates) >= _DATES_MAX:
+            self._dates.clear()
+        self._dates[told.date] = at_s
+        return self._claims.setdefault(begins, claim)
+
+
+def signing_key(secret: str, day: bytes, region: str) -> _Key:
+    """Return the key that signs for a day in a region, derived as AWS derives it."""
+    key = b"AWS4" + secret.encode()
+    for text in (day, region.encode(), SERVICE.encode(), TERMINATOR.encode()):
+        inner, outer = _hmac_states(key)
+        inner.update(text)
+        outer.update(inner.digest())
+        key = outer.digest()
+    return _Key(*_hmac_states(key))
+
+
+def canonical_form(query: bytes, names: Iterable[bytes]) -> bytes:
+    """Return a canonical request with `%b` for each signed header's value and for the body's hash."""
+    escaped = [name.replace(b"%", b"%%") for name in names]
+    return b"POST\n/\n%b\n%b\n%b\n%%b" % (
+        query.replace(b"%", b"%%"),
+        b"".join(name + b":%b\n" for name in escaped),
+        b";".join(escaped),
+    )
+
+
+def query_pairs(url: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the parameters of a URL's query as they are written."""
+    query = url.partition(b"?")[2].partition(b"#")[0]
+    pairs = (part.partition(b"=") for part in query.split(b"&") if part)
+    return [(name, value) for name, _, value in pairs]
+
+
+def parse_date(text: bytes) -> float:
+    """Return a date in ISO 8601's basic form as epoch seconds, or refuse it as AWS does."""
+    if _DATE.fullmatch(text):
+        try:
+            return timegm(datetime.strptime(text.decode("ascii"), "%Y%m%dT%H%M%SZ").timetuple())  # noqa: DTZ007 - timegm reads it as UTC
+        except ValueError:
+            pass  # a thirteenth month
+    raise IncompleteSignatureFault(
+        f"Date must be in ISO-8601 'basic format'. Got '{text.decode('latin-1')}'. "
+        f"See http://en.wikipedia.org/wiki/ISO_8601"
+    )
+
+
+def render_date(epoch_s: float) -> str:
+    """Return a moment in ISO 8601's basic form."""
+    return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _Told:
+    """Find the parts of the signature in the header or in the query; refuse both, neither, or too few."""
+    authorization = fields.get(b"authorization", b"").strip()
+    asked = {unquote_to_bytes(name): unquote_to_bytes(value) for name, value in reversed(pairs)}
+    if authorization and b"X-Amz-Algorithm" in asked:
+        raise InvalidSignatureFault(
+            "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
+        )
+    if b"X-Amz-Algorithm" in asked:
+        return _read_query(asked, fields.get(b"x-amz-security-token"))
+    if not authorization.startswith(b"AWS4-"):
+        raise MissingAuthenticationTokenFault
+    algorithm, *rest = _SEPARATORS.split(authorization)
+    parts = {name: value for name, sign, value in (part.partition(b"=") for part in rest) if sign}
+    date = fields.get(b"x-amz-date") or fields.get(b"date") or b""
+    missing = "".join(
+        f"Authorization header requires '{name.decode()}' parameter. "
+        for name in _HEADER_PARTS
+        if not parts.get(name)
+    )
+    if not date:
+        missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
+    if missing:
+        raise IncompleteSignatureFault(f"{missing}Authorization={authorization.decode('latin-1')}")
+    return _Told(
+        algorithm=algorithm,
+        credential=parts[b"Credential"],
+        signature=parts[b"Signature"],
+        signed_headers=parts[b"SignedHeaders"],
+        date=date,
+        token=fields.get(b"x-amz-security-token"),
+        lasts_s=SKEW_S,
+    )
+
+
+def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _Told:
+    """Find the parts in the query; `token` is a header's, which counts if it is there too."""
+    missing = "".join(
+        f"AWS query-string parameters must include '{name.decode()}'. "
+        for name in _QUERY_PARTS
+        if not asked.get(name)
+    )
+    if missing:
+        raise IncompleteSignatureFault(f"{missing}Re-examine the query-string parameters.")
+    algorithm, credential, signature, signed_headers, date = (asked[name] for name in _QUERY_PARTS)
+    lasts = asked.get(b"X-Amz-Expires", str(SKEW_S).encode())
+    if not (lasts.isdigit() and len(lasts) < 10):
+        raise IncompleteSignatureFault("X-Amz-Expires must be a number of seconds.")
+    return _Told(
+        algorithm,
+        credential,
+        signature,
+        signed_headers,
+        date,
+        token=asked.get(b"X-Amz-Security-Token") if token is None else token,
+        lasts_s=min(SKEW_S, int(lasts)),
+    )
+
+
+def _check_scope(day: str, region: str, service: str, terminator: str, date: bytes) -> None:
+    complaints = ""
+    if not _REGION.fullmatch(region):
+        complaints += f"Credential should be scoped to a valid region, not '{region}'. "
+    if service != SERVICE:
+        complaints += f"Credential should be scoped to correct service: '{SERVICE}'. "
+    if terminator != TERMINATOR:
+        complaints += (
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+        )
+    if _DATE.fullmatch(date) and day != date[:8].decode("ascii"):
+        complaints += (
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+            f"'{day}' != '{date[:8].decode('ascii')}', from '{date.decode('ascii')}'."
+        )
+    if complaints:
+        raise InvalidSignatureFault(complaints)
+
+
+def _check_skew(told: _Told, at_s: float, now_s: float) -> None:
+    date, now = told.date.decode("ascii"), render_date(now_s)
+    if now_s - at_s > told.lasts_s:
+        allowed = "15 min." if told.lasts_s == SKEW_S else f"{told.lasts_s} sec."
+        earliest = render_date(now_s - told.lasts_s)
+        raise InvalidSignatureFault(
+            f"Signature expired: {date} is now earlier than {earliest} ({now} - {allowed})"
+        )
+    if at_s - now_s > SKEW_S:
+        latest = render_date(now_s + SKEW_S)
+        raise InvalidSignatureFault(
+            f"Signature not yet current: {date} is still later than {latest} ({now} + 15 min.)"
+        )
+
+
+def _check_token(credential: Credential, token: bytes | None, now_s: float) -> None:
+    if credential.token is None:
+        if token is not None:
+            raise _bad_token()
+        return
+    if token is None or not compare_digest(token, credential.token.encode()):
+        raise _bad_token()
+    if credential.expires_at_s is not None and credential.expires_at_s <= now_s:
+        raise ExpiredTokenFault
+
+
+def _bad_token() -> Fault:
+    return UnrecognizedClientFault("The security token included in the request is invalid")
+
+
+def _matches(
+    key: _Key,
+    told: _Told,
+    pairs: list[tuple[bytes, bytes]],
+    names: list[bytes],
+    fields: Mapping[bytes, bytes],
+    body: bytes,
+) -> bool:
+    """Tell whether the signature is one of this request, as it was sent or as AWS would tidy it.
+
+    Clients differ in what they tidy before they sign: some sign a query as they wrote it, some collapse
+    spaces. Each form says all that the request says, so to accept either lets no change through.
+    """
+    if any(name not in fields for name in names):
+        return False
+    values = tuple(fields[name] for name in names)
+    tidied = tuple(b" ".join(value.split()) for value in values)
+    signed = [(name, value) for name, value in pairs if unquote_to_bytes(name) != b"X-Amz-Signature"]
+    written = b"&".join(b"%b=%b" % pair for pair in sorted(signed))
+    encoded = b"&".join(b"%b=%b" % pair for pair in sorted((_encode(n), _encode(v)) for n, v in signed))
+    payload = hexlify(_sha256(body).digest())
+    day, region = told.credential.split(b"/")[1:3]
+    found = False
+    for query in dict.fromkeys((written, encoded)):
+        form = canonical_form(query, names)
+        for shown in dict.fromkeys((values, tidied)):
+            canonical = form % (*shown, payload)
+            text = b"AWS4-HMAC-SHA256\n%b\n%b/%b/dynamodb/aws4_request\n%b" % (
+                told.date,
+                day,
+                region,
+                hexlify(_sha256(canonical).digest()),
+            )
+            found |= compare_digest(key.sign(text), told.signature)
+    return found
+
+
+def _encode(text: bytes) -> bytes:
+    return quote(unquote_to_bytes(text), safe=_UNRESERVED).encode("ascii")
+
+
+def _hmac_states(key: bytes) -> tuple[Any, Any]:
+    """Return the inner and outer hash of an HMAC, begun with a key."""
+    block = (key if len(key) <= 64 else _sha256(key).digest()).ljust(64, b"\0")
+    return _sha256(bytes(byte ^ 0x36 for byte in block)), _sha256(bytes(byte ^ 0x5C for byte in block))

@@ -1,0 +1,152 @@
+"""Dead letters: what was given up, as the document that Lambda sends to an on-failure destination.
+
+A document names the batch and why it was given up. Only S3 destinations of Lambda get the records too;
+here that is a switch. A document is on the disk before the checkpoint passes its records, so a crash
+between the two may write it twice and never loses it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+import msgspec
+
+from tavola.triggers.errors import FileRefused
+from tavola.triggers.events import batch_event, utc_text
+from tavola.triggers.outcomes import Discard
+
+_BEGINNING = b'{"requestContext":'
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a batch came from, and for whom it was."""
+
+    stream_arn: str
+    shard_id: str
+    function_arn: str
+
+
+class DeadLetters(Protocol):
+    """Keeps documents of what was given up."""
+
+    def append(self, document: dict[str, Any]) -> None:
+        """Keep a document, for good when this returns."""
+        ...
+
+    def close(self) -> None:
+        """Let go; a second time does nothing."""
+        ...
+
+
+def failure_document(
+    discard: Discard, origin: Origin, *, request_id: str, now_s: float, payload: bool
+) -> dict[str, Any]:
+    """Return AWS's on-failure document for records that were given up; `payload` adds the records."""
+    first, last = discard.records[0], discard.records[-1]
+    context: dict[str, Any] = {
+        "requestContext": {
+            "requestId": request_id,
+            "functionArn": origin.function_arn,
+            "condition": discard.condition,
+            "approximateInvokeCount": discard.invocations,
+        }
+    }
+    if discard.reason is not None:
+        context["responseContext"] = {
+            "statusCode": 200,
+            "executedVersion": "$LATEST",
+            "functionError": "Unhandled",
+        }
+    context |= {
+        "version": "1.0",
+        "timestamp": utc_text(now_s, milliseconds=True),
+        "DDBStreamBatchInfo": {
+            "shardId": origin.shard_id,
+            "startSequenceNumber": first.sequence,
+            "endSequenceNumber": last.sequence,
+            "approximateArrivalOfFirstRecord": utc_text(first.created_at_s),
+            "approximateArrivalOfLastRecord": utc_text(last.created_at_s),
+            "batchSize": len(discard.records),
+            "streamArn": origin.stream_arn,
+        },
+    }
+    if payload:
+        context["payload"] = batch_event(discard.records)
+    return context
+
+
+class MemoryDeadLetters:
+    """Documents in a list, for tests."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, Any]] = []
+
+    def append(self, document: dict[str, Any]) -> None:
+        """Keep a document."""
+        self.documents.append(document)
+
+    def close(self) -> None:
+        """Keep the list, so that it can be read."""
+
+
+class DeadLetterFile:
+    """Documents in a file, a line of JSON each."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._closed = False
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise FileRefused(
+                self.path, f"cannot be opened as a dead-letter file: {error.strerror}"
+            ) from error
+        try:
+            self._cut_torn_end()
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def append(self, document: dict[str, Any]) -> None:
+        """Add a document; it is on the disk when this returns."""
+        line = msgspec.json.encode(document) + b"\n"
+        before = os.fstat(self._file).st_size
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._file, view) :]
+            os.fsync(self._file)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, before)  # the next line does not stand on a part of this one
+            raise FileRefused(self.path, f"cannot be written: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._file)
+
+    def __enter__(self) -> DeadLetterFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _cut_torn_end(self) -> None:
+        """Cut off what a killed process left of a line; its records are still before the checkpoint."""
+        content = self.path.read_bytes()
+        torn = content[content.rfind(b"\n") + 1 :]
+        if not torn:
+            return
+        if not (torn.startswith(_BEGINNING) or _BEGINNING.startswith(torn)):
+            raise FileRefused(self.path, "ends in a line that is no dead letter; name another file")
+        os.ftruncate(self._file, len(content) - len(torn))

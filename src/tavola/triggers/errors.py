@@ -1,0 +1,89 @@
+"""Errors of the triggers: a mapping, a pattern, a handler, a stream or a file that cannot be worked with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tavola.errors import TavolaError
+
+
+class TriggerError(TavolaError):
+    """What a trigger cannot do; a handler that raises is none of these, for that is what retries are for."""
+
+
+class MappingRefused(TriggerError):
+    """A setting of an event source mapping outside of what AWS takes."""
+
+    def __init__(self, setting: str, value: object, rule: str) -> None:
+        self.setting = setting
+        self.value = value
+        self.rule = rule
+        super().__init__(f"{setting} is {value!r}; {rule}")
+
+
+class FilterRefused(TriggerError):
+    """A filter pattern that is none; `place` is the path to what is wrong in it."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"The filter pattern is wrong at {place}: {reason}" if place else reason)
+
+
+class HandlerRefused(TriggerError):
+    """A handler that cannot be called with an event and a context."""
+
+
+class StreamMissing(TriggerError):
+    """A table that has no stream to read."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        super().__init__(
+            f"Table {table} has no stream; enable one with UpdateTable and the StreamSpecification "
+            f'{{"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"}}'
+        )
+
+
+class StreamGone(TriggerError):
+    """A stream that was there and is no more: its table was deleted, or its day has passed."""
+
+    def __init__(self, stream_arn: str) -> None:
+        self.stream_arn = stream_arn
+        super().__init__(
+            f"The stream {stream_arn} is no more; what was read of it was handled. Start the trigger again to "
+            f"follow the table's present stream"
+        )
+
+
+class DrainUnfinished(TriggerError):
+    """A drain that did not come to the end of the stream in its time; `left` records wait in memory."""
+
+    def __init__(self, timeout_s: float, left: int, reason: str | None) -> None:
+        self.timeout_s = timeout_s
+        self.left = left
+        self.reason = reason
+        told = "" if reason is None else f"; the last failure was: {reason}"
+        super().__init__(
+            f"After {timeout_s:g} s the stream was not handled to its end, {left} records are waiting{told}. "
+            f"Mend the handler, set maximum_retry_attempts, or give drain more time"
+        )
+
+
+class FileRefused(TriggerError):
+    """A checkpoint or dead-letter file that cannot be opened or written; nothing of the stream is lost."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} {reason}")
+
+
+class FileInUse(FileRefused):
+    """A checkpoint file that another trigger works with."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path,
+            "belongs to another trigger that is running; stop it, or give each trigger a file of its own",
+        )

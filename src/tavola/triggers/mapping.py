@@ -1,0 +1,127 @@
+"""Mapping: the settings of an event source mapping, with AWS's names, defaults and limits.
+
+What is refused here is what Lambda refuses when a mapping is made; the sentences are for people. One rule
+of AWS's API reference is left out: that a batch size above 10 wants a window of a second at least. AWS's own
+defaults for DynamoDB, 100 and 0, break it, and Lambda takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as AnyMapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from tavola.limits import (
+    TRIGGER_BATCH_RECORDS_MAX,
+    TRIGGER_BATCHING_WINDOW_S_MAX,
+    TRIGGER_PARALLELIZATION_MAX,
+    TRIGGER_RECORD_AGE_S_MAX,
+    TRIGGER_RECORD_AGE_S_MIN,
+    TRIGGER_RETRIES_MAX,
+    TRIGGER_TUMBLING_WINDOW_S_MAX,
+)
+from tavola.triggers.errors import MappingRefused
+from tavola.triggers.filters import FilterCriteria, parse_criteria
+
+StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"]
+REPORT_FAILURES = "ReportBatchItemFailures"
+
+# Of CreateEventSourceMapping: members that say which stream and function, and not how records are handed over.
+_NAMING = frozenset(
+    {"DestinationConfig", "Enabled", "EventSourceArn", "FunctionName", "KMSKeyArn", "MetricsConfig", "Tags"}
+)
+_MEMBERS = {
+    "BatchSize": "batch_size",
+    "MaximumBatchingWindowInSeconds": "maximum_batching_window_in_seconds",
+    "StartingPosition": "starting_position",
+    "ParallelizationFactor": "parallelization_factor",
+    "MaximumRetryAttempts": "maximum_retry_attempts",
+    "MaximumRecordAgeInSeconds": "maximum_record_age_in_seconds",
+    "BisectBatchOnFunctionError": "bisect_batch_on_function_error",
+    "TumblingWindowInSeconds": "tumbling_window_in_seconds",
+    "FunctionResponseTypes": "function_response_types",
+    "FilterCriteria": "filter_criteria",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """How records are handed to a handler; see AWS's CreateEventSourceMapping for each setting.
+
+    `filter_criteria` takes AWS's shape, or patterns alone; afterwards it is `FilterCriteria`.
+    """
+
+    batch_size: int = 100
+    maximum_batching_window_in_seconds: int = 0
+    starting_position: StartingPosition = "TRIM_HORIZON"
+    parallelization_factor: int = 1
+    maximum_retry_attempts: int = -1  # -1: for ever
+    maximum_record_age_in_seconds: int = -1  # -1: any age
+    bisect_batch_on_function_error: bool = False
+    tumbling_window_in_seconds: int = 0  # 0: no windows, no state
+    function_response_types: tuple[str, ...] = ()
+    filter_criteria: Any = None
+    filters: FilterCriteria = field(init=False, repr=False, default_factory=FilterCriteria)
+
+    def __post_init__(self) -> None:
+        for name, least, most in _RANGES:
+            _check_range(name, getattr(self, name), least, most)
+        age_s = self.maximum_record_age_in_seconds
+        if -1 < age_s < TRIGGER_RECORD_AGE_S_MIN:
+            raise MappingRefused(
+                "maximum_record_age_in_seconds",
+                age_s,
+                f"give -1 for any age, or {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX}",
+            )
+        if self.starting_position not in ("TRIM_HORIZON", "LATEST"):
+            raise MappingRefused(
+                "starting_position",
+                self.starting_position,
+                "a stream of DynamoDB is read from TRIM_HORIZON (all that is kept) or LATEST (from now on)",
+            )
+        if not isinstance(self.bisect_batch_on_function_error, bool):
+            raise MappingRefused(
+                "bisect_batch_on_function_error", self.bisect_batch_on_function_error, "give True or False"
+            )
+        types = self.function_response_types
+        if tuple(types) not in ((), (REPORT_FAILURES,)):
+            raise MappingRefused(
+                "function_response_types", types, f"there is one response type: ({REPORT_FAILURES!r},)"
+            )
+        object.__setattr__(self, "function_response_types", tuple(types))
+        object.__setattr__(self, "filters", parse_criteria(self.filter_criteria))
+
+    @property
+    def reports_failures(self) -> bool:
+        """Whether a response may name the records that failed."""
+        return bool(self.function_response_types)
+
+    @classmethod
+    def from_request(cls, request: AnyMapping[str, Any]) -> Mapping:
+        """Return the mapping that a request of CreateEventSourceMapping describes, in AWS's own names."""
+        given: dict[str, Any] = {}
+        for name, value in request.items():
+            if name in _MEMBERS:
+                given[_MEMBERS[name]] = value
+            elif name not in _NAMING:
+                raise MappingRefused(
+                    name,
+                    value,
+                    f"it does not apply to a stream of DynamoDB; what does: {', '.join(_MEMBERS)}",
+                )
+        return cls(**given)
+
+
+_RANGES = (
+    ("batch_size", 1, TRIGGER_BATCH_RECORDS_MAX),
+    ("maximum_batching_window_in_seconds", 0, TRIGGER_BATCHING_WINDOW_S_MAX),
+    ("parallelization_factor", 1, TRIGGER_PARALLELIZATION_MAX),
+    ("maximum_retry_attempts", -1, TRIGGER_RETRIES_MAX),
+    ("maximum_record_age_in_seconds", -1, TRIGGER_RECORD_AGE_S_MAX),
+    ("tumbling_window_in_seconds", 0, TRIGGER_TUMBLING_WINDOW_S_MAX),
+)
+
+
+def _check_range(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise MappingRefused(name, value, f"give a whole number from {least} to {most}")

@@ -1,0 +1,69 @@
+"""A directory of users and roles for tests, as the file that `--iam` names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ACCOUNT = "111122223333"
+READER = ("AKIDREADER", "reader/secret")
+WRITER = ("AKIDWRITER", "writer/secret")
+STRANGER = ("AKIDSTRANGER", "stranger/secret")  # of another account
+SESSION = ("ASIASESSION", "session/secret", "session/token==")
+SESSION_ENDS_S = 4_000_000_000
+
+
+def allowing(*actions: str, resource: str = "*") -> dict[str, Any]:
+    """Return a policy that allows actions on a resource."""
+    statement = {
+        "Effect": "Allow",
+        "Action": [f"dynamodb:{action}" for action in actions],
+        "Resource": resource,
+    }
+    return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+def user(key: tuple[str, str], *policies: dict[str, Any], active: bool = True) -> dict[str, Any]:
+    """Return a user with one key and policies of its own."""
+    inline = {f"p{number}": policy for number, policy in enumerate(policies)}
+    return {"inline": inline, "keys": [{"id": key[0], "secret": key[1], "active": active}]}
+
+
+def write_directory(path: Path, **changed: dict[str, Any]) -> Path:
+    """Write a directory: a reader, a writer, a session of a role, somebody of another account; and who is given."""
+    users = {
+        "reader": user(READER, allowing("GetItem", "Query")),
+        "writer": user(WRITER, allowing("*")),
+        **changed,
+    }
+    session = {
+        "role": "batch",
+        "name": "nightly",
+        "key": SESSION[0],
+        "secret": SESSION[1],
+        "token": SESSION[2],
+        "issued_at_s": 1_600_000_000,
+        "expires_at_s": SESSION_ENDS_S,
+    }
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"},
+                "Action": "sts:AssumeRole",
+            }
+        ],
+    }
+    role = {"trust": trust, "inline": {"p": allowing("GetItem", "ListTables")}}
+    accounts = {
+        ACCOUNT: {
+            "users": {name: kept for name, kept in users.items() if kept},
+            "roles": {"batch": role},
+            "sessions": [session],
+        },
+        "444455556666": {"users": {"stranger": user(STRANGER, allowing("*"))}},
+    }
+    path.write_text(json.dumps({"tavola_iam": 1, "accounts": accounts}))
+    return path

@@ -1,0 +1,311 @@
+"""An unchanged boto3 against a server that verifies every caller and lets policies decide."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from tavola.clock import SYSTEM_CLOCK, ManualClock
+from tavola.engine import Engine
+from tavola.iam import DirectoryFile
+from tavola.server import AccessLog, Endpoint, Safeguards, StrictCallers, running, server_context
+from tests.server.certificates import make_certificates
+from tests.server.directories import (
+    ACCOUNT,
+    READER,
+    SESSION,
+    STRANGER,
+    WRITER,
+    allowing,
+    user,
+    write_directory,
+)
+from tests.server.raw import Raw, ask, request
+from tests.server.signing import Asked, Signer
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+TABLE: dict[str, Any] = {
+    "TableName": "Orders",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+KEY: dict[str, Any] = {"pk": {"S": "o#1"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Strict:
+    """A server, and its clients by their keys."""
+
+    endpoint: Endpoint
+    folder: Path
+    authority: Path | None
+
+    def client(self, key: tuple[str, ...], **config: Any) -> DynamoDBClient:
+        """Return boto3's client with a key, and a token if there is one."""
+        found: DynamoDBClient = boto3.client(
+            "dynamodb",
+            endpoint_url=self.endpoint.url,
+            region_name="eu-west-1",
+            aws_access_key_id=key[0],
+            aws_secret_access_key=key[1],
+            aws_session_token=key[2] if len(key) > 2 else None,
+            verify=None if self.authority is None else str(self.authority),
+            config=Config(retries={"total_max_attempts": 1}, **config),
+        )
+        return found
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return what the access log has; the server must have stopped."""
+        return [json.loads(line) for line in (self.folder / "access.log").read_text().splitlines()]
+
+
+@contextmanager
+def _strict(folder: Path, *, tls: bool = False) -> Iterator[Strict]:
+    directory = write_directory(folder / "iam.json")
+    certificates = make_certificates(folder, "localhost", "127.0.0.1") if tls else None
+    log = AccessLog(folder / "access.log")
+    safeguards = Safeguards(
+        tls=None if certificates is None else server_context(certificates.certificate, certificates.key),
+        callers=StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK),
+        log=log,
+    )
+    with Engine.open() as engine:
+        with running(engine, safeguards=safeguards) as endpoint:
+            yield Strict(endpoint, folder, None if certificates is None else certificates.authority)
+        log.close()
+
+
+@pytest.fixture
+def strict(tmp_path: Path) -> Iterator[Strict]:
+    with _strict(tmp_path) as served:
+        served.client(WRITER).create_table(**TABLE)
+        yield served
+
+
+def _code(refused: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(refused.value.response["Error"]["Code"])
+
+
+def test_callers_prove_themselves_and_policies_decide(strict: Strict) -> None:
+    """Who may write writes, who may read reads, and what no policy allows is denied in AWS's words."""
+    strict.client(WRITER).put_item(TableName="Orders", Item=KEY)
+    assert strict.client(READER).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
+    assert strict.client(SESSION).get_item(TableName="Orders", Key=KEY)["Item"] == KEY
+
+    with pytest.raises(ClientError) as refused:
+        strict.client(READER).put_item(TableName="Orders", Item=KEY)
+    assert _code(refused) == "AccessDeniedException"
+    assert refused.value.response["Error"]["Message"] == (
+        f"User: arn:aws:iam::{ACCOUNT}:user/reader is not authorized to perform: dynamodb:PutItem on resource: "
+        f"arn:aws:dynamodb:eu-west-1:{ACCOUNT}:table/Orders because no identity-based policy allows the "
+        f"dynamodb:PutItem action"
+    )
+
+
+def test_the_account_is_the_principals(strict: Strict) -> None:
+    """Whose tables are meant is who the key belongs to, whatever the key looks like."""
+    assert strict.client(STRANGER).list_tables()["TableNames"] == []
+    described = strict.client(WRITER).describe_table(TableName="Orders")["Table"]
+    assert described["TableArn"] == f"arn:aws:dynamodb:eu-west-1:{ACCOUNT}:table/Orders"
+
+
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        ((WRITER[0], "another secret"), "InvalidSignatureException"),
+        (("AKIDNOBODY", "x"), "UnrecognizedClientException"),
+        ((ACCOUNT, "x"), "UnrecognizedClientException"),  # digits are no way in
+        (SESSION[:2], "UnrecognizedClientException"),
+        ((*SESSION[:2], "another token"), "UnrecognizedClientException"),
+        ((*WRITER, "a token"), "UnrecognizedClientException"),
+    ],
+)
+def test_who_proves_nothing_is_refused(strict: Strict, key: tuple[str, ...], code: str) -> None:
+    """A wrong secret, an unknown key, a session without its token: AWS's refusal, before anything is done."""
+    with pytest.raises(ClientError) as refused:
+        strict.client(key).list_tables()
+
+    assert _code(refused) == code
+
+
+def test_a_bare_request_is_refused(strict: Strict) -> None:
+    """Without a signature there is nothing but the health of the server."""
+    answer = ask(strict.endpoint, request("ListTables", b"{}"))
+    assert (answer.status, json.loads(answer.body)["__type"]) == (
+        400,
+        "com.amazon.coral.service#MissingAuthenticationTokenException",
+    )
+    assert ask(strict.endpoint, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").status == 200
+
+
+def test_json_is_refused_before_the_signature(strict: Strict) -> None:
+    """AWS looks at the JSON, then at the target, then at the signature."""
+    broken = ask(strict.endpoint, request("ListTables", b"{"))
+    assert json.loads(broken.body)["__type"].endswith("#SerializationException")
+    unknown = ask(strict.endpoint, request("Nothing", b"{}"))
+    assert json.loads(unknown.body)["__type"].endswith("#UnknownOperationException")
+    chunks = ask(
+        strict.endpoint,
+        request("ListTables", b"2;chunk-signature=0\r\n{}\r\n", Content_Encoding="aws-chunked"),
+    )
+    assert json.loads(chunks.body)["__type"].endswith("#SerializationException")
+    packed = ask(strict.endpoint, request("ListTables", gzip.compress(b"{}"), Content_Encoding="gzip"))
+    assert json.loads(packed.body)["__type"].endswith("#SerializationException")
+
+
+def _sent(asked: Asked, **changed: str) -> bytes:
+    fields = {name.decode(): value.decode() for name, value in asked.fields.items()} | changed
+    fields["content-length"] = str(len(asked.body))
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"POST {asked.url.decode()} HTTP/1.1\r\n{head}\r\n".encode() + asked.body
+
+
+def test_a_signature_may_be_in_the_query(strict: Strict) -> None:
+    """A URL that carries its signature is a request like another; together with a header it is refused."""
+    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", in_query=True).sign(b"{}")
+    answer = ask(strict.endpoint, _sent(asked))
+    assert (answer.status, json.loads(answer.body)) == (200, {"TableNames": ["Orders"]})
+
+    both = ask(strict.endpoint, _sent(asked, authorization="AWS4-HMAC-SHA256 x"))
+    assert "Found both" in json.loads(both.body)["message"]
+    absolute = ask(strict.endpoint, _sent(asked).replace(b"POST /", b"POST http://localhost:8000/", 1))
+    assert absolute.status == 200
+
+
+def test_a_tampered_body_is_refused_on_a_connection_that_goes_on(strict: Strict) -> None:
+    """One bad request between two good ones changes nothing for them."""
+    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1").sign(b"{}")
+    with Raw(strict.endpoint) as raw:
+        statuses = []
+        for body in (b"{}", b"[]", b"{}"):
+            raw.send(_sent(asked).replace(b"\r\n\r\n{}", b"\r\n\r\n" + body))
+            statuses.append(raw.answer().status)
+
+    assert statuses == [200, 400, 200]
+
+
+def test_any_name_reaches_a_server_that_verifies(strict: Strict) -> None:
+    """The Host check is for servers that believe everybody; a page's Origin is refused all the same."""
+    asked = Signer(*WRITER, SYSTEM_CLOCK.now(), region="eu-west-1", headers={"Host": "db.example:1"}).sign(
+        b"{}"
+    )
+    assert ask(strict.endpoint, _sent(asked)).status == 200
+
+    assert ask(strict.endpoint, _sent(asked, origin="http://db.example:1")).status == 403
+
+
+def test_every_call_is_noted_with_its_caller(tmp_path: Path) -> None:
+    """The log has who was proved, who was not, and who was denied by what."""
+    with _strict(tmp_path) as served:
+        served.client(WRITER).create_table(**TABLE)
+        served.client(SESSION).get_item(TableName="Orders", Key=KEY)
+        for key in (READER, (READER[0], "wrong")):
+            with pytest.raises(ClientError):
+                served.client(key).scan(TableName="Orders")
+    created, got, denied, unproved = served.records()
+
+    assert created["userIdentity"]["userName"] == "writer"
+    assert got["userIdentity"]["type"] == "AssumedRole"
+    assert got["userIdentity"]["arn"] == f"arn:aws:sts::{ACCOUNT}:assumed-role/batch/nightly"
+    assert got["userIdentity"]["sessionContext"]["sessionIssuer"]["userName"] == "batch"
+    assert (got["sourceIPAddress"], got["recipientAccountId"]) == ("127.0.0.1", ACCOUNT)
+    assert "Botocore" in got["userAgent"]
+    decisions = [record["additionalEventData"]["decision"] for record in (created, got, denied, unproved)]
+    assert decisions == ["allowed", "allowed", "denied", "unauthenticated"]
+    assert denied["errorCode"] == "AccessDeniedException"
+    assert denied["additionalEventData"]["decidedBy"] == "no identity-based policy"
+    assert (unproved["userIdentity"]["type"], unproved["userIdentity"]["accessKeyId"]) == (
+        "Unknown",
+        READER[0],
+    )
+    text = (tmp_path / "access.log").read_text()
+    assert not any(secret in text for secret in (READER[1], WRITER[1], SESSION[1], SESSION[2], "o#1"))
+
+
+def test_tls_is_spoken_where_a_certificate_is_given(tmp_path: Path) -> None:
+    """Boto3 trusts the authority it is given and is served; plain HTTP is not answered."""
+    with _strict(tmp_path, tls=True) as served:
+        assert served.endpoint.url.startswith("https://")
+        client = served.client(WRITER)
+        client.create_table(**TABLE)
+        client.put_item(TableName="Orders", Item={**KEY, "large": {"S": "x" * 300_000}})
+        assert len(client.get_item(TableName="Orders", Key=KEY)["Item"]["large"]["S"]) == 300_000
+        with Raw(served.endpoint) as raw:
+            raw.send(request("ListTables", b"{}"))
+            assert raw.closed()
+        assert client.list_tables()["TableNames"] == ["Orders"]
+        client.close()
+
+
+# A directory that changes under the server.
+
+
+def _callers(path: Path, clock: ManualClock) -> StrictCallers:
+    return StrictCallers(DirectoryFile(path, clock), clock)
+
+
+def _lets_in(callers: StrictCallers, key: tuple[str, str], clock: ManualClock) -> bool:
+    from tavola.protocol import Fault
+    from tavola.server.callers import Peer
+
+    asked = Signer(*key, clock.now()).sign()
+    try:
+        callers.admit(asked.url, asked.fields, asked.body, Peer())
+    except Fault:
+        return False
+    return True
+
+
+def test_a_change_of_the_directory_takes_effect(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A key that is taken away is refused within a second, one that is added is known; the server goes on."""
+    clock = ManualClock(1_700_000_000)
+    path = write_directory(tmp_path / "iam.json")
+    callers = _callers(path, clock)
+    new = ("AKIDNEW", "new/secret")
+    assert _lets_in(callers, READER, clock)
+    assert not _lets_in(callers, new, clock)
+
+    write_directory(path, reader={}, newcomer=user(new, allowing("*")))
+    clock.advance(1.5)
+    callers.refresh()
+    assert not _lets_in(callers, READER, clock)
+    assert _lets_in(callers, new, clock)
+
+
+def test_a_broken_directory_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file that cannot be read leaves the last good one in force, and the server's log says why, once."""
+    caplog.set_level(logging.INFO, "tavola.server")
+    clock = ManualClock(1_700_000_000)
+    path = write_directory(tmp_path / "iam.json")
+    callers = _callers(path, clock)
+    for content in ('{"tavola_iam": 1, "accounts": {"x": {}}}', "{"):
+        path.write_text(content)
+        for _ in range(3):
+            clock.advance(1.5)
+            callers.refresh()
+        assert _lets_in(callers, READER, clock)
+    assert sum("stay as they were" in record.message for record in caplog.records) == 2
+
+    os.remove(path)
+    clock.advance(1.5)
+    callers.refresh()
+    assert _lets_in(callers, READER, clock)
+    write_directory(path)
+    clock.advance(1.5)
+    callers.refresh()
+    assert "read anew" in caplog.text

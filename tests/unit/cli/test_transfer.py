@@ -1,0 +1,186 @@
+"""`tavola export` and `tavola import`: a store's tables to files and back, and a server's."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tavola.cli.commands.transfer import place_of, told_by
+from tavola.cli.exits import Exit
+from tavola.cli.main import app
+from tavola.cli.targets import TargetRefused
+from tavola.engine import Engine
+from tavola.server import running
+
+PEOPLE = "pk,sk,name\na,1,Ann\nb,2,Bob\n"
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run a command and return its exit code, its result and what it told the person."""
+    done = CliRunner().invoke(app, list(arguments))
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a table of two people, imported from CSV by the command."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "people.csv").write_text(PEOPLE)
+    store = folder / "shop.db"
+    code, out, err = run(
+        "import",
+        str(folder / "people.csv"),
+        *("--table", "people", "--hash", "pk", "--range", "sk:N", "--index", "by-name=name,sk:N"),
+        *("--store", str(store)),
+    )
+    assert (code, out, err) == (Exit.OK, "2 items are in people; refused: 0.\n", "")
+    return store
+
+
+@pytest.fixture
+def shop(made: Path, tmp_path: Path) -> Path:
+    """The same store for one test alone, beside the file that it was imported from."""
+    shutil.copy(made, tmp_path / "shop.db")
+    shutil.copy(made.with_name("people.csv"), tmp_path / "people.csv")
+    return tmp_path / "shop.db"
+
+
+def scanned(store: Path, table: str) -> list[Any]:
+    """Return the items of a store's table."""
+    with Engine.open(store) as engine:
+        items: list[Any] = engine.call("Scan", {"TableName": table})["Items"]
+        return items
+
+
+def test_a_store_is_exported_to_a_folder_and_imported_from_it(shop: Path, tmp_path: Path) -> None:
+    """The export's own manifest tells format and compression."""
+    out = tmp_path / "out"
+
+    exported = run("export", "people", str(out), "--recovery", "--store", str(shop), "--format", "ion")
+    again = run(
+        "import", str(out), "--table", "copy", "--hash", "pk", "--range", "sk:N", "--store", str(shop)
+    )
+
+    (manifest,) = out.rglob("manifest-summary.json")
+    assert exported[:2] == (Exit.OK, f"2 items of people are in {manifest.parent}\n")
+    assert again[:2] == (Exit.OK, "2 items are in copy; refused: 0.\n")
+    assert scanned(shop, "copy") == scanned(shop, "people")
+
+
+def test_an_export_says_that_it_needs_recovery(shop: Path, tmp_path: Path) -> None:
+    """And how to switch it on."""
+    code, _, err = run("export", "people", str(tmp_path / "out"), "--store", str(shop))
+
+    assert code != Exit.OK
+    assert "--recovery switches it on" in err
+
+
+def test_rows_that_are_refused_end_in_a_log_beside_the_store(shop: Path, tmp_path: Path) -> None:
+    """The exit code says that something is wrong, the result what is there."""
+    source = tmp_path / "more.csv.gz"
+    source.write_bytes(gzip.compress(b"c;3;Eve\nd;four;Dan\n"))
+
+    code, out, err = run(
+        *("import", str(source), "--table", "more", "--hash", "pk", "--range", "sk:N", "--store", str(shop)),
+        *("--delimiter", ";", "--header", "pk,sk,name"),
+    )
+
+    log = Path(out.splitlines()[1].partition("why:")[2].strip())
+    assert code == Exit.FAILED
+    assert out.startswith("1 items are in more; refused: 1.\n")
+    assert log.is_relative_to(tmp_path / "shop.db.logs")
+    assert json.loads(log.read_text())["itemS3Pointer"]["itemIndex"] == 1
+    assert "ItemValidationError" in err
+
+
+def test_a_server_reads_and_writes_its_own_buckets(tmp_path: Path) -> None:
+    """A place in them is named as in S3; a path of this machine is not one of them."""
+    (tmp_path / "buckets" / "data").mkdir(parents=True)
+    (tmp_path / "buckets" / "data" / "people.csv").write_text(PEOPLE)
+    with Engine.open(buckets=tmp_path / "buckets") as engine, running(engine) as endpoint:
+        at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
+        made = run("import", "s3://data/people", "--format", "csv", "--table", "people", "--hash", "pk", *at)
+        done = run("export", "people", "s3://data/exports", "--recovery", "--json", *at)
+        refused = run("export", "people", str(tmp_path), *at)
+
+    assert made[:2] == (Exit.OK, "2 items are in people; refused: 0.\n")
+    told = json.loads(done[1])
+    assert (told["schema"], told["export"]["ItemCount"]) == ("tavola.export/1", 2)
+    assert (tmp_path / "buckets" / "data" / told["export"]["ExportManifest"]).is_file()
+    assert "s3://BUCKET/PREFIX" in refused[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("import", "nowhere.csv", "--table", "t", "--hash", "pk"), "is not there"),
+        (("import", "{folder}/notes.txt", "--table", "ttt", "--hash", "pk"), "--format json, ion or csv"),
+        (("import", "{folder}/people.csv", "--table", "ttt", "--hash", "pk:X"), "is no key"),
+        (("import", "{folder}/people.csv", "--table", "ttt", "--hash", "pk", "--index", "x"), "is no index"),
+        (("import", "{folder}", "--table", "ttt", "--hash", "pk"), "of several kinds"),
+        (("export", "people", "{folder}", "--time", "1h", "--since", "2h"), "give one of them"),
+        (("export", "people", "{folder}", "--until", "1h"), "which is not given"),
+        (("export", "people", "s3://bucket/x"), "--buckets"),
+        (("export", "nobody", "{folder}/out"), "Table not found: nobody"),
+    ],
+)
+def test_what_cannot_be_is_told_with_what_to_do(
+    shop: Path, tmp_path: Path, arguments: tuple[str, ...], why: str
+) -> None:
+    """One sentence, and an exit code that is not success."""
+    (tmp_path / "notes.txt").write_text("x")
+    filled = [each.format(folder=tmp_path) for each in arguments]
+
+    code, _, err = run(*filled, "--store", str(shop))
+
+    assert code != Exit.OK
+    assert why in err.replace("\n", " ")
+
+
+def test_a_file_that_another_begins_with_is_not_imported_with_it(shop: Path, tmp_path: Path) -> None:
+    """A prefix of S3 would take both; the command takes neither."""
+    (tmp_path / "people.csv.bak").write_text("x")
+
+    code, _, err = run(
+        "import", str(tmp_path / "people.csv"), "--table", "other", "--hash", "pk", "--store", str(shop)
+    )
+
+    assert code != Exit.OK
+    assert "people.csv.bak" in err
+
+
+def test_a_path_is_a_bucket_and_a_prefix(tmp_path: Path) -> None:
+    """The nearest folder that has a bucket's name is the bucket; what is below is the prefix."""
+    folder = tmp_path / "my data" / "x"
+    folder.mkdir(parents=True)
+    base = tmp_path.resolve()
+
+    odd = place_of(str(folder), None, local=True)
+    plain = place_of(str(tmp_path / "out"), None, local=True)
+
+    assert (odd.root, odd.bucket, odd.prefix) == (base.parent, base.name, "my data/x")
+    assert (plain.root, plain.bucket, plain.prefix) == (base, "out", "")
+    with pytest.raises(TargetRefused):
+        place_of("/", None, local=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.csv", ("CSV", "NONE")),
+        ("a.json.gz", ("DYNAMODB_JSON", "GZIP")),
+        ("a.jsonl.zst", ("DYNAMODB_JSON", "ZSTD")),
+        ("a.b.ion", ("ION", "NONE")),
+        ("a.GZ", (None, "GZIP")),
+        ("a", (None, "NONE")),
+    ],
+)
+def test_a_name_tells_what_is_in_a_file(name: str, told: tuple[str | None, str]) -> None:
+    """As far as it does."""
+    assert told_by(name) == told

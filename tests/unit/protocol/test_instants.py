@@ -1,0 +1,64 @@
+"""Instants: the ways to write a time, and what is no time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tavola.protocol import ValidationFault, instant_of, instant_text, parse_instant
+
+AT_US = 1_794_823_200_000_000  # 2026-11-16T10:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("text", "at_us"),
+    [
+        ("2026-11-16T10:00:00Z", AT_US),
+        ("2026-11-16T10:00:00", AT_US),
+        (" 2026-11-16 10:00:00+00:00 ", AT_US),
+        ("2026-11-16T11:30:00.25+01:30", AT_US + 250_000),
+        ("2026-11-16", AT_US - 36_000_000_000),
+        ("1794823200", AT_US),
+        ("1794823200.0000015", AT_US + 1),
+        ("0", 0),
+    ],
+)
+def test_a_text_names_a_moment(text: str, at_us: int) -> None:
+    """ISO 8601 and epoch seconds, to the microsecond; without a zone it is UTC."""
+    assert parse_instant(text) == at_us
+    assert instant_of(text) == at_us
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "2026-13-01", "-5", "1e9", "10000-01-01", "999999999999", "\u0663"]
+)
+def test_a_text_that_names_none(text: str) -> None:
+    """It is refused with what would do."""
+    with pytest.raises(ValidationFault, match="give one such as"):
+        parse_instant(text)
+
+
+def test_pythons_times() -> None:
+    """A datetime must have a zone; a number is epoch seconds."""
+    there = timezone(timedelta(hours=-8))
+
+    assert instant_of(datetime(2026, 11, 16, 10, tzinfo=UTC)) == AT_US
+    assert instant_of(datetime(2026, 11, 16, 2, tzinfo=there)) == AT_US
+    assert instant_of(1_794_823_200) == AT_US
+    assert instant_of(1_794_823_200.5) == AT_US + 500_000
+    with pytest.raises(ValidationFault, match="has no time zone"):
+        instant_of(datetime(2026, 11, 16, 10))  # noqa: DTZ001 - the point
+    wrong: Any
+    for wrong in (-1, float("nan"), float("inf"), 1e20):
+        with pytest.raises(ValidationFault, match="between 1970 and 9999"):
+            instant_of(wrong)
+
+
+@given(st.integers(0, 253_370_764_800_000_000))
+def test_a_moment_is_written_and_read(at_us: int) -> None:
+    """What is told can be asked, to the microsecond."""
+    assert parse_instant(instant_text(at_us)) == at_us

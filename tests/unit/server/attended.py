@@ -1,0 +1,92 @@
+"""A dispatcher that keeps an access log, without a socket: what is asked, and what the log has of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tavola.clock import ManualClock
+from tavola.engine import Engine
+from tavola.entropy import SeededEntropy
+from tavola.protocol import OPERATIONS
+from tavola.server import AccessLog, Served
+from tavola.server.callers import Callers, Peer
+from tavola.server.dispatch import Dispatch
+from tavola.server.hosts import Hosts
+from tavola.server.log_files import files_of
+from tavola.server.wire import Wire
+
+AUTHORIZATION = (
+    b"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261101/eu-west-1/dynamodb/aws4_request, "
+    b"SignedHeaders=host, Signature=" + b"0" * 64
+)
+
+
+class Attended:
+    """Asks, and reads the log when it is closed."""
+
+    def __init__(
+        self, engine: Served, log: AccessLog, path: Path, clock: ManualClock, callers: Callers | None
+    ):
+        self.engine = engine
+        self.log = log
+        self.clock = clock
+        self._path = path
+        self._peer = Peer("192.0.2.7")
+        self._dispatch = Dispatch(
+            engine,
+            Wire(clock, SeededEntropy(1)),
+            engine.hold,
+            hosts=Hosts("127.0.0.1"),
+            callers=callers,
+            log=log,
+            clock=clock,
+        )
+
+    def ask(self, operation: str, request: Any, **headers: bytes) -> tuple[int, dict[str, Any]]:
+        """Send an operation; a header's underscores stand for hyphens."""
+        body = request if isinstance(request, bytes) else json.dumps(request).encode()
+        known = OPERATIONS.get(operation)
+        fields = {
+            b"host": b"localhost:8000",
+            b"x-amz-target": (known.target if known else operation).encode(),
+            b"content-type": b"application/x-amz-json-1.0",
+            b"authorization": AUTHORIZATION,
+            b"user-agent": b"a program/1.0",
+            **{name.replace("_", "-").encode(): value for name, value in headers.items()},
+        }
+        payload = self._dispatch.answer(b"POST", b"/", fields, body, False, self._peer)
+        whole = payload if isinstance(payload, bytes) else b"".join(payload)
+        head, _, answer = whole.partition(b"\r\n\r\n")
+        self.engine.commit()
+        found: dict[str, Any] = json.loads(answer)
+        return int(head.split()[1]), found
+
+    def records(self) -> list[dict[str, Any]]:
+        """Close the log and return what it has."""
+        self.log.close()
+        lines = [line for file in files_of(self._path) for line in file.read_bytes().splitlines()]
+        return [json.loads(line) for line in lines]
+
+    def text(self) -> str:
+        """Close the log and return it as it is written."""
+        self.log.close()
+        return "".join(file.read_text() for file in files_of(self._path))
+
+
+@contextmanager
+def attended(
+    folder: Path, callers: Callers | None = None, engine: Served | None = None
+) -> Iterator[Attended]:
+    """Give a dispatcher on an engine in memory, with its log in a folder."""
+    clock = ManualClock(1_793_525_400.25)
+    path = folder / "access.log"
+    log = AccessLog(path, clock=clock, entropy=SeededEntropy(7))
+    if engine is not None:
+        yield Attended(engine, log, path, clock, callers)
+        return
+    with Engine.open(clock=clock) as opened:
+        yield Attended(opened, log, path, clock, callers)

@@ -1,0 +1,145 @@
+"""Lines in files that rotate."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tavola.server import log_files
+from tavola.server.errors import AccessLogUnusable
+from tavola.server.log_files import LogFiles, files_of, numbered
+
+
+def test_lines_are_kept_in_order_over_files(tmp_path: Path) -> None:
+    """A full file moves aside; read from the oldest, the lines are those that were written, and none is cut."""
+    path = tmp_path / "access.log"
+    files = LogFiles(path, file_bytes_max=100, files_max=50)
+    for number in range(200):
+        files.write(b"line %d\n" % number, 1)
+    files.close()
+
+    found = b"".join(each.read_bytes() for each in files_of(path))
+    assert found == b"".join(b"line %d\n" % number for number in range(200))
+    assert len(list(files_of(path))) > 10
+    assert all(each.stat().st_size <= 100 for each in files_of(path))
+
+
+@pytest.mark.parametrize("files_max", [1, 3])
+def test_only_so_many_files_are_kept(tmp_path: Path, files_max: int) -> None:
+    """The oldest file goes when there are too many; the newest line is always there."""
+    path = tmp_path / "access.log"
+    files = LogFiles(path, file_bytes_max=20, files_max=files_max)
+    for number in range(50):
+        files.write(b"line %d\n" % number, 1)
+    files.close()
+
+    assert len(list(tmp_path.iterdir())) == files_max
+    assert path.read_bytes().endswith(b"line 49\n")
+
+
+def test_a_log_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A second server appends, and a line that a crash has cut does not spoil the next."""
+    path = tmp_path / "access.log"
+    path.write_bytes(b"first\ncut in the mid")
+    files = LogFiles(path, file_bytes_max=1000, files_max=2)
+    files.write(b"second\n", 1)
+    files.close()
+
+    assert path.read_bytes() == b"first\ncut in the mid\nsecond\n"
+
+
+def test_nobody_else_reads_it(tmp_path: Path) -> None:
+    """The files are their owner's alone."""
+    path = tmp_path / "access.log"
+    LogFiles(path, file_bytes_max=1000, files_max=2).close()
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """A folder that is not there is an error before anything is served."""
+    with pytest.raises(AccessLogUnusable, match="No such file"):
+        LogFiles(tmp_path / "nowhere" / "access.log", file_bytes_max=1000, files_max=2)
+
+
+def test_what_cannot_be_written_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While the disk is full nobody waits for it; when there is room again every line is there, once and whole."""
+    path = tmp_path / "access.log"
+    failed = threading.Event()
+    full = True
+    true_write = os.write
+
+    def write(file: int, data: memoryview) -> int:
+        if full:
+            if len(data) > 3:
+                return true_write(file, data[:3])  # some of it fits, the rest does not
+            failed.set()
+            raise OSError(28, "No space left on device")
+        return true_write(file, data)
+
+    monkeypatch.setattr(log_files, "AGAIN_S", 0.01)
+    monkeypatch.setattr(os, "write", write)
+    files = LogFiles(path, file_bytes_max=1000, files_max=2)
+    files.write(b"first\n", 1)
+    assert failed.wait(10)
+    files.write(b"second\n", 1)
+    full = False
+    files.close()
+
+    assert path.read_bytes() == b"first\nsecond\n"
+    assert "cannot be written" in caplog.text
+
+
+def test_what_is_too_much_is_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that never takes the lines costs bounded memory, and the log says how many are missing."""
+    path = tmp_path / "access.log"
+    opened = threading.Event()
+    true_write = os.write
+
+    def write(file: int, data: memoryview) -> int:
+        opened.wait(10)
+        return true_write(file, data)
+
+    monkeypatch.setattr(log_files, "WAITING_BYTES_MAX", 20)
+    monkeypatch.setattr(os, "write", write)
+    files = LogFiles(path, file_bytes_max=1000, files_max=2)
+    files.write(b"a" * 30 + b"\n", 1)
+    for _ in range(5):
+        files.write(b"dropped\n", 2)
+    opened.set()
+    while files._given_bytes != files._taken_bytes:
+        pass
+    files.write(b"last\n", 1)
+    files.close()
+
+    assert path.read_bytes() == b"a" * 30 + b'\n{"dropped":10}\nlast\n'
+
+
+def test_lines_that_are_lost_in_the_end_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that stops while its disk is full says that the log is not whole."""
+
+    def write(file: int, data: memoryview) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(log_files, "AGAIN_S", 0.01)
+    monkeypatch.setattr(os, "write", write)
+    files = LogFiles(tmp_path / "access.log", file_bytes_max=1000, files_max=2)
+    files.write(b"first\n", 1)
+    files.close()
+
+    assert "is not whole" in caplog.text
+
+
+def test_files_are_numbered_by_age(tmp_path: Path) -> None:
+    """The number behind the name is how often a file has moved."""
+    assert numbered(tmp_path / "a.log", 0) == tmp_path / "a.log"
+    assert numbered(tmp_path / "a.log", 3) == tmp_path / "a.log.3"
+    assert list(files_of(tmp_path / "a.log")) == []

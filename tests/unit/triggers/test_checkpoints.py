@@ -1,0 +1,158 @@
+"""Checkpoints outlive the process, whatever ends it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from tavola.triggers import (
+    FileCheckpoints,
+    FileInUse,
+    FileRefused,
+    MemoryCheckpoints,
+    Position,
+    WindowPosition,
+)
+
+ARN = "arn:stream"
+POSITION = Position(
+    after="21", factor=2, lanes={1: "23"}, windows={0: WindowPosition(60, 120, '{"n":1}')}, since_s=None
+)
+
+
+def test_positions_are_found_again(tmp_path: Path) -> None:
+    """What was saved is what is loaded, by stream and shard; the last word counts, and None forgets."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        assert kept.load(ARN) == {}
+        kept.save(ARN, {"a": Position(after="1"), "b": Position(since_s=1.5), "c": Position(finished=True)})
+        kept.save("other", {"a": Position(after="7")})
+        kept.save(ARN, {"a": POSITION, "c": None})
+        assert kept.load(ARN) == {"a": POSITION, "b": Position(since_s=1.5)}
+
+    with FileCheckpoints(path) as again:
+        assert again.load(ARN) == {"a": POSITION, "b": Position(since_s=1.5)}
+        assert again.load("other") == {"a": Position(after="7")}
+
+
+def test_memory_keeps_them_as_the_file_does() -> None:
+    """Both stores meet one port."""
+    kept = MemoryCheckpoints()
+    kept.save(ARN, {"a": POSITION, "b": Position()})
+    kept.save(ARN, {"b": None})
+    kept.close()
+
+    assert kept.load(ARN) == {"a": POSITION}
+    assert kept.load("other") == {}
+
+
+def test_a_file_cut_anywhere_opens_and_is_no_further_than_it_was(tmp_path: Path) -> None:
+    """A process killed within a write leaves a beginning of it; every such file is read as some state before."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        for number in range(5):
+            kept.save(ARN, {"a": Position(after=str(number))})
+    whole = path.read_bytes()
+    found = []
+    for end in range(len(whole) + 1):
+        path.write_bytes(whole[:end])
+        with FileCheckpoints(path) as torn:
+            found.append(int(torn.load(ARN).get("a", Position(after="-1")).after or "-1"))
+            torn.save(ARN, {"a": Position(after="99")})
+        with FileCheckpoints(path) as mended:
+            assert mended.load(ARN)["a"].after == "99"
+
+    assert found == sorted(found)
+    assert set(found) == {-1, 0, 1, 2, 3, 4}
+
+
+def test_a_damaged_line_is_passed_over_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A line that does not fit its checksum is not believed; the others are, and nothing is lost by it."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        kept.save(ARN, {"a": Position(after="1")})
+        kept.save(ARN, {"a": Position(after="2")})
+        kept.save(ARN, {"b": Position(after="3")})
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b'"2"', b'"9"')
+    path.write_bytes(b"".join(lines))
+
+    with caplog.at_level(logging.WARNING), FileCheckpoints(path) as again:
+        assert again.load(ARN) == {"a": Position(after="1"), "b": Position(after="3")}
+    assert "damaged in line 3" in caplog.text
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    """A file that is no checkpoint file is refused and not overwritten."""
+    for text in (b"precious\nnotes\n", b"precious"):
+        path = tmp_path / "notes.txt"
+        path.write_bytes(text)
+
+        with pytest.raises(FileRefused, match="no checkpoint file"):
+            FileCheckpoints(path)
+        assert path.read_bytes() == text
+
+
+def test_one_trigger_owns_a_file(tmp_path: Path) -> None:
+    """Two triggers on one file would take turns in going back."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path), pytest.raises(FileInUse, match="belongs to another trigger"):
+        FileCheckpoints(path)
+
+    FileCheckpoints(path).close()
+
+
+def test_a_long_log_is_written_anew(tmp_path: Path) -> None:
+    """The file stays small, stays locked, and holds the same."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path, rewrite_bytes=2000) as kept:
+        for number in range(500):
+            kept.save(ARN, {"a": Position(after=str(number)), "b": POSITION})
+        with pytest.raises(FileInUse):
+            FileCheckpoints(path)
+
+    assert path.stat().st_size < 4000
+    assert not path.with_name("checkpoints.new").exists()
+    with FileCheckpoints(path) as again:
+        assert again.load(ARN) == {"a": Position(after="499"), "b": POSITION}
+
+
+def test_what_does_not_shrink_is_not_written_again_and_again(tmp_path: Path) -> None:
+    """Many shards make a long file rightly."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path, rewrite_bytes=100) as kept:
+        for number in range(50):
+            kept.save(ARN, {f"shard-{number}": Position(after=str(number))})
+        inode = path.stat().st_ino
+        kept.save(ARN, {"shard-50": Position()})
+
+        assert path.stat().st_ino == inode
+        assert len(kept.load(ARN)) == 51
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """The sentence names the file and the reason."""
+    with pytest.raises(FileRefused, match="No such file or directory"):
+        FileCheckpoints(tmp_path / "nowhere" / "checkpoints")
+
+
+def test_a_full_disk_is_told_and_nothing_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A position that could not be written is not taken for saved."""
+    with FileCheckpoints(tmp_path / "checkpoints") as kept:
+        kept.save(ARN, {"a": Position(after="1")})
+
+        def full(file: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(os, "fdatasync", full)
+        with pytest.raises(FileRefused, match="No space left"):
+            kept.save(ARN, {"a": Position(after="2")})
+        assert kept.load(ARN) == {"a": Position(after="1")}
+        monkeypatch.undo()
+        kept.save(ARN, {"b": Position(after="3")})
+
+    with FileCheckpoints(tmp_path / "checkpoints") as again:
+        assert again.load(ARN) == {"a": Position(after="1"), "b": Position(after="3")}
