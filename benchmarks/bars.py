@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from benchmarks.costs import is_met, share
 from benchmarks.results import OURS, Cell, Place, Results, cells
-from benchmarks.workload import OPERATIONS
+from benchmarks.workload import BY_NAME, OPERATIONS
 
 MEMORY_RATIO_MIN: Final = 4.0  # every operation, ours in memory to the best peer in memory
 DISK_RATIO_MIN: Final = 2.5  # every write, ours synced to the best peer on disk as it comes
@@ -115,7 +116,7 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
                 )
                 for operation in OPERATIONS
             ]
-    return (*found, *_footprint_verdicts(results))
+    return (*found, *_cost_verdicts(results), *_footprint_verdicts(results))
 
 
 def _ratio_verdict(subject: str, least: float, comparison: Comparison) -> Verdict:
@@ -136,6 +137,17 @@ def _cost_verdict(subject: str, found: tuple[Cell, Cell, float] | None) -> Verdi
     small, large, ratio = found
     processor = f", processor {large.cpu_us / small.cpu_us:.2f}×" if small.cpu_us else ""
     return Verdict(subject, bar, f"{ratio:.2f}×{processor}", ratio <= SCALE_COST_MAX)
+
+
+def _cost_verdicts(results: Results) -> Iterable[Verdict]:
+    for cost in results.costs:
+        base = next(
+            each for each in results.costs if (each.section, each.operation) == (cost.section, cost.operation)
+        )
+        if cost.share_max is not None:
+            subject = f"{BY_NAME[cost.operation].title}, {cost.mode}"
+            measured = f"{1 - share(cost, base):.0%}"
+            yield Verdict(subject, f"costs ≤ {cost.share_max:.0%}", measured, is_met(cost, base))
 
 
 def _footprint_verdicts(results: Results) -> Iterable[Verdict]:

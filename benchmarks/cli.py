@@ -11,15 +11,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from benchmarks import load, machine, plot, report
+from benchmarks import load, machine, plot, report, security
 from benchmarks.measure import Rules, StageRun
 from benchmarks.peers import ENGINES, Engine, Installed, Unobtainable
 from benchmarks.plan import Settings, stages
 from benchmarks.results import OURS, Direct, Failure, Results
+from benchmarks.servers import ServerFailed
 from benchmarks.workload import BATCH_ITEMS, BY_NAME, OPERATIONS
 
 _HERE: Final = Path(__file__).resolve().parent
@@ -179,6 +181,7 @@ def _run(settings: Settings, output: Path) -> Results:
             results.save(output / "results.json")
         if OURS in engines:
             results = _direct(results, settings, scratch)
+            results = _security(results, settings, scratch, deadline)
         results.about["disk"] += f", {machine.sync_us(scratch):.0f} µs after it"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -229,6 +232,22 @@ def _direct(results: Results, settings: Settings, scratch: Path) -> Results:
         for operation, rate in by_operation.items()
     )
     return replace(results, direct=direct, empty_engine_ms=found["empty_engine_ms"])
+
+
+def _security(results: Results, settings: Settings, scratch: Path, deadline: float) -> Results:
+    """The run with what the safeguards cost added, on the operations of that section that are timed."""
+    operations = [name for name in security.OPERATIONS if name in settings.operations]
+    if not operations or "memory" not in settings.storages or time.monotonic() > deadline:
+        return results
+    _tell("what security costs")
+    try:
+        costs = security.measure(
+            security.MODES, operations, settings.rounds, settings.seconds, scratch / "security", _tell
+        )
+    except (load.LoadFailed, ServerFailed, OSError, HTTPException, subprocess.SubprocessError) as error:
+        failure = Failure(OURS, "memory", security.ITEMS, "", f"what security costs: {error}")
+        return replace(results, failures=(*results.failures, failure))
+    return replace(results, costs=results.costs + tuple(costs))
 
 
 def _without_direct(results: Results, items: int, reason: str) -> Results:

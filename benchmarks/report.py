@@ -5,6 +5,8 @@ from statistics import median
 from typing import Final
 
 from benchmarks.bars import Comparison, compare, cost_ratio, verdicts
+from benchmarks.costs import HEADER as COST_HEADER
+from benchmarks.costs import sections
 from benchmarks.peers import ENGINES, TITLES
 from benchmarks.results import Cell, Contender, Place, Results, cells
 from benchmarks.workload import OPERATIONS
@@ -25,6 +27,8 @@ _METHOD: Final = """\
   answer, so that slow engines do not lose what they had begun; one that overruns three times is timed in one
   round only.
 - *on disk*: ours answers a write after it is synced; the peers run as they come.
+- What a way to serve costs: servers of ours that differ in that alone take turns on the same prepared, signed
+  requests; a share is of the first server's rate in the same round, and the median of the rounds counts.
 - Processor time is the server's, user and system, from /proc. On two cores the load takes one of them."""
 
 
@@ -100,6 +104,7 @@ def summary(results: Results) -> str:
     scale = scale_rows(results)
     if scale:
         parts.append("Ours as the table grows\n" + text_table(_SCALE_HEADER, scale))
+    parts += [f"{title}\n{text_table(COST_HEADER, rows)}" for title, rows in sections(results.costs).items()]
     parts.append(_verdict_words(results))
     parts.append(f"other work meanwhile: {noise_words(results)}")
     parts += [f"not measured: {line}" for line in failure_lines(results)]
@@ -199,6 +204,8 @@ def markdown(results: Results) -> str:
     parts += ["## Start, memory, disk", markdown_table(_FOOTPRINT_HEADER, _footprint_rows(results))]
     if results.direct:
         parts += ["## In the same process", *_direct_parts(results)]
+    for title, rows in sections(results.costs).items():
+        parts += [f"## {title}", markdown_table(COST_HEADER, rows)]
     if missing := failure_lines(results):
         parts += ["## Without a rate", "\n".join(f"- {line}" for line in missing)]
     parts += ["## How it was measured", _METHOD]

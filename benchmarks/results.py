@@ -89,6 +89,24 @@ class Direct:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What one way to serve made of one operation, beside the same server without it: a number a round."""
+
+    section: str  # what is asked: "What security costs"
+    mode: str  # the way to serve; the first of a section is what the others are measured by
+    operation: str
+    rates: tuple[float, ...]
+    cpu_us: tuple[float, ...]
+    errors: int
+    share_max: float | None = None  # of the rate that it may cost
+
+    @property
+    def rate(self) -> float:
+        """The middle of the rounds."""
+        return median(self.rates)
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """A whole run."""
 
@@ -99,6 +117,7 @@ class Results:
     footprints: tuple[Footprint, ...] = ()
     direct: tuple[Direct, ...] = ()
     empty_engine_ms: float | None = None
+    costs: tuple[Cost, ...] = ()
 
     def to_json(self) -> str:
         """The run as a JSON document; `from_json` reads it back."""
@@ -117,6 +136,10 @@ class Results:
             footprints=tuple(Footprint(**row) for row in footprints),
             direct=tuple(Direct(**row) for row in document["direct"]),
             empty_engine_ms=document["empty_engine_ms"],
+            costs=tuple(
+                Cost(**row | {"rates": tuple(row["rates"]), "cpu_us": tuple(row["cpu_us"])})
+                for row in document.get("costs", ())
+            ),
         )
 
     def save(self, path: Path) -> None:

@@ -21,14 +21,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 from benchmarks import load, machine, workload
-from benchmarks.report import markdown_table, number, text_table
+from benchmarks.costs import HEADER, sections
+from benchmarks.report import markdown_table, text_table
+from benchmarks.results import Cost
 from benchmarks.servers import Launch, Server, free_port
 from benchmarks.wire import Answer, Client
 
+SECTION: Final = "What security costs"
 ITEMS: Final = 10_000
 PREPARED: Final = 6_000  # requests of each operation, sent again and again
 CONNECTIONS: Final = 16
@@ -112,22 +114,6 @@ POLICY: Final = {
         {"Sid": "NeverDrop", "Effect": "Deny", "Action": "dynamodb:DeleteTable", "Resource": "*"},
     ],
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one mode made of one operation: requests a second and processor time, a number for each round."""
-
-    mode: str
-    operation: str
-    rates: tuple[float, ...]
-    cpu_us: tuple[float, ...]
-    errors: int
-
-    @property
-    def rate(self) -> float:
-        """The middle of the rounds."""
-        return median(self.rates)
 
 
 def signed(target: str, body: bytes, port: int, now: datetime) -> bytes:
@@ -218,19 +204,25 @@ def measure(
                     cpu_us = (server.cpu_s() - before) / max(1, seen.requests) * 1e6
                     taken.setdefault((mode.name, operation), []).append((seen, cpu_us))
                     rate = seen.requests / seen.seconds
-                    tell(f"round {turn + 1}/{rounds}, {operation}, {mode.title}: {rate:,.0f}/s, {cpu_us:.1f} µs")
+                    tell(
+                        f"round {turn + 1}/{rounds}, {operation}, {mode.title}: {rate:,.0f}/s, {cpu_us:.1f} µs"
+                    )
     finally:
         for _, server in standing:
             server.stop()
     return [
         Cost(
-            mode,
+            SECTION,
+            mode.title,
             operation,
             tuple(seen.requests / seen.seconds for seen, _ in runs),
             tuple(cpu_us for _, cpu_us in runs),
             sum(seen.errors for seen, _ in runs),
+            (mode.share_max or {}).get(operation),
         )
-        for (mode, operation), runs in taken.items()
+        for operation in operations
+        for mode in modes
+        for runs in (taken[mode.name, operation],)
     ]
 
 
@@ -301,42 +293,6 @@ def _drive(wrk: str, script: Path, port: int, secure: bool, seconds: int) -> loa
     return load.read_wrk(done.stdout, done.stderr)
 
 
-HEADER: Final = ("operation", "mode", "requests/s", "of open", "to cost at most", "µs a request", "met")
-
-
-def rows(costs: Sequence[Cost]) -> list[list[str]]:
-    """A row for each operation and mode: its rate, its share of the open rate, and whether that is enough."""
-    found = {(cost.operation, cost.mode): cost for cost in costs}
-    told: list[list[str]] = []
-    for operation in dict.fromkeys(cost.operation for cost in costs):
-        base = found.get((operation, "open"))
-        for mode in MODES:
-            cost = found.get((operation, mode.name))
-            if cost is None:
-                continue
-            title = workload.BY_NAME[operation].title
-            # Round by round, so that what slowed the whole machine slows both sides.
-            share = median(mine / its for mine, its in zip(cost.rates, base.rates, strict=True)) if base else 0.0
-            most = (mode.share_max or {}).get(operation)
-            met = "" if most is None else ("yes" if share >= 1 - most else "no")
-            bar = "" if most is None else f"{most:.0%}"
-            shown = f"{share:.0%}" if base else "–"
-            broken = f" ({cost.errors} errors)" if cost.errors else ""
-            told.append(
-                [title, mode.title, number(cost.rate) + broken, shown, bar, f"{median(cost.cpu_us):.1f}", met]
-            )
-    return told
-
-
-def section(costs: Sequence[Cost]) -> str:
-    """The section of `results.md`."""
-    words = (
-        f"In memory, {ITEMS:,} items, {CONNECTIONS} connections; every mode gets the same signed requests. "
-        "Shares are of the open server in the same round, the median of the rounds."
-    )
-    return f"## What security costs\n\n{words}\n\n{markdown_table(HEADER, rows(costs))}\n"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the section alone and print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.security", description=__doc__)
@@ -357,10 +313,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             modes, options.operations.split(","), options.rounds, options.seconds, Path(folder), tell
         )
         foreign_s = machine.busy_s() - machine.own_s() - busy_s
-        tell(f"{foreign_s / (time.monotonic() - began_s):.2f} cores of {os.cpu_count()} were busy beside wrk's side")
-    sys.stdout.write(text_table(HEADER, rows(costs)) + "\n")
+        tell(
+            f"{foreign_s / (time.monotonic() - began_s):.2f} cores of {os.cpu_count()} were busy beside wrk's side"
+        )
+    found = sections(costs)[SECTION]
+    sys.stdout.write(text_table(HEADER, found) + "\n")
     if options.output is not None:
-        options.output.write_text(section(costs))
+        options.output.write_text(f"## {SECTION}\n\n{markdown_table(HEADER, found)}\n")
     return 0
 
 

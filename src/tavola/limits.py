@@ -102,6 +102,7 @@ INSIGHTS_LISTED_MAX = 100  # summaries in one answer of ListContributorInsights 
 TAGS_MAX = 50
 TAG_KEY_CHARACTERS_MAX = 128
 TAG_VALUE_CHARACTERS_MAX = 256
+TAGS_BYTES_MAX = 10 * _KB  # keys and values of one resource
 
 # Time to live (DG).
 TTL_PAST_S_MAX = 5 * 365 * 86_400  # a time further back than this is taken for a mistake, and ignored

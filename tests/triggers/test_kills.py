@@ -22,7 +22,7 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "kills", "words"), [("checkpoint", 2, "counted"), ("children", 0, "order")]
+    ("plant", "kills", "words"), [("checkpoint", 1, "counted"), ("children", 0, "order")]
 )
 def test_a_planted_fault_is_found(tmp_path: Path, plant: str, kills: int, words: str) -> None:
     """A checkpoint before the handler's success, and a child before its parent, are seen."""

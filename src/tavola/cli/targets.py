@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, TypeAlias
 
-import msgspec
 import typer
 
 from tavola.cli.keys import key_from
@@ -149,8 +149,8 @@ def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
 def json_of(option: str, text: str) -> dict[str, Any]:
     """Return the JSON object that an option holds."""
     try:
-        found = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+        found = json.loads(text)
+    except ValueError as error:
         raise TargetRefused(
             f'{option} is no JSON ({error}); give an object such as {{"pk": {{"S": "a"}}}}'
         ) from error

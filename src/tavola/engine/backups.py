@@ -91,14 +91,21 @@ class Backups:
 
     def drop_expired(self, now_s: float) -> int:
         """Remove the backups whose time is over, and return how many they were."""
-        expired = [
+        expired = self._expired(now_s)
+        for backup in expired:
+            self.drop(backup)
+        return len(expired)
+
+    def any_expired(self, now_s: float) -> bool:
+        """Tell whether there is a backup whose time is over."""
+        return bool(self._expired(now_s))
+
+    def _expired(self, now_s: float) -> list[Backup]:
+        return [
             backup
             for backup in self
             if backup.expires_at_s is not None and backup.expires_at_s <= now_s and not backup.restoring
         ]
-        for backup in expired:
-            self.drop(backup)
-        return len(expired)
 
 
 def pin(catalog: Catalog, table: Table) -> tuple[Table, int]:

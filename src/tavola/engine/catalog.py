@@ -439,6 +439,11 @@ class Catalog:
         """Let go of such a column."""
         self._store.drop_column(number, column, ordered=True)
 
+    @property
+    def has_logs(self) -> bool:
+        """Tell whether there is a log of any table."""
+        return bool(self._logs)
+
     def logs(self) -> frozenset[int]:
         """Return the numbers of the logs that there are, also of tables that are gone."""
         return frozenset(self._logs)

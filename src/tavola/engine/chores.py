@@ -13,7 +13,8 @@ from tavola.engine.backups import Backups
 from tavola.engine.expiry import expiring, set_up, sweep_slice
 from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
-from tavola.engine.operations import STEPS, Services
+from tavola.engine.jobs import Job
+from tavola.engine.operations import ABANDONED, STEPS, Services
 from tavola.engine.storage import StoreError
 from tavola.limits import STREAM_RETENTION_S
 
@@ -36,8 +37,10 @@ class Chores:
         self._upkeep_at_s = 0.0
         self._sweeping: list[int] = []  # tables that this sweep has not finished yet
         self._trimming: list[int] = []  # logs that this round has not trimmed yet
+        self._forgetting = False  # streams or backups are old enough to be let go
         self._expiring = False
         self._unfilled = False
+        self._at_work: Job | None = None  # whose step was begun and has not ended
 
     @property
     def waiting(self) -> bool:
@@ -48,7 +51,7 @@ class Chores:
             or self._unfilled
             or services.jobs.pending
             or self._expiring
-            or bool(services.catalog.logs())
+            or services.catalog.has_logs
         )
 
     def due(self) -> bool:
@@ -56,17 +59,17 @@ class Chores:
         services = self._services
         if services.catalog.stirred:
             self._look_around()
-        if self._unfilled or services.jobs.pending or self._sweeping or self._trimming:
+        if self._unfilled or services.jobs.pending or self._sweeping or self._trimming or self._forgetting:
             return True
         now_s = services.clock.now()
         if self._expiring and self._is_due(now_s, self._sweep_at_s, self._sweep_every_s):
             self._sweep_at_s = now_s + self._sweep_every_s
             self._sweeping = [table.definition.number for table in expiring(services.catalog)]
-        logs = services.catalog.logs()
-        if logs and self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
+        if self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
             self._upkeep_at_s = now_s + _UPKEEP_S
-            self._trimming = sorted(logs)
-        return bool(self._sweeping or self._trimming)
+            self._trimming = sorted(services.catalog.logs())
+            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.due(now_s)
+        return bool(self._sweeping or self._trimming or self._forgetting)
 
     @staticmethod
     def _is_due(now_s: float, at_s: float, every_s: float) -> bool:
@@ -86,7 +89,12 @@ class Chores:
             return
         self._unfilled = False
         if self._sweeping:
-            self._sweep()
+            self._sweep(self._sweeping.pop(0))
+        elif self._forgetting:
+            self._forgetting = False
+            now_s = self._services.clock.now()
+            self._services.streams.tend(now_s)
+            Backups(self._services.store).drop_expired(now_s)
         elif self._trimming:
             self._trim(self._trimming.pop(0))
         else:
@@ -98,13 +106,12 @@ class Chores:
         self._expiring = bool(expiring(catalog))
         self._unfilled = next_unfilled(catalog) is not None or next_unfilled_expiry(catalog) is not None
 
-    def _sweep(self) -> None:
+    def _sweep(self, number: int) -> None:
         services = self._services
-        number = self._sweeping[0]
         table = services.catalog.of_number(number)
         delay_s = 0.0 if services.emulation is None else services.emulation.ttl_delay_s
-        if table is None or not sweep_slice(services.catalog, table, services.clock.now(), delay_s):
-            self._sweeping.pop(0)
+        if table is not None and sweep_slice(services.catalog, table, services.clock.now(), delay_s):
+            self._sweeping.append(number)
 
     def _job(self) -> None:
         jobs = self._services.jobs
@@ -114,22 +121,25 @@ class Chores:
         step = STEPS.get(job.kind)
         if step is None:
             raise StoreError(f"the store holds a job of kind {job.kind}, which this Tavola does not know")
+        self._at_work = job
         jobs.advance(job, step(self._services, job.state))
+        self._at_work = None
 
     def give_up(self, error: Exception) -> None:
-        """Let go of the job whose step has failed in a way nobody foresaw, in the open transaction."""
-        job = self._services.jobs.next()
-        if job is not None:
+        """Let go of what has failed in a way nobody foresaw, in the open transaction; a sweep comes again."""
+        job, self._at_work = self._at_work, None
+        if job is None:
+            _log.error("Background work failed and is left for later: %r", error)
+        else:
             _log.error("Job %s (%s) failed and is given up: %r", job.id, job.kind, error)
             self._services.jobs.cancel(job.id)
+            if job.kind in ABANDONED:
+                ABANDONED[job.kind](self._services, job.state)
 
     def _trim(self, number: int) -> None:
         """Forget what nobody may read any more, and a log that nobody needs."""
         services = self._services
         now_s = services.clock.now()
-        services.streams.tend(now_s)
-        if not self._trimming:
-            Backups(services.store).drop_expired(now_s)
         since_s = self._needed_since_s(number, now_s)
         if since_s is None:
             services.catalog.drop_log(number)

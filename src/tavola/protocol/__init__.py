@@ -233,6 +233,7 @@ from tavola.protocol.tags import (
     Tag,
     TagResourceRequest,
     UntagResourceRequest,
+    labels_of,
 )
 from tavola.protocol.transactions import (
     ConditionCheck,
@@ -500,6 +501,7 @@ __all__ = [
     "instant_of",
     "instant_text",
     "is_table_arn",
+    "labels_of",
     "layer",
     "load_document",
     "mend",

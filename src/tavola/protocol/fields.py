@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -175,6 +175,7 @@ KeyType: TypeAlias = Literal["HASH", "RANGE"]
 ProjectionType: TypeAlias = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 BillingMode: TypeAlias = Literal["PROVISIONED", "PAY_PER_REQUEST"]
 TableClass: TypeAlias = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+TABLE_CLASSES: tuple[str, ...] = get_args(TableClass)
 StreamViewType: TypeAlias = Literal["OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE"]
 SSEType: TypeAlias = Literal["AES256", "KMS"]
 SettingsReplicationMode: TypeAlias = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]

@@ -21,6 +21,7 @@ from tavola.protocol import (
     replicas,
     statements,
     streams,
+    table_changes,
     tables,
     tags,
     transactions,
@@ -225,7 +226,7 @@ _SERVED = (
         kinesis.UpdateKinesisStreamingDestinationRequest,
         kinesis.check_update,
     ),
-    Operation("UpdateTable", "dynamodb", tables.UpdateTableRequest, definitions.check_update_table),
+    Operation("UpdateTable", "dynamodb", tables.UpdateTableRequest, table_changes.check_update_table),
     Operation(
         "UpdateTableReplicaAutoScaling",
         "dynamodb",

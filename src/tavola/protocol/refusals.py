@@ -112,7 +112,8 @@ def _check_alone(operation: str, wording: Wording, shape: Structure, data: dict[
             raise ValidationFault(
                 f"The parameter '{member.name}' is required but was not present in the request"
             )
-        listed = wording == "modern" or (wording == "current" and operation == "CreateTable")
+        # Of a table's name alone: other members that hold one, as TargetTableName, keep the old sentence.
+        listed = wording == "modern" or (wording == "current" and member.name == "TableName")
         if listed or fits(rule, name) or rule.characters_min <= len(name) <= rule.characters_max:
             continue
         raise ValidationFault(

@@ -157,7 +157,7 @@ class CreateTableRequest(Shape, frozen=True, kw_only=True):
     stream_specification: StreamSpecification | None = None
     sse_specification: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
     tags: list[Tag] | None = None
-    table_class: TableClass | None = None
+    table_class: str | None = None  # one of TABLE_CLASSES; AWS does not refuse others with its other enums
     deletion_protection_enabled: bool | None = None
     warm_throughput: WarmThroughput | None = None
     resource_policy: str | None = None
@@ -298,7 +298,7 @@ class UpdateTableRequest(Shape, frozen=True, kw_only=True):
     stream_specification: StreamSpecification | None = None
     sse_specification: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
     replica_updates: Annotated[list[ReplicationGroupUpdate], ONE_OR_MORE] | None = None
-    table_class: TableClass | None = None
+    table_class: str | None = None  # one of TABLE_CLASSES; AWS does not refuse others with its other enums
     deletion_protection_enabled: bool | None = None
     multi_region_consistency: MultiRegionConsistency | None = None
     global_table_witness_updates: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from tavola.limits import TAG_KEY_CHARACTERS_MAX, TAG_VALUE_CHARACTERS_MAX, TAGS_MAX
@@ -10,12 +11,16 @@ from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import Shape
 from tavola.protocol.wording import Wording
 
+_INVALID = "One or more parameter values were invalid: "
+_TOO_MANY = "Number of Tags exceed the current limit for the provided ResourceArn"
+_SIGNS = frozenset("_.:/=+-@")  # that a tag may have besides letters, digits and spaces of any script
+
 
 class Tag(Shape, frozen=True, kw_only=True):
-    """A label of a table or stream."""
+    """A label of a table; both members are there once it has been checked."""
 
-    key: str
-    value: str
+    key: str | None = None
+    value: str | None = None
 
 
 class TagResourceRequest(Shape, frozen=True, kw_only=True):
@@ -54,6 +59,8 @@ def check_untag(request: UntagResourceRequest, wording: Wording) -> None:
         raise ValidationFault("Atleast one Tag Key needs to be provided as Input.")
     for key in request.tag_keys:
         _check_key(key)
+    if len(request.tag_keys) > TAGS_MAX:
+        raise ValidationFault(_TOO_MANY)
 
 
 def check_list_tags(request: ListTagsOfResourceRequest, wording: Wording) -> None:
@@ -63,33 +70,48 @@ def check_list_tags(request: ListTagsOfResourceRequest, wording: Wording) -> Non
 
 def check_tags(tags: Sequence[Tag]) -> None:
     """Refuse tags that repeat, that take AWS's prefix, or that are too many for one resource."""
-    keys = [tag.key for tag in tags]
     for tag in tags:
         _check_key(tag.key)
-        if len(tag.value) > TAG_VALUE_CHARACTERS_MAX:
-            raise ValidationFault(f"The Tag Value provided is invalid, Value: {tag.value}")
+        if tag.value is None or not _fits(tag.value, 0, TAG_VALUE_CHARACTERS_MAX):
+            told = "null" if tag.value is None else tag.value
+            raise ValidationFault(f"The Tag Value provided is invalid, Value: {told}")
+    keys = [tag.key for tag in tags if tag.key is not None]
     for place, key in enumerate(keys):
         if key.startswith("aws:"):
             raise ValidationFault(f"Tag Key cannot be prefixed with aws:, Key: {key}")
         if key in keys[:place]:
             raise ValidationFault(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
     if len(keys) > TAGS_MAX:
-        raise ValidationFault("Number of Tags exceed the current limit for the provided ResourceArn")
+        raise ValidationFault(_TOO_MANY)
 
 
-def _check_key(key: str) -> None:
-    if not 1 <= len(key) <= TAG_KEY_CHARACTERS_MAX:
-        raise ValidationFault(f"The Tag Key provided is invalid, Key: {key}")
+def labels_of(tags: Sequence[Tag]) -> dict[str, str]:
+    """Return checked tags as they are kept."""
+    return {tag.key: tag.value for tag in tags if tag.key is not None and tag.value is not None}
+
+
+def _check_key(key: str | None) -> None:
+    if key is None or not _fits(key, 1, TAG_KEY_CHARACTERS_MAX):
+        raise ValidationFault(f"The Tag Key provided is invalid, Key: {'null' if key is None else key}")
+
+
+def _fits(text: str, characters_min: int, characters_max: int) -> bool:
+    """Tell whether a text has as many signs as it may, and none that tags do not take."""
+    return characters_min <= len(text) <= characters_max and all(
+        sign in _SIGNS or unicodedata.category(sign)[0] in "LNZ" for sign in text
+    )
 
 
 def _check_arn(arn: str | None) -> None:
     if arn is None:
         raise ValidationFault("Invalid TableArn")
+    if not arn.startswith("arn:"):
+        raise ValidationFault(f"{_INVALID}ARNs must start with 'arn:': {arn}")
     parts = parse_resource_arn(arn)
-    if parts is None:
-        raise ValidationFault(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
-    if parts.kind not in ("table", "stream"):
+    if parts is None or parts.kind not in ("table", "stream", "index"):
+        raise ValidationFault(f"{_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
+    if parts.kind == "index":
         raise ValidationFault(
-            "One or more parameter values were invalid: Invalid resource arn provided, only table or stream "
-            f"is accepted. Provided resource arn: {arn}"
+            f"{_INVALID}Invalid resource arn provided, only table or stream is accepted. "
+            f"Provided resource arn: {arn}"
         )

@@ -5,7 +5,7 @@ log in a file of its own, so who has the log cannot try values against it, and w
 calls. Values, attributes, expressions and tokens are in no record (see `scrubbing`).
 
 A call is made a line at once, out of parts that are mostly the same from call to call and kept ready. The lines
-of some milliseconds are handed to a thread that writes them (`log_files`), never before the group of writes
+of 50 ms are handed to a thread that writes them (`log_files`), never before the group of writes
 that they tell of is durable: should its commit fail, the lines say so.
 """
 
@@ -38,7 +38,7 @@ from tavola.server.records import (
 )
 from tavola.server.scrubbing import decoded, denying_policy, scrubbed_sentence
 
-FLUSH_S: Final = 0.02
+FLUSH_S: Final = 0.05
 HASH_BYTES: Final = 8
 SECRET_BYTES: Final = 32
 COUNT_BEGINS: Final = (

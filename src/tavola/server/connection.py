@@ -442,4 +442,4 @@ def peer_of(transport: asyncio.Transport) -> Peer:
     """Return the other end of a connection, as far as the system tells."""
     place = transport.get_extra_info("peername")
     address = place[0] if isinstance(place, tuple) and place else ""
-    return Peer(str(address), transport.get_extra_info("sslcontext") is not None)
+    return Peer(str(address).partition("%")[0], transport.get_extra_info("sslcontext") is not None)

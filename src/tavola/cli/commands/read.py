@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from tavola.cli.failures import told
@@ -89,7 +89,7 @@ def read(
                 found = _items(asked, "Scan" if query is None else "Query", request)
             count = 0
             for item in found:
-                say(msgspec.json.encode(item).decode())
+                say(_json(item))
                 count += 1
                 if count == limit:
                     break
@@ -122,8 +122,12 @@ def history(
                     )
                     continue
                 gone = "expired" if version.expired else "no item" if since is None else "deleted"
-                shown = gone if version.item is None else msgspec.json.encode(version.item).decode()
+                shown = gone if version.item is None else _json(version.item)
                 say(f"{since or 'before':27}  {shown}")
+
+
+def _json(item: dict[str, Any]) -> str:
+    return json.dumps(item, separators=(",", ":"), ensure_ascii=False)
 
 
 def _items(target: Target, operation: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:

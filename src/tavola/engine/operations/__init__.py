@@ -62,7 +62,7 @@ from tavola.engine.operations.statements import (
     execute_statement,
     execute_transaction,
 )
-from tavola.engine.operations.steps import STEPS
+from tavola.engine.operations.steps import ABANDONED, STEPS
 from tavola.engine.operations.streams import (
     describe_stream,
     get_records,
@@ -155,4 +155,4 @@ HANDLERS: dict[str, Callable[[Call, Any], bytes]] = {
     "UpdateTimeToLive": update_time_to_live,
 }
 
-__all__ = ["HANDLERS", "STEPS", "Call", "Services"]
+__all__ = ["ABANDONED", "HANDLERS", "STEPS", "Call", "Services"]

@@ -157,6 +157,15 @@ def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     return state | {"place": place.encode()}
 
 
+def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
+    """Take back a backup that cannot go on."""
+    backups = Backups(services.store)
+    backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
+    if backup is not None:
+        backups.drop(backup)
+    unpin(services.catalog, services.store, state["source"])
+
+
 def backed_up(call: Call, name_or_arn: str, scope: Scope | None = None) -> Table:
     """Return the table that a backup operation names; one that is being restored is not there for it yet."""
     name = table_name_of(name_or_arn)

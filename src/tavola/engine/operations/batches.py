@@ -156,7 +156,9 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
         undone = call.services.emulation.left_unwritten([change for _, change, _ in changes])
         for place in sorted(undone):
             name, change, item = changes[place]
-            again = {"DeleteRequest": {"Key": item}} if change.item is None else {"PutRequest": {"Item": item}}
+            again = (
+                {"DeleteRequest": {"Key": item}} if change.item is None else {"PutRequest": {"Item": item}}
+            )
             unprocessed.setdefault(name, []).append(again)
         changes = [each for place, each in enumerate(changes) if place not in undone]
     call.services.begin()

@@ -6,18 +6,24 @@ from typing import Any
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Index, IndexDefinition, Restored, Table, TableDefinition, Throughput
+from tavola.engine.operations.throughput import NO_UNITS, index_warmth, table_warmth
 from tavola.engine.operations.vectors import describe_vector, is_vector_active
-from tavola.limits import ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S
 from tavola.protocol import index_arn, stream_arn, table_arn
 
 
 def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[str, Any]:
-    """Return a table's description; `status` stands in for the one it has, as answers to changes do."""
+    """Return a table's description; `status` stands in for the one it has, as answers to changes do.
+
+    What AWS does not know when it answers CreateTable, it does not tell there: warmth that was not asked for, and
+    since when the table is on demand.
+    """
     definition = table.definition
+    creating = status == "CREATING"
     on_demand = definition.billing == "PAY_PER_REQUEST"
     described: dict[str, Any] = {
         "AttributeDefinitions": [
-            {"AttributeName": name, "AttributeType": type_} for name, type_ in definition.types.items()
+            {"AttributeName": name, "AttributeType": type_}
+            for name, type_ in sorted(definition.types.items())
         ],
         "TableName": definition.name,
         "KeySchema": _key_schema((definition.hash,), (definition.range,) if definition.range else ()),
@@ -31,11 +37,10 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
     }
     if on_demand or definition.on_demand_since_s is not None:
         described["BillingModeSummary"] = {"BillingMode": definition.billing}
-        if definition.on_demand_since_s is not None:
+        if definition.on_demand_since_s is not None and not creating:
             described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = (
                 definition.on_demand_since_s
             )
-    creating = status == "CREATING"
     local = [
         describe_index(table, index, now_s, creating=creating)
         for index in table.indexes
@@ -75,7 +80,10 @@ def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[s
         described["GlobalTableSettingsReplicationMode"] = definition.settings_replication
     if definition.on_demand is not None:
         described["OnDemandThroughput"] = definition.on_demand
-    described["WarmThroughput"] = _warm(definition.warm, definition.throughput, on_demand)
+    if not creating:
+        described["WarmThroughput"] = table_warmth(definition) | {"Status": "ACTIVE"}
+    elif definition.warm is not None:
+        described["WarmThroughput"] = table_warmth(definition) | {"Status": "UPDATING"}
     return described
 
 
@@ -90,9 +98,14 @@ def _restore_summary(restored: Restored) -> dict[str, Any]:
 
 def is_changing(definition: TableDefinition, now_s: float) -> bool:
     """Tell whether an index of the table is still being built."""
-    return any(not _is_active(index, now_s) for index in definition.indexes) or any(
-        not is_vector_active(vector, now_s) for vector in definition.vectors
-    )
+    return bool(changing_indexes(definition, now_s))
+
+
+def changing_indexes(definition: TableDefinition, now_s: float) -> set[str]:
+    """Return the names of the indexes that are still being built."""
+    return {index.name for index in definition.indexes if not _is_active(index, now_s)} | {
+        vector.name for vector in definition.vectors if not is_vector_active(vector, now_s)
+    }
 
 
 def is_index_active(index: IndexDefinition, clock: Clock) -> bool:
@@ -116,7 +129,7 @@ def describe_index(table: Table, index: Index, now_s: float, *, creating: bool =
     kept = index.definition
     projection: dict[str, Any] = {"ProjectionType": kept.projection}
     if kept.named:
-        projection["NonKeyAttributes"] = list(kept.named)
+        projection["NonKeyAttributes"] = sorted(kept.named)
     described: dict[str, Any] = {
         "IndexName": kept.name,
         "KeySchema": _key_schema(kept.hash, kept.range),
@@ -128,15 +141,13 @@ def describe_index(table: Table, index: Index, now_s: float, *, creating: bool =
     if index.is_global:
         ready = table.definition.ready_at_s <= now_s and _is_active(kept, now_s) and not creating
         described["IndexStatus"] = "ACTIVE" if ready else "CREATING"
-        if kept.filled_to is not None:
+        if not _is_active(kept, now_s):
             described["Backfilling"] = True
-        throughput = kept.throughput or Throughput(0, 0)
-        described["ProvisionedThroughput"] = _throughput(throughput, now_s)
+        described["ProvisionedThroughput"] = _throughput(kept.throughput or NO_UNITS, now_s)
         if kept.on_demand is not None:
             described["OnDemandThroughput"] = kept.on_demand
-        described["WarmThroughput"] = _warm(
-            kept.warm, throughput, table.definition.billing == "PAY_PER_REQUEST"
-        )
+        if not creating:
+            described["WarmThroughput"] = index_warmth(kept, table.definition) | {"Status": "ACTIVE"}
     return described
 
 
@@ -157,14 +168,3 @@ def _throughput(throughput: Throughput, now_s: float) -> dict[str, Any]:
     if throughput.decreased_at_s is not None:
         described["LastDecreaseDateTime"] = throughput.decreased_at_s
     return described
-
-
-def _warm(warm: dict[str, int] | None, throughput: Throughput, on_demand: bool) -> dict[str, Any]:
-    reads = ON_DEMAND_WARM_READS_PER_S if on_demand else throughput.reads
-    writes = ON_DEMAND_WARM_WRITES_PER_S if on_demand else throughput.writes
-    given = warm or {}
-    return {
-        "ReadUnitsPerSecond": max(reads, given.get("ReadUnitsPerSecond", 0)),
-        "WriteUnitsPerSecond": max(writes, given.get("WriteUnitsPerSecond", 0)),
-        "Status": "ACTIVE",
-    }

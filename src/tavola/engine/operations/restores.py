@@ -27,7 +27,8 @@ from tavola.engine.operations.backups import backed_up, found
 from tavola.engine.operations.call import Call, Services
 from tavola.engine.operations.descriptions import describe
 from tavola.engine.operations.encryption import encryption_of
-from tavola.engine.operations.tables import index_definition, plain, units_of
+from tavola.engine.operations.tables import index_definition, units_of
+from tavola.engine.operations.throughput import plain
 from tavola.engine.operations.vectors import vector_definition
 from tavola.engine.snapshots import position_at, window_of
 from tavola.engine.vectors import VectorDefinition
@@ -125,6 +126,20 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
         target, msgspec.structs.replace(target.definition, ready_at_s=ready_at_s, restored=None)
     )
     return None
+
+
+def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
+    """Take back a restore that cannot go on: the table goes, and what it was made of is free again."""
+    target = services.catalog.of_number(state["target"])
+    if target is not None:
+        services.catalog.drop(target)
+    if "backup" not in state:
+        unpin(services.catalog, services.store, state["source"])
+        return
+    backups = Backups(services.store)
+    backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
+    if backup is not None:
+        backups.keep(msgspec.structs.replace(backup, restoring=False))
 
 
 def _begin(call: Call, definition: TableDefinition, source: dict[str, Any]) -> bytes:

@@ -6,28 +6,42 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.catalog import Stream, Table, TableDefinition, Throughput
+from tavola.engine.catalog import IndexDefinition, Stream, Table, TableDefinition
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.descriptions import describe, describe_index, is_changing
-from tavola.engine.operations.encryption import changed_encryption, changing
+from tavola.engine.operations.descriptions import changing_indexes, is_changing
+from tavola.engine.operations.encryption import changed_encryption
 from tavola.engine.operations.regions import refuse_replicas, settings_replication
 from tavola.engine.operations.tables import (
     check_settled,
-    check_warm,
     index_definition,
     named,
-    plain,
     stream_of,
+    units_of,
 )
-from tavola.engine.operations.vectors import describe_vector, with_vector_updates
+from tavola.engine.operations.throughput import (
+    NO_UNITS,
+    check_bounds_allowed,
+    check_first_warmth,
+    check_moves,
+    check_provisions_none,
+    check_units_allowed,
+    check_warmer,
+    index_warmth,
+    merged_bounds,
+    moved,
+    plain,
+    switched,
+    table_warmth,
+)
+from tavola.engine.operations.update_answers import answered
+from tavola.engine.operations.vectors import with_vector_updates
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol import (
     CreateGlobalSecondaryIndexAction,
     GlobalSecondaryIndexUpdate,
     LimitExceededFault,
     Projection,
-    ProvisionedThroughput,
     ResourceNotFoundFault,
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
@@ -49,71 +63,34 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     check_settled(call, table)
     refuse_replicas(request, table.definition)
     now_s = call.services.clock.now()
-    definition = _settings(call, table.definition, request, now_s)
+    definition = _settings(table.definition, request, now_s)
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
-            definition = _retuned(definition, update.update, now_s)
+            definition = _retuned(table.definition, definition, update.update, now_s)
     if definition.billing == "PROVISIONED" and table.definition.billing != "PROVISIONED":
         for kept in definition.indexes:
             if kept.kind == "global" and not (kept.throughput and kept.throughput.reads):
                 raise ValidationFault(
                     f"{_INVALID}ProvisionedThroughput must be specified for index: {kept.name}"
                 )
-    structural = [
-        update
-        for update in request.global_secondary_index_updates or ()
-        if update.create is not None or update.delete is not None
-    ]
     added = any(update.create is not None for update in request.vector_index_updates or ())
-    if (structural or added) and is_changing(table.definition, now_s):
+    if added and is_changing(table.definition, now_s):
         raise LimitExceededFault(_ONE_AT_A_TIME)
-    for update in structural:
-        definition = _restructured(call, definition, update, request)
+    for update in request.global_secondary_index_updates or ():
+        if update.create is not None or update.delete is not None:
+            # An index that is being filled may be given up; nothing else changes meanwhile.
+            given_up = {update.delete.index_name} if update.delete is not None else set()
+            if changing_indexes(table.definition, now_s) - given_up:
+                raise LimitExceededFault(_ONE_AT_A_TIME)
+            definition = _restructured(call, definition, update, request)
     definition = with_vector_updates(call, definition, request)
     call.services.begin()
     changed = _carry_out(call, table, definition)
-    encrypts = request.sse_specification is not None  # which leaves a table ACTIVE
-    described = describe(changed, now_s, status="ACTIVE" if encrypts else "UPDATING")
-    if encrypts:
-        described["SSEDescription"] = changing(table.definition.encryption)
-    for vector in table.vectors:
-        if all(each.column != vector.column for each in changed.vectors):
-            leaving = describe_vector(table, vector, now_s) | {"IndexStatus": "DELETING"}
-            described.setdefault("VectorIndexes", []).append(leaving)
-    for index in table.indexes:
-        if index.name not in changed.by_name:
-            leaving = describe_index(table, index, now_s) | {"IndexStatus": "DELETING"}
-            described.setdefault("GlobalSecondaryIndexes", []).append(leaving)
-    return encode({"TableDescription": described})
+    return encode({"TableDescription": answered(request, table, changed, now_s)})
 
 
-def _settings(
-    call: Call, definition: TableDefinition, request: UpdateTableRequest, now_s: float
-) -> TableDefinition:
-    changes: dict[str, Any] = {}
-    billing = request.billing_mode or definition.billing
-    if billing != definition.billing:
-        changes["billing"] = billing
-        if billing == "PAY_PER_REQUEST":
-            changes |= {
-                "on_demand_since_s": now_s,
-                "throughput": Throughput(0, 0),
-                "indexes": tuple(
-                    msgspec.structs.replace(index, throughput=Throughput(0, 0))
-                    if index.kind == "global"
-                    else index
-                    for index in definition.indexes
-                ),
-            }
-    if request.provisioned_throughput is not None:
-        if billing == "PAY_PER_REQUEST":
-            raise ValidationFault(
-                f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
-                "BillingMode is PAY_PER_REQUEST"
-            )
-        if billing == definition.billing:
-            _check_moves(definition.throughput, request.provisioned_throughput)
-        changes["throughput"] = _moved(definition.throughput, request.provisioned_throughput, now_s)
+def _settings(definition: TableDefinition, request: UpdateTableRequest, now_s: float) -> TableDefinition:
+    changes = _capacity(definition, request, now_s)
     if request.stream_specification is not None:
         changes["stream"] = _stream(definition, request.stream_specification, now_s)
     if request.sse_specification is not None:
@@ -125,42 +102,58 @@ def _settings(
         changes |= {"table_class": request.table_class, "class_changed_at_s": now_s}
     if request.deletion_protection_enabled is not None:
         changes["protected"] = request.deletion_protection_enabled
-    if request.on_demand_throughput is not None:
-        if billing == "PROVISIONED":
-            named_units = next(iter(plain(request.on_demand_throughput) or {}), "MaxReadRequestUnits")
-            raise ValidationFault(
-                f"{_INVALID}{named_units} for OnDemandThroughput cannot be specified when the table BillingMode "
-                "is PROVISIONED"
-            )
-        changes["on_demand"] = (definition.on_demand or {}) | (plain(request.on_demand_throughput) or {})
-    if request.warm_throughput is not None:
-        check_warm(request.warm_throughput, billing, changes.get("throughput", definition.throughput))
-        changes["warm"] = (definition.warm or {}) | (plain(request.warm_throughput) or {})
     return msgspec.structs.replace(definition, **changes)
 
 
-def _check_moves(old: Throughput, new: ProvisionedThroughput) -> None:
-    if (old.reads, old.writes) == (new.read_capacity_units, new.write_capacity_units):
-        raise ValidationFault(
-            "The provisioned throughput for the table will not change. The requested value equals the "
-            f"current value. Current ReadCapacityUnits provisioned for the table: {old.reads}. Requested "
-            f"ReadCapacityUnits: {old.reads}. Current WriteCapacityUnits provisioned for the table: "
-            f"{old.writes}. Requested WriteCapacityUnits: {old.writes}. Refer to the Amazon DynamoDB "
-            "Developer Guide for current limits and how to request higher limits."
-        )
+def _capacity(definition: TableDefinition, request: UpdateTableRequest, now_s: float) -> dict[str, Any]:
+    """Return what changes of a table's billing mode, units, maxima and warmth."""
+    changes: dict[str, Any] = {}
+    billing, units = request.billing_mode or definition.billing, request.provisioned_throughput
+    if units is not None:
+        if billing == "PAY_PER_REQUEST":
+            raise ValidationFault(
+                f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                "BillingMode is PAY_PER_REQUEST"
+            )
+        if billing == definition.billing:
+            check_moves(definition.throughput, units)
+        check_units_allowed(units, definition.region)
+        changes = {
+            "throughput": moved(definition.throughput, units, now_s),
+            "warm": table_warmth(definition),
+        }
+    if billing != definition.billing:
+        changes = {
+            "billing": billing,
+            "throughput": switched(definition.throughput, units),
+            "warm": table_warmth(definition),
+            "on_demand": None,
+            "indexes": tuple(_switched(index, definition, now_s) for index in definition.indexes),
+        }
+        if billing == "PAY_PER_REQUEST":
+            changes["on_demand_since_s"] = now_s
+    bounds = request.on_demand_throughput
+    if bounds is not None:
+        if billing == "PROVISIONED":
+            check_provisions_none(bounds)
+        check_bounds_allowed(bounds, definition.region)
+        changes["on_demand"] = merged_bounds(definition.on_demand, bounds)
+    if request.warm_throughput is not None:
+        check_warmer(request.warm_throughput, table_warmth(definition), definition.region)
+        changes["warm"] = table_warmth(definition) | (plain(request.warm_throughput) or {})
+    return changes
 
 
-def _moved(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Throughput:
-    reads, writes = new.read_capacity_units, new.write_capacity_units
-    grown = reads > old.reads or writes > old.writes
-    shrunk = reads < old.reads or writes < old.writes
-    return Throughput(
-        reads,
-        writes,
-        increased_at_s=now_s if grown else old.increased_at_s,
-        decreased_at_s=now_s if shrunk else old.decreased_at_s,
-        decreases=old.decreases_today(now_s) + 1 if shrunk else old.decreases,
-    )
+def _switched(index: IndexDefinition, definition: TableDefinition, now_s: float) -> IndexDefinition:
+    """Return an index of a table whose billing mode changes: without units and maxima, as warm as before."""
+    if index.kind != "global":
+        return index
+    units = switched(index.throughput or NO_UNITS, None)
+    if definition.billing == "PROVISIONED":  # what AWS counts as a decrease of an index, and not of the table
+        decreases = units.decreases_today(now_s) + 1
+        units = msgspec.structs.replace(units, decreased_at_s=now_s, decreases=decreases)
+    warm = index_warmth(index, definition)
+    return msgspec.structs.replace(index, throughput=units, on_demand=None, warm=warm)
 
 
 def _stream(definition: TableDefinition, asked: StreamSpecification, now_s: float) -> Stream | None:
@@ -175,29 +168,50 @@ def _stream(definition: TableDefinition, asked: StreamSpecification, now_s: floa
 
 
 def _retuned(
-    definition: TableDefinition, action: UpdateGlobalSecondaryIndexAction, now_s: float
+    old: TableDefinition, definition: TableDefinition, action: UpdateGlobalSecondaryIndexAction, now_s: float
 ) -> TableDefinition:
-    if all(index.name != action.index_name or index.kind != "global" for index in definition.indexes):
-        raise ValidationFault(
-            "This operation cannot be performed with given input values. Please contact DynamoDB service "
-            "team for more info: Action Blocked: IndexUpdate"
-        )
-    indexes = []
+    """Return a definition in which an index has new throughput; `old` is the table's before the request."""
+    index, name, region = _global(definition, action.index_name, "update"), action.index_name, old.region
+    units, bounds, warm = action.provisioned_throughput, action.on_demand_throughput, action.warm_throughput
+    bounded, warmed = plain(bounds) is not None, plain(warm) is not None
+    changes: dict[str, Any] = {}
+    if definition.billing == "PAY_PER_REQUEST":
+        if units is not None or not (bounded or warmed):
+            raise ValidationFault(
+                f"{_INVALID}The only Updates for index: {name} when TableThroughputMode is PAY_PER_REQUEST can be "
+                "to OnDemandThroughput, WarmThroughput"
+            )
+    else:
+        check_provisions_none(bounds, f" for index : {name}")
+        if units is None and not warmed:
+            raise ValidationFault(_both_units(name))
+    if units is not None:
+        check_units_allowed(units, region, name)
+        if old.billing == definition.billing:
+            check_moves(index.throughput or NO_UNITS, units, name)
+            changes |= {"throughput": moved(index.throughput or NO_UNITS, units, now_s)}
+        else:
+            changes |= {"throughput": switched(index.throughput or NO_UNITS, units)}
+        changes["warm"] = index_warmth(index, definition)
+    if bounds is not None and bounded:
+        check_bounds_allowed(bounds, region, f"index : {name}")
+        changes["on_demand"] = merged_bounds(index.on_demand, bounds)
+    if warm is not None:
+        check_warmer(warm, index_warmth(index, definition), region, f"index {name}")
+        changes["warm"] = index_warmth(index, definition) | (plain(warm) or {})
+    retuned = msgspec.structs.replace(index, **changes)
+    indexes = tuple(retuned if each.name == name else each for each in definition.indexes)
+    return msgspec.structs.replace(definition, indexes=indexes)
+
+
+def _global(definition: TableDefinition, name: str, verb: str) -> IndexDefinition:
+    """Return the global index that a request names; refuse what is none."""
     for index in definition.indexes:
-        kept = index
-        if index.name == action.index_name:
-            if action.provisioned_throughput is not None:
-                if definition.billing == "PAY_PER_REQUEST":
-                    raise ValidationFault(_no_units(index.name))
-                old = index.throughput or Throughput(0, 0)
-                moved = _moved(old, action.provisioned_throughput, now_s)
-                kept = msgspec.structs.replace(kept, throughput=moved)
-            if action.on_demand_throughput is not None:
-                kept = msgspec.structs.replace(kept, on_demand=plain(action.on_demand_throughput))
-            if action.warm_throughput is not None:
-                kept = msgspec.structs.replace(kept, warm=plain(action.warm_throughput))
-        indexes.append(kept)
-    return msgspec.structs.replace(definition, indexes=tuple(indexes))
+        if index.name == name and index.kind == "global":
+            return index
+        if index.name == name:
+            raise ValidationFault(f"Cannot {verb} an index that is not a GlobalSecondaryIndex: {name}")
+    raise ResourceNotFoundFault(f"Requested resource not found: Index {name} for table {definition.name}")
 
 
 def _restructured(
@@ -206,10 +220,8 @@ def _restructured(
     if update.create is not None:
         return _with_index(call, definition, update.create, request)
     assert update.delete is not None, "parse lets no empty update through"
-    name = update.delete.index_name
-    kept = tuple(index for index in definition.indexes if index.name != name or index.kind != "global")
-    if len(kept) == len(definition.indexes):
-        raise ResourceNotFoundFault()
+    gone = _global(definition, update.delete.index_name, "delete")
+    kept = tuple(index for index in definition.indexes if index is not gone)
     used = {definition.hash, definition.range}
     used |= {attribute for index in kept for attribute in (*index.hash, *index.range)}
     used |= {attribute for vector in definition.vectors for attribute, _ in vector.schema}
@@ -226,16 +238,13 @@ def _with_index(
     name = action.index_name
     standing = {index.name for index in definition.indexes} | {each.name for each in definition.vectors}
     if name in standing:
-        raise ValidationFault(f"{_INVALID}Index already exists: {name}")
+        raise ValidationFault("Attempting to create an index which already exists")
     if sum(index.kind == "global" for index in definition.indexes) >= GLOBAL_INDEXES_MAX:
-        raise ValidationFault(
-            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES_MAX}"
+        raise LimitExceededFault(
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of "
+            f"{GLOBAL_INDEXES_MAX}"
         )
-    on_demand = definition.billing == "PAY_PER_REQUEST"
-    if on_demand and action.provisioned_throughput is not None:
-        raise ValidationFault(_no_units(name))
-    if not on_demand and action.provisioned_throughput is None:
-        raise ValidationFault(f"{_INVALID}ProvisionedThroughput must be specified for index: {name}")
+    _check_new(definition, action)
     check_projections(
         [
             *(Projection(non_key_attributes=list(index.named)) for index in definition.indexes),
@@ -263,11 +272,26 @@ def _with_index(
     )
 
 
-def _no_units(index: str) -> str:
-    return (
-        f"{_INVALID}ProvisionedThroughput should not be specified for index: {index} when BillingMode is "
-        "PAY_PER_REQUEST"
-    )
+def _check_new(definition: TableDefinition, action: CreateGlobalSecondaryIndexAction) -> None:
+    """Refuse throughput that does not fit the table's billing mode."""
+    name, units, region = action.index_name, action.provisioned_throughput, definition.region
+    if definition.billing == "PAY_PER_REQUEST":
+        if units is not None:
+            raise ValidationFault(
+                f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+    else:
+        check_provisions_none(action.on_demand_throughput, f" for index : {name}")
+        if units is None:
+            raise ValidationFault(_both_units(name))
+    check_units_allowed(units, region, name)
+    check_bounds_allowed(action.on_demand_throughput, region, f"index : {name}")
+    check_first_warmth(action.warm_throughput, definition.billing, units_of(units), region, f"index {name}")
+
+
+def _both_units(index: str) -> str:
+    return f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {index}"
 
 
 def _redefined(definition: TableDefinition, name: str, type_: str) -> str:

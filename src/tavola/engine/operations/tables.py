@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from tavola.engine.catalog import (
     IndexDefinition,
     Stream,
@@ -18,20 +16,26 @@ from tavola.engine.catalog import (
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import put_aside
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.descriptions import describe
+from tavola.engine.operations.descriptions import describe, is_changing
 from tavola.engine.operations.encryption import encryption_of
 from tavola.engine.operations.policies import policy_of_request
 from tavola.engine.operations.regions import refuse_source, settings_replication
+from tavola.engine.operations.throughput import (
+    NO_UNITS,
+    check_bounds_allowed,
+    check_first_warmth,
+    check_units_allowed,
+    plain,
+)
 from tavola.engine.operations.vectors import vector_definition
 from tavola.limits import (
     ACCOUNT_CAPACITY_UNITS_MAX,
     LIST_TABLES_MAX,
-    ON_DEMAND_WARM_READS_PER_S,
-    ON_DEMAND_WARM_WRITES_PER_S,
     TABLE_CAPACITY_UNITS_MAX,
     TABLES_PER_REGION_MAX,
 )
 from tavola.protocol import (
+    AccessDeniedFault,
     CreateTableRequest,
     DeleteTableRequest,
     DescribeEndpointsRequest,
@@ -47,7 +51,8 @@ from tavola.protocol import (
     ResourceNotFoundFault,
     StreamSpecification,
     ValidationFault,
-    WarmThroughput,
+    labels_of,
+    scope_of,
     table_name_of,
 )
 
@@ -56,17 +61,15 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
     """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
     refuse_source(request)
     catalog = call.services.catalog
-    if catalog.find(call.scope, request.table_name) is not None:
+    standing = catalog.find(call.scope, request.table_name)
+    if standing is not None:
+        check_settled(call, standing)
         raise ResourceInUseFault(f"Table already exists: {request.table_name}")
     if len(catalog.names(call.scope)) >= TABLES_PER_REGION_MAX:
         raise LimitExceededFault(
             f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION_MAX} tables per subscriber"
         )
-    check_warm(
-        request.warm_throughput,
-        request.billing_mode or "PROVISIONED",
-        units_of(request.provisioned_throughput),
-    )
+    _check_throughput(request, call.scope.region)
     now_s = call.services.clock.now()
     hash_, range_ = key_names(request.key_schema)
     indexes = [
@@ -105,7 +108,7 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         table_class=request.table_class,
         protected=bool(request.deletion_protection_enabled),
         stream=stream_of(request.stream_specification, now_s),
-        tags={tag.key: tag.value for tag in request.tags or ()},
+        tags=labels_of(request.tags or ()),
         encryption=encryption,
         vectors=tuple(vectors),
         settings_replication=replicated,
@@ -130,6 +133,11 @@ def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
         raise ValidationFault(
             "Resource cannot be deleted as it is currently protected against deletion. "
             "Disable deletion protection first."
+        )
+    if is_changing(table.definition, call.services.clock.now()):
+        raise ResourceInUseFault(
+            "Attempt to change a resource which is still in use: Cannot delete table while indexes are being "
+            "created, updated, or deleted."
         )
     now_s = call.services.clock.now()
     call.services.begin()
@@ -171,6 +179,12 @@ def describe_endpoints(call: Call, request: DescribeEndpointsRequest) -> bytes:
 
 def named(call: Call, name_or_arn: str) -> Table:
     """Return the table that a request of the control plane names, whatever its state."""
+    asked = scope_of(name_or_arn)
+    guarded = call.visit is not None and call.visit.guard is not None
+    if asked is not None and asked.account != call.scope.account and not guarded:
+        raise AccessDeniedFault("Access is denied")
+    if asked is not None and asked.region != call.scope.region:
+        raise ValidationFault(f"1 validation error detected: Invalid AWS region in '{name_or_arn}'")
     scope = call.own(name_or_arn)
     name = table_name_of(name_or_arn)
     table = call.services.catalog.find(scope, name)
@@ -187,24 +201,18 @@ def check_settled(call: Call, table: Table) -> None:
         )
 
 
-def check_warm(warm: WarmThroughput | None, billing: str, throughput: Throughput) -> None:
-    """Refuse a warm throughput below what the table can do anyway."""
-    if warm is None:
-        return
-    on_demand = billing == "PAY_PER_REQUEST"
-    for name, asked, least, units in (
-        ("ReadUnitsPerSecond", warm.read_units_per_second, throughput.reads, "ReadCapacityUnits"),
-        ("WriteUnitsPerSecond", warm.write_units_per_second, throughput.writes, "WriteCapacityUnits"),
-    ):
-        if on_demand:
-            read = name.startswith("Read")
-            least = ON_DEMAND_WARM_READS_PER_S if read else ON_DEMAND_WARM_WRITES_PER_S
-        if asked is not None and asked < least:
-            below = "initial throughput for OnDemand" if on_demand else f"{units} of ProvisionedThroughput"
-            raise ValidationFault(
-                f"One or more parameter values were invalid: Requested {name} for WarmThroughput for table is "
-                f"lower than {below}"
-            )
+def _check_throughput(request: CreateTableRequest, region: str) -> None:
+    """Refuse what no table of the region may be given."""
+    billing = request.billing_mode or "PROVISIONED"
+    check_units_allowed(request.provisioned_throughput, region)
+    check_bounds_allowed(request.on_demand_throughput, region)
+    check_first_warmth(request.warm_throughput, billing, units_of(request.provisioned_throughput), region)
+    for index in request.global_secondary_indexes or ():
+        name = index.index_name
+        check_units_allowed(index.provisioned_throughput, region, name)
+        check_bounds_allowed(index.on_demand_throughput, region, f"index : {name}")
+        units = units_of(index.provisioned_throughput)
+        check_first_warmth(index.warm_throughput, billing, units, region, f"index {name}")
 
 
 def index_definition(
@@ -245,13 +253,8 @@ def key_names(schema: Sequence[KeySchemaElement]) -> tuple[tuple[str, ...], tupl
 def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
     """Return requested units as they are kept; none are zero."""
     if throughput is None:
-        return Throughput(0, 0)
+        return NO_UNITS
     return Throughput(throughput.read_capacity_units, throughput.write_capacity_units)
-
-
-def plain(settings: msgspec.Struct | None) -> dict[str, int] | None:
-    """Return a small request structure as the description shows it."""
-    return None if settings is None else msgspec.to_builtins(settings)
 
 
 def stream_of(specification: StreamSpecification | None, now_s: float) -> Stream | None:
@@ -261,4 +264,3 @@ def stream_of(specification: StreamSpecification | None, now_s: float) -> Stream
     assert specification.stream_view_type is not None, "parse lets no stream without a view through"
     label = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
     return Stream(view=specification.stream_view_type, label=label)
-

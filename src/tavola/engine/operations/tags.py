@@ -7,7 +7,7 @@ import msgspec
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode
 from tavola.engine.operations.call import Call
-from tavola.limits import TAGS_MAX
+from tavola.limits import TAGS_BYTES_MAX, TAGS_MAX
 from tavola.protocol import (
     AccessDeniedFault,
     ListTagsOfResourceRequest,
@@ -15,6 +15,7 @@ from tavola.protocol import (
     TagResourceRequest,
     UntagResourceRequest,
     ValidationFault,
+    labels_of,
     parse_resource_arn,
 )
 
@@ -22,9 +23,12 @@ from tavola.protocol import (
 def tag_resource(call: Call, request: TagResourceRequest) -> bytes:
     """Add tags to a table, in place of those with the same keys."""
     table = _tagged(call, request.resource_arn)
-    tags = table.definition.tags | {tag.key: tag.value for tag in request.tags}
+    tags = table.definition.tags | labels_of(request.tags)
     if len(tags) > TAGS_MAX:
         raise ValidationFault("Number of Tags exceed the current limit for the provided ResourceArn")
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in tags.items())
+    if size > TAGS_BYTES_MAX:
+        raise ValidationFault(f"Tag set size {size} bytes is above max size limit of {TAGS_BYTES_MAX} bytes")
     return _keep(call, table, tags)
 
 
@@ -45,15 +49,12 @@ def _tagged(call: Call, arn: str | None) -> Table:
     parts = None if arn is None else parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     if parts.scope.account != call.scope.account:
-        raise AccessDeniedFault(
-            f"User: arn:aws:iam::{call.scope.account}:root is not authorized to perform: "
-            f"dynamodb:{call.operation} on resource: {arn}"
-        )
+        raise AccessDeniedFault("Access is denied")
+    if parts.scope.region != call.scope.region:
+        raise ValidationFault(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
     table = call.services.catalog.find(parts.scope, parts.table)
-    if table is None or parts.scope != call.scope:
-        # The spelling is AWS's.
-        told = "" if call.operation == "UntagResource" else f": ResourcArn: {arn} not found"
-        raise ResourceNotFoundFault(f"Requested resource not found{told}")
+    if table is None or parts.kind != "table":  # AWS takes a stream's ARN, and finds none
+        raise ResourceNotFoundFault(f"Requested resource not found: ResourceArn: {arn} not found")
     return table
 
 

@@ -9,14 +9,22 @@ import msgspec
 from tavola.engine.expiry import set_up, take_down
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
-from tavola.engine.operations.tables import check_settled, named
-from tavola.protocol import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest, ValidationFault
+from tavola.engine.operations.tables import named
+from tavola.protocol import (
+    DescribeTimeToLiveRequest,
+    ResourceInUseFault,
+    UpdateTimeToLiveRequest,
+    ValidationFault,
+)
 
 
 def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
     """Switch expiry on for an attribute, or off."""
     table = named(call, request.table_name)
-    check_settled(call, table)
+    if not call.services.catalog.is_active(table):
+        raise ResourceInUseFault(
+            f"Attempt to change a resource which is still in use: Table {table.name} is being created"
+        )
     asked = request.time_to_live_specification
     standing = table.definition.ttl
     if standing is not None and standing.enabled:
@@ -40,7 +48,12 @@ def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
 
 def describe_time_to_live(call: Call, request: DescribeTimeToLiveRequest) -> bytes:
     """Answer whether items of a table expire, and by which attribute."""
-    setting = named(call, request.table_name).definition.ttl
+    table = named(call, request.table_name)
+    if not call.services.catalog.is_active(table):
+        raise ValidationFault(
+            "Cannot describe time to live while table is in CREATING state: Current table state is CREATING"
+        )
+    setting = table.definition.ttl
     described: dict[str, Any] = {"TimeToLiveStatus": "DISABLED"}
     if setting is not None and setting.enabled:
         described = {"TimeToLiveStatus": "ENABLED", "AttributeName": setting.attribute}

@@ -1,0 +1,194 @@
+"""Throughput settings: the units, maxima and warmth that a table or an index may be given.
+
+Nothing is held to them unless throttling is emulated; they are kept, changed and told as AWS does. What AWS allows
+only so often a day is allowed always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from tavola.engine.catalog import IndexDefinition, TableDefinition, Throughput
+from tavola.limits import (
+    ON_DEMAND_WARM_READS_PER_S,
+    ON_DEMAND_WARM_WRITES_PER_S,
+    TABLE_CAPACITY_UNITS_MAX,
+)
+from tavola.protocol import (
+    LimitExceededFault,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    ValidationFault,
+    WarmThroughput,
+)
+
+Bounds = dict[str, int]
+
+_INVALID = "One or more parameter values were invalid: "
+_GUIDE = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+_INITIAL = (
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
+    "#on-demand-capacity-mode-initial"
+)
+NO_UNITS = Throughput(0, 0)
+
+
+def plain(settings: msgspec.Struct | None) -> Bounds | None:
+    """Return a small request structure as the description shows it; an empty one is none."""
+    return None if settings is None else msgspec.to_builtins(settings) or None
+
+
+def warmth_of(warm: Bounds | None, throughput: Throughput, billing: str) -> Bounds:
+    """Return what a table or index can do at once: what it was given, what it has had, or what all have."""
+    on_demand = billing == "PAY_PER_REQUEST"
+    reads = ON_DEMAND_WARM_READS_PER_S if on_demand else throughput.reads
+    writes = ON_DEMAND_WARM_WRITES_PER_S if on_demand else throughput.writes
+    given = warm or {}
+    return {
+        "ReadUnitsPerSecond": max(reads, given.get("ReadUnitsPerSecond", 0)),
+        "WriteUnitsPerSecond": max(writes, given.get("WriteUnitsPerSecond", 0)),
+    }
+
+
+def table_warmth(definition: TableDefinition) -> Bounds:
+    """Return a table's warmth; it never goes down, so it is kept whenever units may."""
+    return warmth_of(definition.warm, definition.throughput, definition.billing)
+
+
+def index_warmth(index: IndexDefinition, definition: TableDefinition) -> Bounds:
+    """Return an index's warmth."""
+    return warmth_of(index.warm, index.throughput or NO_UNITS, definition.billing)
+
+
+def check_units_allowed(
+    throughput: ProvisionedThroughput | None, region: str, index: str | None = None
+) -> None:
+    """Refuse more units than DescribeLimits allows a table, or an index, to have."""
+    if throughput is None:
+        return
+    where, kind = ("", "table") if index is None else (f" for index {index}", "index")
+    for name, units in (
+        ("ReadCapacityUnits", throughput.read_capacity_units),
+        ("WriteCapacityUnits", throughput.write_capacity_units),
+    ):
+        if units > TABLE_CAPACITY_UNITS_MAX:
+            raise LimitExceededFault(
+                f"The requested {name}{where}, {units}, is above the per {kind} maximum for the account in "
+                f"{region}. Per table maximum: {TABLE_CAPACITY_UNITS_MAX}. {_GUIDE}"
+            )
+
+
+def check_bounds_allowed(bounds: OnDemandThroughput | None, region: str, where: str = "table") -> None:
+    """Refuse a maximum of requests beyond what a table may have."""
+    for name, bound in (plain(bounds) or {}).items():
+        _check_allowed(f"{name} for OnDemandThroughput for {where}", name, bound, region)
+
+
+def check_first_warmth(
+    warm: WarmThroughput | None, billing: str, throughput: Throughput, region: str, where: str = "table"
+) -> None:
+    """Refuse a warmth below what a new table or index can do anyway."""
+    for name, asked, units in _asked(warm):
+        least = warmth_of(None, throughput, billing)[name]
+        if asked < least:
+            below = f"{units} of ProvisionedThroughput"
+            if billing == "PAY_PER_REQUEST":
+                below = f"initial throughput for OnDemand. See: {_INITIAL}"
+            raise ValidationFault(
+                f"{_INVALID}Requested {name} for WarmThroughput for {where} is lower than {below}"
+            )
+        _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
+
+
+def check_warmer(warm: WarmThroughput | None, current: Bounds, region: str, where: str = "table") -> None:
+    """Refuse a warmth below the one that there is."""
+    for name, asked, _ in _asked(warm):
+        if asked < current[name]:
+            raise ValidationFault(
+                f"{_INVALID}Requested {name} for WarmThroughput for {where} is lower than current "
+                "WarmThroughput, decreasing WarmThroughput is not supported"
+            )
+        _check_allowed(f"{name} for WarmThroughput for {where}", name, asked, region)
+
+
+def check_provisions_none(bounds: OnDemandThroughput | None, where: str = "") -> None:
+    """Refuse a maximum of requests for what has provisioned capacity."""
+    for name in plain(bounds) or {}:
+        raise ValidationFault(
+            f"{_INVALID}{name} for OnDemandThroughput{where} cannot be specified when the table BillingMode is "
+            "PROVISIONED"
+        )
+
+
+def check_moves(old: Throughput, new: ProvisionedThroughput, index: str | None = None) -> None:
+    """Refuse the units that a table, or an index, has already."""
+    if (old.reads, old.writes) != (new.read_capacity_units, new.write_capacity_units):
+        return
+    what = "the table" if index is None else f"the index {index}"
+    whose = "the table" if index is None else f"index {index}"
+    raise ValidationFault(
+        f"The provisioned throughput for {what} will not change. The requested value equals the current value. "
+        f"Current ReadCapacityUnits provisioned for {whose}: {old.reads}. Requested ReadCapacityUnits: "
+        f"{old.reads}. Current WriteCapacityUnits provisioned for {whose}: {old.writes}. Requested "
+        f"WriteCapacityUnits: {old.writes}. {_GUIDE}"
+    )
+
+
+def moved(old: Throughput, new: ProvisionedThroughput, now_s: float) -> Throughput:
+    """Return new units, with when they went up or down."""
+    reads, writes = new.read_capacity_units, new.write_capacity_units
+    grown = reads > old.reads or writes > old.writes
+    shrunk = reads < old.reads or writes < old.writes
+    return Throughput(
+        reads,
+        writes,
+        increased_at_s=now_s if grown else old.increased_at_s,
+        decreased_at_s=now_s if shrunk else old.decreased_at_s,
+        decreases=old.decreases_today(now_s) + 1 if shrunk else old.decreases,
+    )
+
+
+def switched(old: Throughput, new: ProvisionedThroughput | None) -> Throughput:
+    """Return the units after a change of the billing mode, which moves none of the dates."""
+    reads, writes = (0, 0) if new is None else (new.read_capacity_units, new.write_capacity_units)
+    return msgspec.structs.replace(old, reads=reads, writes=writes)
+
+
+def echoed_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds:
+    """Return maxima as the answer to their change tells them: -1 where one was taken away."""
+    return (old or {}) | (plain(asked) or {})
+
+
+def merged_bounds(old: Bounds | None, asked: OnDemandThroughput) -> Bounds | None:
+    """Return maxima as they are kept: each as it was last given, without those taken away."""
+    return {name: bound for name, bound in echoed_bounds(old, asked).items() if bound != -1} or None
+
+
+def echo_units(described: dict[str, Any], old: Throughput, now_s: float) -> None:
+    """Turn described units back to the old ones, as the answer to their change tells them."""
+    described |= {
+        "ReadCapacityUnits": old.reads,
+        "WriteCapacityUnits": old.writes,
+        "NumberOfDecreasesToday": old.decreases_today(now_s),
+    }
+
+
+def _asked(warm: WarmThroughput | None) -> Iterator[tuple[str, int, str]]:
+    if warm is None:
+        return
+    if warm.read_units_per_second is not None:
+        yield "ReadUnitsPerSecond", warm.read_units_per_second, "ReadCapacityUnits"
+    if warm.write_units_per_second is not None:
+        yield "WriteUnitsPerSecond", warm.write_units_per_second, "WriteCapacityUnits"
+
+
+def _check_allowed(told: str, name: str, asked: int, region: str) -> None:
+    if asked > TABLE_CAPACITY_UNITS_MAX:
+        kind = "Write" if "Write" in name else "Read"
+        raise LimitExceededFault(
+            f"Subscriber limit exceeded: Requested {told} exceeds TableMax{kind}CapacityUnits of the account in "
+            f"region {region}"
+        )
