@@ -224,8 +224,11 @@ class Engine:
 
     @property
     def dirty(self) -> bool:
-        """Tell whether there are writes that are not durable yet."""
-        return self._doomed is not None or self._store.open_transaction
+        """Tell whether there are writes that are not durable yet.
+
+        Asked without the lock, while another thread may be at work in the store: so the store is not asked.
+        """
+        return self._doomed is not None or self._begun
 
     def commit(self) -> None:
         """Make the writes since `hold` durable; if that fails, none of them is applied."""

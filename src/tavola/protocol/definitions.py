@@ -63,13 +63,15 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
         refuse("List of GlobalSecondaryIndexes is empty")
     for index in (*(local or ()), *(globally or ())):
         check_keys_defined(index.key_schema, defined)
-    _check_used(request, defined)
-    _check_local(local or (), request.key_schema)
-    _check_global(globally or (), on_demand)
+    _check_local_keys(local or (), request.key_schema)
+    for each in globally or ():
+        check_index_key(each.key_schema)
     if vectors is not None:
         check_vector_indexes(vectors, defined, on_demand)
-        for vector in vectors:
-            check_projection(vector.projection)
+    _check_used(request, defined)
+    for projected in (*(local or ()), *(globally or ()), *(vectors or ())):
+        check_projection(projected.projection)
+    _check_global(globally or (), on_demand)
     _check_unique(names)
     if local is not None and len(local) > LOCAL_INDEXES_MAX:
         refuse(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES_MAX}")
@@ -235,7 +237,7 @@ def _check_any_local(indexes: Sequence[LocalSecondaryIndex], table: Sequence[Key
         )
 
 
-def _check_local(indexes: Sequence[LocalSecondaryIndex], table: Sequence[KeySchemaElement]) -> None:
+def _check_local_keys(indexes: Sequence[LocalSecondaryIndex], table: Sequence[KeySchemaElement]) -> None:
     for index in indexes:
         _check_pair(index.key_schema)
         if len(index.key_schema) != 2:
@@ -246,14 +248,11 @@ def _check_local(indexes: Sequence[LocalSecondaryIndex], table: Sequence[KeySche
                 "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
                 f"{index.index_name}. index hash key: {hash_name}, table hash key: {table_hash_name}"
             )
-        check_projection(index.projection)
 
 
 def _check_global(indexes: Sequence[GlobalSecondaryIndex], on_demand: bool) -> None:
     for index in indexes:
         name = index.index_name
-        check_index_key(index.key_schema)
-        check_projection(index.projection)
         if on_demand and index.provisioned_throughput is not None:
             refuse(
                 f"ProvisionedThroughput should not be specified for index: {name} when BillingMode is "

@@ -131,7 +131,8 @@ def _check_together(request: UpdateTableRequest, given: set[str]) -> None:
     for name, told in _ALONE:
         if name in given and len(given) > 1:
             refuse(f"{told} must be the only operation in the request")
-    if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
+    billed = {"BillingMode"} | ({"ProvisionedThroughput"} if request.billing_mode == "PROVISIONED" else set())
+    if "OnDemandThroughput" in given and given - {"OnDemandThroughput"} - billed:
         refuse("OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
     if "WarmThroughput" in given:
         if any(update.create is not None for update in updates):

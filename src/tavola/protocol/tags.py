@@ -108,6 +108,8 @@ def _check_arn(arn: str | None) -> None:
     if not arn.startswith("arn:"):
         raise ValidationFault(f"{_INVALID}ARNs must start with 'arn:': {arn}")
     parts = parse_resource_arn(arn)
+    if parts is None and ":dynamodb:" in arn and ":table/" in arn:
+        raise ValidationFault(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
     if parts is None or parts.kind not in ("table", "stream", "index"):
         raise ValidationFault(f"{_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
     if parts.kind == "index":

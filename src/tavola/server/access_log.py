@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from binascii import hexlify
 from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -46,13 +47,17 @@ COUNT_BEGINS: Final = (
 )  # the twelve last digits of an event's id, for twelve years at a thousand a second
 
 _PLACES_MAX = 4096
-_TOLD_MAX = 8 * 1024
+_PARTS_MAX = 256  # some thirty lines
 _MS_MAX = 2000
 _MS = [f"{us / 1000:.3f}".encode() for us in range(_MS_MAX)]  # as most calls take no longer
 
 _encode = msgspec.json.Encoder().encode
 
-_Place = tuple[str, str | None, float, float] | tuple[tuple[str, str | None, float, float], ...]
+_One = tuple[
+    str, str | None, bool, float, float
+]  # a touch, with whether it has no key in the place of the key
+_Place = _One | tuple[_One, ...]
+_MARK = _encode("\x00")[1:-1]  # where the hash will stand; no name of a table or index has it
 
 
 class AccessLog:
@@ -76,9 +81,9 @@ class AccessLog:
         self._count = self._handed = COUNT_BEGINS
         self._second = -1
         self._time = b""
-        self._parts: list[bytes] = []
+        self._parts: list[bytes] = []  # of the newest lines
+        self._chunks: list[bytes] = []  # of the lines before them
         self._places: dict[_Place, tuple[bytes, bytes]] = {}
-        self._told: dict[Touch | tuple[Touch, ...], bytes] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsettled: Callable[[], bool] = bool
 
@@ -109,34 +114,44 @@ class AccessLog:
             self._begin_second(began_s)
         count = self._count = self._count + 1
         parts = self._parts
-        if not parts and self._loop is not None:
-            self._loop.call_later(FLUSH_S, self.flush)
+        if not parts:
+            self._begin_chunk()
         head = caller.heads.get(operation) or self._head(caller, operation)
         if fault is None and touches:
-            sign = touches[0] if len(touches) == 1 else tuple(touches)
+            if len(touches) == 1:
+                table, index, key, reads, writes = touches[0]
+                place = (table, index, key is None, reads, writes)
+                begins, ends = self._places.get(place) or self._place(place, touches)
+            else:
+                key, (begins, ends) = self._joined(touches)
             parts += (
                 head,
                 self._time,
                 request_id,
                 self._id_form % count,
-                self._told.get(sign) or self._tell(sign, touches),
+                begins,
+                b"" if key is None else self._hash(key),
+                ends,
                 _MS[took_us] if 0 <= took_us < _MS_MAX else f"{max(0, took_us) / 1000:.3f}".encode(),
                 caller.tails.get(decided_by) or _tail(caller, decided_by),
             )
         else:
             rest = self._rest(caller, touches, body, fault, took_us, decided_by)
             parts += (head, self._time, request_id, self._id_form % count, rest)
+        if len(parts) > _PARTS_MAX:
+            self._end_chunk()
 
     def failed(self, request_ids: Collection[bytes]) -> None:
         """Mend the lines of calls whose answers were held, for their commit has failed."""
         fault = InternalServerFault()
-        lines = b"".join(self._parts).splitlines(keepends=True)
+        self._end_chunk()
+        lines = b"".join(self._chunks).splitlines(keepends=True)
         for place, line in enumerate(lines):
             record: dict[str, Any] = msgspec.json.decode(line)
             if record["requestID"].encode() in request_ids:
                 record |= {"errorCode": fault.code, "errorMessage": fault.message}
                 lines[place] = _encode(record) + b"\n"
-        self._parts = lines
+        self._chunks = [b"".join(lines)]
 
     def flush(self) -> None:
         """Hand the lines over, or wait for the end of the turn if they tell of what is not yet durable."""
@@ -146,10 +161,21 @@ class AccessLog:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        parts, self._parts = self._parts, []
-        if parts:
+        self._end_chunk()
+        chunks, self._chunks = self._chunks, []
+        if chunks:
             count, self._handed = self._count - self._handed, self._count
-            self._files.write(b"".join(parts), count)
+            self._files.write(chunks, count)
+
+    def _begin_chunk(self) -> None:
+        if not self._chunks and self._loop is not None:
+            self._loop.call_later(FLUSH_S, self.flush)
+
+    def _end_chunk(self) -> None:
+        """Make the parts one piece while the processor still has them at hand; later it costs thrice as much."""
+        if self._parts:
+            self._chunks.append(b"".join(self._parts))
+            self._parts.clear()
 
     def _begin_second(self, epoch_s: float) -> None:
         self._second = int(epoch_s)
@@ -160,52 +186,49 @@ class AccessLog:
         head = caller.heads[operation] = _encode(head_members(caller, operation))[:-1]
         return head
 
-    def _tell(self, sign: Touch | tuple[Touch, ...], touches: Sequence[Touch]) -> bytes:
-        """Return what a record says of what was touched; it is kept if that was one item or one partition."""
-        key = touches[-1].key  # of a query in an index, the index's partition
+    def _joined(self, touches: Sequence[Touch]) -> tuple[bytes | None, tuple[bytes, bytes]]:
+        """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
+        table, _, key, _, _ = touches[-1]  # of a query in an index, the index's partition
         for touch in touches:
-            if touch.key is not None and touch.key != key:
-                return b',%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
-                    _encode(self._touched_members(touches))[1:-1],
-                    _encode(consumed_units(touches)),
+            if touch[0] != table or (touch[2] is not None and touch[2] != key):
+                return None, (
+                    b',%b,"additionalEventData":{"consumed":%b,"latencyMs":'
+                    % (_encode(self._touched_members(touches))[1:-1], _encode(consumed_units(touches))),
+                    b"",
                 )
-        begins, ends = self._places.get(_place_of(touches)) or self._place(touches)
-        told = b"".join((begins, self._hash(key), ends))
-        if len(self._told) >= _TOLD_MAX:
-            self._told.clear()
-        self._told[sign] = told
-        return told
+        place = tuple([(table, index, key is None, reads, writes) for _, index, _, reads, writes in touches])
+        return key, self._places.get(place) or self._place(place, touches)
 
     def _touched_members(self, touches: Sequence[Touch]) -> dict[str, Any]:
-        hashed = [touch._replace(key=self._hash(touch.key)[1:-1]) for touch in touches]
+        hashed = [
+            touch if touch.key is None else touch._replace(key=self._hash(touch.key)) for touch in touches
+        ]
         named = touched_parameters(hashed)
         return {
             "requestParameters": {"tables": named} if len(named) > 1 else named[0],
             "resources": resources_of(dict.fromkeys(touch.table for touch in touches)),
         }
 
-    def _place(self, touches: Sequence[Touch]) -> tuple[bytes, bytes]:
+    def _place(self, place: _Place, touches: Sequence[Touch]) -> tuple[bytes, bytes]:
         """Return what stands before and behind the key's hash in a record that touches these places."""
-        named, *others = touched_parameters([touch._replace(key=None) for touch in touches])
-        assert not others, "one key is in one table"
-        del named["keys"]
-        begins = b',"requestParameters":%b,"keys":[' % _encode(named)[:-1]
-        ends = b']},"resources":%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
-            _encode(resources_of([touches[0].table])),
+        mark = b"\x00" if touches[-1].key is not None else None
+        (named,) = touched_parameters([touch._replace(key=mark) for touch in touches])
+        members = {"requestParameters": named, "resources": resources_of([touches[0].table])}
+        text = b',%b,"additionalEventData":{"consumed":%b,"latencyMs":' % (
+            _encode(members)[1:-1],
             _encode(consumed_units(touches)),
         )
+        begins, _, ends = text.partition(_MARK)
         if len(self._places) >= _PLACES_MAX:
             self._places.clear()
-        self._places[_place_of(touches)] = begins, ends
+        self._places[place] = begins, ends
         return begins, ends
 
-    def _hash(self, key: bytes | None) -> bytes:
-        """Return a key's hash, in the quotes that it has in a record; nothing for no key."""
-        if key is None:
-            return b""
+    def _hash(self, key: bytes) -> bytes:
+        """Return a key's hash, in hexadecimal."""
         hasher = self._hasher.copy()
         hasher.update(key)
-        return b'"%b"' % hasher.hexdigest().encode()
+        return hexlify(hasher.digest())
 
     def _rest(
         self,
@@ -243,14 +266,6 @@ class AccessLog:
     def _gap(self, count: int) -> bytes:
         """Return the line that tells of lines which are missing."""
         return _encode(gap_members(self._now(), count)) + b"\n"
-
-
-def _place_of(touches: Sequence[Touch]) -> _Place:
-    """Return what touches have in common with those of other items."""
-    if len(touches) == 1:
-        table, index, _, reads, writes = touches[0]
-        return table, index, reads, writes
-    return tuple([(table, index, reads, writes) for table, index, _, reads, writes in touches])
 
 
 def _tail(caller: Caller, decided_by: str | None) -> bytes:

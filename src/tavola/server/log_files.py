@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,11 +22,12 @@ _log = logging.getLogger("tavola.server")
 WAITING_BYTES_MAX = 64 * 1024 * 1024
 AGAIN_S = 1.0
 STOP_S = 10.0  # for what waits when the server stops
+_PIECES_MAX = 1000  # of one call to the system, which takes 1,024
 PRIVATE = 0o600  # who asked for what is nobody else's business
 
 
 class LogFiles:
-    """Writes chunks of whole lines; `write` never waits, `close` waits for all that was given."""
+    """Writes batches of whole lines; `write` never waits, `close` waits for all that was given."""
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class LogFiles:
         self._file_bytes_max = file_bytes_max
         self._files_max = files_max
         self._gap = gap  # the line that tells how many are missing
-        self._chunks: deque[bytes] = deque()
+        self._batches: deque[list[bytes]] = deque()
         self._given_bytes = 0  # each counter has one writer, so neither needs a lock
         self._taken_bytes = 0
         self._dropped = 0
@@ -54,16 +56,16 @@ class LogFiles:
         self._thread = threading.Thread(target=self._live, name="tavola-access-log", daemon=True)
         self._thread.start()
 
-    def write(self, chunk: bytes, lines: int) -> None:
-        """Take a chunk of so many lines, to be written soon."""
+    def write(self, batch: list[bytes], lines: int) -> None:
+        """Take a batch of so many lines, in pieces that follow each other, to be written soon."""
         if self._given_bytes - self._taken_bytes > WAITING_BYTES_MAX:
             self._dropped += lines
             return
         if self._dropped:
-            chunk = self._gap(self._dropped) + chunk
+            batch.insert(0, self._gap(self._dropped))
             self._dropped = 0
-        self._given_bytes += len(chunk)
-        self._chunks.append(chunk)
+        self._given_bytes += sum(map(len, batch))
+        self._batches.append(batch)
         self._woken.set()
 
     def close(self) -> None:
@@ -71,7 +73,7 @@ class LogFiles:
         self._ending = True
         self._woken.set()
         self._thread.join(STOP_S)
-        if self._thread.is_alive() or self._chunks or self._dropped:
+        if self._thread.is_alive() or self._batches or self._dropped:
             _log.error("The access log %s is not whole: its last lines could not be written.", self._path)
         if not self._thread.is_alive():
             os.close(self._file)
@@ -80,26 +82,28 @@ class LogFiles:
         while True:
             self._woken.wait()
             self._woken.clear()
-            while self._chunks:
-                last = self._ending  # seen before the attempt, so that there is one more after the last chunk
-                if not self._put(self._chunks[0]):
+            while self._batches:
+                last = self._ending  # seen before the attempt, so that there is one more after the last batch
+                if not self._put(self._batches[0]):
                     if last:
                         return
                     self._woken.wait(AGAIN_S)
                     continue
-                self._taken_bytes += len(self._chunks.popleft())
+                self._taken_bytes += sum(map(len, self._batches.popleft()))
             if self._ending:
                 return
 
-    def _put(self, chunk: bytes) -> bool:
-        """Write a chunk whole, or nothing of it as far as a reader can tell; False if it must be tried again."""
+    def _put(self, batch: list[bytes]) -> bool:
+        """Write a batch whole, or nothing of it as far as a reader can tell; False if it must be tried again."""
+        size = sum(map(len, batch))
         try:
-            if self._size and self._size + len(chunk) > self._file_bytes_max:
+            if self._size and self._size + size > self._file_bytes_max:
                 self._rotate()
-            written = 0
             try:
-                while written < len(chunk):
-                    written += os.write(self._file, memoryview(chunk)[written:])
+                written = 0 if sys.platform == "win32" else os.writev(self._file, batch[:_PIECES_MAX])
+                rest = memoryview(b"".join(batch) if written < size else b"")
+                while written < size:
+                    written += os.write(self._file, rest[written:])
             except OSError:
                 os.ftruncate(self._file, self._size)  # half a line would spoil the next one
                 raise

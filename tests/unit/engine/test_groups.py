@@ -199,7 +199,7 @@ def test_the_units_of_indexes_follow_the_billing_mode() -> None:
     with pytest.raises(ValidationFault, match="must be specified for index: by-who"):
         engine.call("UpdateTable", back)
     update = {"Update": {"IndexName": "by-who", "ProvisionedThroughput": units}}
-    with pytest.raises(ValidationFault, match="should not be specified for index: by-who"):
+    with pytest.raises(ValidationFault, match="only Updates for index: by-who when TableThroughputMode"):
         engine.call("UpdateTable", {"TableName": "notes", "GlobalSecondaryIndexUpdates": [update]})
 
 

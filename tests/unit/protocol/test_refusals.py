@@ -384,9 +384,9 @@ def test_the_control_plane_misses_a_table_first(operation: str) -> None:
 @pytest.mark.parametrize("operation", _TABLE_OPERATIONS)
 @pytest.mark.parametrize("name", ["", "ab", "a;", _LONG])
 def test_the_control_plane_measures_a_name_alone(operation: str, name: str) -> None:
-    """A name of the wrong length has a sentence of its own there."""
+    """A name of the wrong length had a sentence of its own there, which the classic wording keeps."""
     assert (
-        refusal(operation, {"TableName": name, **_TTL})
+        refusal(operation, {"TableName": name, **_TTL}, "classic")
         == "TableName must be at least 3 characters long and at most 255 characters long"
     )
 
@@ -395,6 +395,17 @@ def test_the_control_plane_measures_a_name_alone(operation: str, name: str) -> N
 def test_the_control_plane_lists_a_bad_character(operation: str) -> None:
     """A name of a good length is refused as a member is."""
     assert refusal(operation, {"TableName": "abc;", **_TTL}) == _listed(_value("'abc;'", "tableName", _NAME))
+
+
+@pytest.mark.parametrize("operation", _TABLE_OPERATIONS)
+@pytest.mark.parametrize(
+    ("name", "rule"), [("ab", "greater than or equal to 3"), (_LONG, "less than or equal to 255")]
+)
+def test_the_control_plane_measures_a_name_as_a_member_today(operation: str, name: str, rule: str) -> None:
+    """The control plane has moved to the member's sentence."""
+    assert refusal(operation, {"TableName": name, **_TTL}) == _listed(
+        _value(f"'{name}'", "tableName", f"Member must have length {rule}")
+    )
 
 
 def test_a_new_table_has_its_name_measured_as_a_member_today() -> None:

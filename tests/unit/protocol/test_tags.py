@@ -22,7 +22,12 @@ _TAG = {"Key": "k", "Value": "v"}
         (
             "TagResource",
             {"ResourceArn": "a:b:c:d:e:f/g", "Tags": []},
-            "Invalid TableArn: Invalid ResourceArn provided as input a:b:c:d:e:f/g",
+            INVALID + "ARNs must start with 'arn:': a:b:c:d:e:f/g",
+        ),
+        (
+            "ListTagsOfResource",
+            {"ResourceArn": f"{_TABLE}/backup/0170"},
+            INVALID + f"Provided Arn is not a DynamoDB resource arn: {_TABLE}/backup/0170",
         ),
         (
             "ListTagsOfResource",
@@ -75,6 +80,29 @@ _TAG = {"Key": "k", "Value": "v"}
             f"The Tag Value provided is invalid, Value: {'v' * 257}",
         ),
         (
+            "TagResource",
+            {"ResourceArn": _TABLE, "Tags": [{"Key": "k"}]},
+            "The Tag Value provided is invalid, Value: null",
+        ),
+        (
+            "TagResource",
+            {"ResourceArn": _TABLE, "Tags": [{"Value": "v"}]},
+            "The Tag Key provided is invalid, Key: null",
+        ),
+        *(
+            (
+                "TagResource",
+                {"ResourceArn": _TABLE, "Tags": [{"Key": "k", "Value": value}]},
+                f"The Tag Value provided is invalid, Value: {value}",
+            )
+            for value in ("100%", "a,b", "(x)", "a&b", "a|b", "<a>", "~a", "\U0001f511", "#", "a\tb")
+        ),
+        (
+            "UntagResource",
+            {"ResourceArn": _TABLE, "TagKeys": [str(n) for n in range(51)]},
+            "Number of Tags exceed the current limit for the provided ResourceArn",
+        ),
+        (
             "UntagResource",
             {"ResourceArn": _TABLE, "TagKeys": ["k" * 129]},
             f"The Tag Key provided is invalid, Key: {'k' * 129}",
@@ -96,4 +124,6 @@ def test_tables_and_streams_take_tags() -> None:
     tags = [{"Key": str(number), "Value": ""} for number in range(50)]
 
     assert len(asked("TagResource", {"ResourceArn": _TABLE, "Tags": tags}).tags) == 50
+    for text in ("\u043a\u043b\u044e\u0447", "caf\u00e9", "\u8868", "a\u00a0b\u3000c", "a+b-c=d.e_f:g/h@i 7"):
+        assert asked("TagResource", {"ResourceArn": _TABLE, "Tags": [{"Key": text, "Value": text}]})
     assert asked("ListTagsOfResource", {"ResourceArn": f"{_TABLE}/stream/2026-11-15T22:00:00.000"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,18 @@ from tavola.server.errors import AccessLogUnusable
 from tavola.server.log_files import LogFiles, files_of, numbered
 
 
+def _write_by(monkeypatch: pytest.MonkeyPatch, write: Callable[[int, memoryview], int]) -> None:
+    """Let a disk of the test's own take what is written."""
+    monkeypatch.setattr(os, "write", write)
+    monkeypatch.setattr(os, "writev", lambda file, pieces: write(file, memoryview(b"".join(pieces))))
+
+
 def test_lines_are_kept_in_order_over_files(tmp_path: Path) -> None:
     """A full file moves aside; read from the oldest, the lines are those that were written, and none is cut."""
     path = tmp_path / "access.log"
     files = LogFiles(path, file_bytes_max=100, files_max=50)
     for number in range(200):
-        files.write(b"line %d\n" % number, 1)
+        files.write([b"line %d\n" % number], 1)
     files.close()
 
     found = b"".join(each.read_bytes() for each in files_of(path))
@@ -34,7 +41,7 @@ def test_only_so_many_files_are_kept(tmp_path: Path, files_max: int) -> None:
     path = tmp_path / "access.log"
     files = LogFiles(path, file_bytes_max=20, files_max=files_max)
     for number in range(50):
-        files.write(b"line %d\n" % number, 1)
+        files.write([b"line %d\n" % number], 1)
     files.close()
 
     assert len(list(tmp_path.iterdir())) == files_max
@@ -46,7 +53,7 @@ def test_a_log_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_bytes(b"first\ncut in the mid")
     files = LogFiles(path, file_bytes_max=1000, files_max=2)
-    files.write(b"second\n", 1)
+    files.write([b"second\n"], 1)
     files.close()
 
     assert path.read_bytes() == b"first\ncut in the mid\nsecond\n"
@@ -84,11 +91,11 @@ def test_what_cannot_be_written_waits(
         return true_write(file, data)
 
     monkeypatch.setattr(log_files, "AGAIN_S", 0.01)
-    monkeypatch.setattr(os, "write", write)
+    _write_by(monkeypatch, write)
     files = LogFiles(path, file_bytes_max=1000, files_max=2)
-    files.write(b"first\n", 1)
+    files.write([b"first\n"], 1)
     assert failed.wait(10)
-    files.write(b"second\n", 1)
+    files.write([b"second\n"], 1)
     full = False
     files.close()
 
@@ -107,15 +114,15 @@ def test_what_is_too_much_is_dropped_and_counted(tmp_path: Path, monkeypatch: py
         return true_write(file, data)
 
     monkeypatch.setattr(log_files, "WAITING_BYTES_MAX", 20)
-    monkeypatch.setattr(os, "write", write)
+    _write_by(monkeypatch, write)
     files = LogFiles(path, file_bytes_max=1000, files_max=2)
-    files.write(b"a" * 30 + b"\n", 1)
+    files.write([b"a" * 30 + b"\n"], 1)
     for _ in range(5):
-        files.write(b"dropped\n", 2)
+        files.write([b"dropped\n"], 2)
     opened.set()
     while files._given_bytes != files._taken_bytes:
         pass
-    files.write(b"last\n", 1)
+    files.write([b"last\n"], 1)
     files.close()
 
     assert path.read_bytes() == b"a" * 30 + b'\n{"dropped":10}\nlast\n'
@@ -130,9 +137,9 @@ def test_lines_that_are_lost_in_the_end_are_told(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(log_files, "AGAIN_S", 0.01)
-    monkeypatch.setattr(os, "write", write)
+    _write_by(monkeypatch, write)
     files = LogFiles(tmp_path / "access.log", file_bytes_max=1000, files_max=2)
-    files.write(b"first\n", 1)
+    files.write([b"first\n"], 1)
     files.close()
 
     assert "is not whole" in caplog.text
@@ -143,3 +150,14 @@ def test_files_are_numbered_by_age(tmp_path: Path) -> None:
     assert numbered(tmp_path / "a.log", 0) == tmp_path / "a.log"
     assert numbered(tmp_path / "a.log", 3) == tmp_path / "a.log.3"
     assert list(files_of(tmp_path / "a.log")) == []
+
+
+def test_a_batch_of_many_pieces_is_written_whole(tmp_path: Path) -> None:
+    """More pieces than the system takes at once are written all the same, in order."""
+    path = tmp_path / "access.log"
+    pieces = [b"piece %d\n" % number for number in range(5000)]
+    files = LogFiles(path, file_bytes_max=1_000_000, files_max=2)
+    files.write(list(pieces), len(pieces))
+    files.close()
+
+    assert path.read_bytes() == b"".join(pieces)

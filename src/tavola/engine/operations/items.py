@@ -282,7 +282,8 @@ def _index_units(change: Change) -> dict[str, float]:
     """Return what a write costs on each index; mostly without a look into the item that stood.
 
     Whole items in indexes whose keys stay as they were are written anew if the item is another. Two items whose
-    bytes have different sums (the lower half of Adler's) are not the same, in whatever order they are written.
+    bytes have different sums (the lower half of Adler's), or another number of some digit, are not the same, in
+    whatever order they are written.
     """
     table, standing = change.table, change.standing
     if not table.indexes:
@@ -291,7 +292,9 @@ def _index_units(change: Change) -> dict[str, float]:
     if old is not None and change.item is not None and standing.entries == change.entries:
         if old == change.data:
             return {}
-        if (adler32(old) ^ adler32(change.data)) & 0xFFFF:
+        if (adler32(old) ^ adler32(change.data)) & 0xFFFF or any(
+            old.count(digit) != change.data.count(digit) for digit in b"0123456789"
+        ):
             cost = write_units(standing.size, change.size)
             units = {}
             for index, entry in zip(
