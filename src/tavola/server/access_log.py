@@ -53,10 +53,8 @@ _MS = [f"{us / 1000:.3f}".encode() for us in range(_MS_MAX)]  # as most calls ta
 
 _encode = msgspec.json.Encoder().encode
 
-_One = tuple[
-    str, str | None, bool, float, float
-]  # a touch, with whether it has no key in the place of the key
-_Place = _One | tuple[_One, ...]
+_Units = float | tuple[float, ...]
+_Place = tuple[str, str | None | tuple[str | None, ...], bool, _Units, _Units]  # True: without a key
 _MARK = _encode("\x00")[1:-1]  # where the hash will stand; no name of a table or index has it
 
 
@@ -188,15 +186,16 @@ class AccessLog:
 
     def _joined(self, touches: Sequence[Touch]) -> tuple[bytes | None, tuple[bytes, bytes]]:
         """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
-        table, _, key, _, _ = touches[-1]  # of a query in an index, the index's partition
-        for touch in touches:
-            if touch[0] != table or (touch[2] is not None and touch[2] != key):
-                return None, (
-                    b',%b,"additionalEventData":{"consumed":%b,"latencyMs":'
-                    % (_encode(self._touched_members(touches))[1:-1], _encode(consumed_units(touches))),
-                    b"",
-                )
-        place = tuple([(table, index, key is None, reads, writes) for _, index, _, reads, writes in touches])
+        tables, indexes, keys, reads, writes = zip(*touches, strict=True)
+        table, key = tables[0], keys[-1]  # of a query in an index, the index's partition is the last
+        many = len(touches)
+        if tables.count(table) != many or keys.count(key) + keys.count(None) < many:
+            return None, (
+                b',%b,"additionalEventData":{"consumed":%b,"latencyMs":'
+                % (_encode(self._touched_members(touches))[1:-1], _encode(consumed_units(touches))),
+                b"",
+            )
+        place = (table, indexes, key is None, reads, writes)
         return key, self._places.get(place) or self._place(place, touches)
 
     def _touched_members(self, touches: Sequence[Touch]) -> dict[str, Any]:
