@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from benchmarks.costs import is_met, share
+from benchmarks.costs import is_met, share, title_of
 from benchmarks.results import OURS, Cell, Place, Results, cells
-from benchmarks.workload import BY_NAME, OPERATIONS
+from benchmarks.workload import OPERATIONS
 
 MEMORY_RATIO_MIN: Final = 4.0  # every operation, ours in memory to the best peer in memory
 DISK_RATIO_MIN: Final = 2.5  # every write, ours synced to the best peer on disk as it comes
@@ -145,7 +145,7 @@ def _cost_verdicts(results: Results) -> Iterable[Verdict]:
             each for each in results.costs if (each.section, each.operation) == (cost.section, cost.operation)
         )
         if cost.share_max is not None:
-            subject = f"{BY_NAME[cost.operation].title}, {cost.mode}"
+            subject = f"{title_of(cost)}, {cost.mode}"
             measured = f"{1 - share(cost, base):.0%}"
             yield Verdict(subject, f"costs ≤ {cost.share_max:.0%}", measured, is_met(cost, base))
 

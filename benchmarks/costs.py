@@ -10,6 +10,12 @@ from benchmarks.workload import BY_NAME
 HEADER: Final = ("operation", "mode", "requests/s", "of the first", "may cost", "µs a request", "met")
 
 
+def title_of(cost: Cost) -> str:
+    """What was asked: an operation of the workload, or a piece of work that says itself what it is."""
+    found = BY_NAME.get(cost.operation)
+    return cost.operation if found is None else found.title
+
+
 def share(cost: Cost, base: Cost) -> float:
     """How much of the rate is left, the median of the rounds; what slowed a whole round slowed both sides."""
     return median(mine / its for mine, its in zip(cost.rates, base.rates, strict=True))
@@ -36,7 +42,7 @@ def sections(costs: Sequence[Cost]) -> dict[str, list[list[str]]]:
 def _row(cost: Cost, base: Cost) -> list[str]:
     words = {True: "yes", False: "no", None: ""}
     return [
-        BY_NAME[cost.operation].title,
+        title_of(cost),
         cost.mode,
         f"{cost.rate:,.0f}" + (f" ({cost.errors} errors)" if cost.errors else ""),
         f"{share(cost, base):.0%}",

@@ -61,15 +61,16 @@ def operations_page() -> str:
     """Return the operations of DynamoDB, and which of them are built."""
     from tavola.protocol import OPERATIONS
 
-    built = sorted(name for name, operation in OPERATIONS.items() if operation.request is not None)
-    missing = sorted(name for name, operation in OPERATIONS.items() if operation.request is None)
+    own = sorted(name for name, operation in OPERATIONS.items() if operation.service == "tavola")
+    aws = sorted(name for name, operation in OPERATIONS.items() if operation.service != "tavola")
     return _page(
         "Operations",
         [
-            f"Of the {len(OPERATIONS)} operations of DynamoDB and its streams, {len(built)} are built:",
-            "\n".join(f"- {name}" for name in built),
-            "The others are known by name and answer `UnknownOperationException`:",
-            "\n".join(f"- {name}" for name in missing),
+            f"All {len(aws)} operations of DynamoDB and its streams are answered; those that answer otherwise than "
+            "AWS are listed in [fidelity](../fidelity.md#operations-that-answer-otherwise):",
+            "\n".join(f"- {name}" for name in aws),
+            "Tavola's own, for reading the past of an item:",
+            "\n".join(f"- {name}" for name in own),
         ],
     )
 

@@ -23,19 +23,20 @@ _DOCS = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-dem
 _GUIDE = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _UNITS: Any = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
 _MORE: Any = {"ReadCapacityUnits": 6, "WriteCapacityUnits": 6}
-_STREAM = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}}
-_SSE = {"SSESpecification": {"Enabled": True, "SSEType": "KMS"}}
-_CLASS = {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
-_PROTECTION = {"DeletionProtectionEnabled": True}
-_WARM = {"WarmThroughput": {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000}}
-_BOUNDS = {"OnDemandThroughput": {"MaxReadRequestUnits": 10}}
-_PROVISIONED = {"ProvisionedThroughput": _MORE}
-_ON_DEMAND = {"BillingMode": "PAY_PER_REQUEST"}
-_DELETE = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}]}
+_STREAM: Any = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}}
+_SSE: Any = {"SSESpecification": {"Enabled": True, "SSEType": "KMS"}}
+_CLASS: Any = {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
+_PROTECTION: Any = {"DeletionProtectionEnabled": True}
+_WARM: Any = {"WarmThroughput": {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000}}
+_BOUNDS: Any = {"OnDemandThroughput": {"MaxReadRequestUnits": 10}}
+_PROVISIONED: Any = {"ProvisionedThroughput": _MORE}
+_ON_DEMAND: Any = {"BillingMode": "PAY_PER_REQUEST"}
+_DELETE: Any = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}]}
 _CREATE: Any = {
     "AttributeDefinitions": definitions("b"),
     "GlobalSecondaryIndexUpdates": [{"Create": {**index("by-b", "b"), "ProvisionedThroughput": _UNITS}}],
 }
+_REFUSED_ON_DEMAND: Any = ({"ProvisionedThroughput": _UNITS}, {}, {"OnDemandThroughput": {}})
 _ONLY = "must be the only operation in the request"
 _SSE_ALONE = f"Server-Side Encryption modification {_ONLY}"
 _CLASS_ALONE = f"TableClass modification {_ONLY}"
@@ -169,7 +170,7 @@ def test_an_empty_throughput_is_none(ask: Ask, client: DynamoDBClient, tables: T
                     "OnDemandThroughput, WarmThroughput"
                 ),
             )
-            for throughput in ({"ProvisionedThroughput": _UNITS}, {}, {"OnDemandThroughput": {}})
+            for throughput in _REFUSED_ON_DEMAND
         ),
         (
             _CREATE,
@@ -575,7 +576,7 @@ def test_a_table_that_is_named_by_a_strange_arn(ask: Ask) -> None:
 def test_tags_take_few_signs(client: DynamoDBClient, tables: Tables, value: str) -> None:
     """A tag has letters, digits and spaces of any script, and a few signs; one wrong tag refuses them all."""
     arn = client.describe_table(TableName=tables())["Table"]["TableArn"]
-    good = {"Key": "k", "Value": "caf\u00e9 a+b-c=d.e_f:g/h@i"}
+    good: Any = {"Key": "k", "Value": "caf\u00e9 a+b-c=d.e_f:g/h@i"}
 
     error = refused(client.tag_resource, ResourceArn=arn, Tags=[good, {"Key": "x", "Value": value}])
 
@@ -641,9 +642,8 @@ def test_a_table_whose_index_is_being_made(slow: tuple[DynamoDBClient, ManualClo
     clock.advance(11)
     put(client, "slow", item(pk="p", a="x"))
     change: Any = {"Create": index("by-a", "a")}
-    client.update_table(
-        TableName="slow", AttributeDefinitions=definitions("a"), GlobalSecondaryIndexUpdates=[change]
-    )
+    words: Any = definitions("a")
+    client.update_table(TableName="slow", AttributeDefinitions=words, GlobalSecondaryIndexUpdates=[change])
 
     during = client.describe_table(TableName="slow")["Table"]["GlobalSecondaryIndexes"][1]
     deleted = refused(client.delete_table, TableName="slow")

@@ -167,7 +167,11 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
             {"account": "123456789012"},
             "account does not apply to aws:eu-west-1; the credentials",
         ),
-        ("memory:", {"colour": "red"}, "there is no setting colour; there are: region, account, buckets, cache_mb"),
+        (
+            "memory:",
+            {"colour": "red"},
+            "there is no setting colour; there are: region, account, buckets, cache_mb",
+        ),
         ("memory:", {"region": "Mars"}, "'Mars' is no region"),
         ("memory:", {"account": "12"}, "'12' is no account; give twelve digits"),
     ],

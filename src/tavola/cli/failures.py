@@ -12,6 +12,11 @@ from tavola.cli.keys import KeyUnusable
 from tavola.cli.output import complain
 from tavola.errors import TavolaError
 
+_ELSEWHERE = (
+    "Look at the name, and at whose it is: without --region and --account, or AWS_REGION set, tables of us-east-1 "
+    "and account 000000000000 are meant."
+)
+
 
 @contextmanager
 def told(what: str) -> Iterator[None]:
@@ -28,7 +33,7 @@ def _remedy_of(error: TavolaError) -> tuple[str, Exit]:
     from tavola.backends import EndpointUnreachable
     from tavola.engine import EmulationRefused, StoreDamaged, StoreError, StoreFull, StoreInUse, StoreLocked
     from tavola.iam import AlreadyInDirectory, DirectoryRefused, DirectoryUnreadable, NotInDirectory
-    from tavola.protocol import Fault, PolicyRefused
+    from tavola.protocol import Fault, PolicyRefused, ResourceNotFoundFault, TableNotFoundFault
     from tavola.server import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
     from tavola.triggers import (
         FileInUse,
@@ -53,6 +58,8 @@ def _remedy_of(error: TavolaError) -> tuple[str, Exit]:
             return "See `tavola serve --help`, and the guide's page on emulation.", Exit.USAGE
         case EndpointUnreachable():
             return "Start a server with `tavola serve`, or name another with --endpoint.", Exit.UNREACHABLE
+        case ResourceNotFoundFault() | TableNotFoundFault():
+            return _ELSEWHERE, Exit.NOT_FOUND
         case Fault():
             return "Change what was asked for: the sentence above is DynamoDB's own.", Exit.FAILED
         case StoreInUse():

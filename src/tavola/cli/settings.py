@@ -97,14 +97,20 @@ ACCESS_LOG_FILES = Setting(
     most=10_000,
 )
 KEY_FILE = Setting(
-    "key-file", "", "", "The file that holds the key of an encrypted store, in one line; a new file is made encrypted."
+    "key-file",
+    "",
+    "",
+    "The file that holds the key of an encrypted store, in one line; a new file is made encrypted.",
 )
 KEY_COMMAND = Setting("key-command", "", "", "A command that prints the key of an encrypted store.")
 KEY = Setting(
     "key", "", "", "The key of an encrypted store itself; set TAVOLA_KEY, since others can see an option."
 )
 BUCKETS = Setting(
-    "buckets", "", "", "The folder whose folders stand for the buckets of S3, for exports, imports and bulk loads."
+    "buckets",
+    "",
+    "",
+    "The folder whose folders stand for the buckets of S3, for exports, imports and bulk loads.",
 )
 TTL_INTERVAL_S = Setting(
     "ttl-interval-s", 60, "s", "How often expired items are looked for and deleted.", least=1, most=86_400

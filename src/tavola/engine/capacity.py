@@ -68,9 +68,7 @@ def vector_write_bytes(
     """Return the bytes that a write costs on each vector index it changes, from the item's two images."""
     costs: dict[str, int] = {}
     for vector in table.vectors:
-        images = [
-            None if image is None or image[1][vector.place] is None else image for image in (old, new)
-        ]
+        images = [None if image is None or image[1][vector.place] is None else image for image in (old, new)]
         before, after = images
         if before is not None and after is not None:
             same = before[1][vector.place] == after[1][vector.place]

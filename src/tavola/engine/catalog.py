@@ -484,7 +484,14 @@ class Catalog:
             self._store.create_log(definition.number)
             self._logs.add(definition.number)
         names = (definition.hash, *((definition.range,) if definition.range else ()))
-        return Journal(log, self.timeline, view, history=history, key_names=names)
+        return Journal(
+            log,
+            self.timeline,
+            view,
+            history=history,
+            key_names=names,
+            brief=not self._store.in_memory,
+        )
 
     def _keep(self, table: Table) -> None:
         self.stirred = True

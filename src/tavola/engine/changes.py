@@ -22,6 +22,7 @@ from tavola.limits import (
     ON_DEMAND_WARM_WRITES_PER_S,
     PARTITION_READS_PER_S,
     PARTITION_WRITES_PER_S,
+    STREAM_RESPONSE_BYTES_MAX,
     STREAM_RETENTION_S,
     STREAM_SHARD_LIFE_S,
 )
@@ -32,6 +33,7 @@ _KIND = "stream"
 _HASHES = 2**32  # a key begins with four bytes of the hash of its partition
 _SEQUENCE_BASE = 10**20  # AWS's numbers have 21 digits at least
 _WALK_ROWS = 10_000  # of the log that one read looks through at most
+_CHUNK_ROWS = 32
 _SHARDS_KEPT_MAX = 2_000
 
 _EVENTS = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE"}
@@ -249,11 +251,22 @@ def id_of_sequence(text: str) -> int | None:
 
 
 def read_shard(log: Log, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
-    """Return changes of a shard past an id, and the id to go on after: nothing up to it is left out."""
+    """Return changes of a shard past an id, and the id to go on after: nothing up to it is left out.
+
+    They are read a few at a time, so that no more is held than about what an answer may have.
+    """
     last = log.span()[1] if shard.last is None else shard.last
     upto = min(last, after + _WALK_ROWS)
-    rows = log.read(after, upto, shard.bounds, limit)
-    return rows, rows[-1].id if len(rows) == limit else max(after, upto)
+    rows: list[LogRow] = []
+    total = 0
+    while len(rows) < limit and total < STREAM_RESPONSE_BYTES_MAX:
+        wanted = min(_CHUNK_ROWS, limit - len(rows))
+        chunk = log.read(rows[-1].id if rows else after, upto, shard.bounds, wanted)
+        total += sum(len(row.old or b"") + len(row.new or b"") for row in chunk)
+        rows += chunk
+        if len(chunk) < wanted:
+            return rows, max(after, upto)
+    return rows, rows[-1].id
 
 
 def record_of(stream: Stream, row: LogRow) -> tuple[bytes, int]:

@@ -155,7 +155,9 @@ class Chores:
         catalog = self._services.catalog
         table = catalog.of_number(number)
         pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
-        return pinned or not self._is_due(now_s, catalog.looked_back.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S)
+        return pinned or not self._is_due(
+            now_s, catalog.looked_back.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S
+        )
 
     def _needed_since_s(self, number: int, now_s: float) -> float | None:
         """Return the time from which on a log's records may be read; None if they never are."""

@@ -97,12 +97,24 @@ class Timeline:
 class Journal:
     """The log of one table, and what of a change is worth keeping in it."""
 
-    __slots__ = ("_history", "_keep", "_key_names", "_next", "_timeline", "keys_alone", "log")
+    __slots__ = ("_brief", "_history", "_keep", "_key_names", "_next", "_timeline", "keys_alone", "log")
 
     def __init__(
-        self, log: Log, timeline: Timeline, view: str | None, *, history: bool, key_names: tuple[str, ...]
+        self,
+        log: Log,
+        timeline: Timeline,
+        view: str | None,
+        *,
+        history: bool,
+        key_names: tuple[str, ...],
+        brief: bool = True,
     ) -> None:
+        """Go on with a log; one that is `brief` keeps of a new image only where it differs from the old.
+
+        That saves bytes on a disk and costs time, so in memory it does not pay.
+        """
         self.log = log
+        self._brief = brief
         self._timeline = timeline
         self._keep = tuple((history or old, new) for old, new in _KEPT[view])
         self.keys_alone = view == "KEYS_ONLY"
@@ -133,7 +145,7 @@ class Journal:
             new = _encode({name: item[name] for name in self._key_names})
             keep_new = True
             mark |= KEYS_ALONE
-        elif keep_old and keep_new and old and new and len(new) >= _DIFFERENCE_BYTES_MIN:
+        elif self._brief and keep_old and keep_new and old and new and len(new) >= _DIFFERENCE_BYTES_MIN:
             new = _difference(old, new)
             mark |= DIFFERS
         kept_old, kept_new = old if keep_old else None, new if keep_new else None

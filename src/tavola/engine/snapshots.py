@@ -20,6 +20,7 @@ from tavola.engine.indexes import entry_of, every_index, expiry_of
 from tavola.engine.journal import BY_SERVICE
 from tavola.engine.storage import Entry, Found, Line, Lines, Log, LogRow, Rack, Row
 from tavola.keys import Bounds
+from tavola.limits import PAGE_BYTES_MAX
 from tavola.protocol import (
     InvalidRestoreTimeFault,
     PointInTimeRecoveryUnavailableFault,
@@ -29,6 +30,7 @@ from tavola.protocol import (
 from tavola.values import decode_item, item_size
 
 _CHUNK_ROWS = 128
+_VERSIONS_READ = 16
 _CANDIDATES_MAX = 4096
 _EVERYTHING = Bounds(b"", None)
 _UNORDERED_CHANGES_MAX = 500
@@ -334,20 +336,29 @@ def read_only() -> ValidationFault:
 def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Version], int | None]:
     """Return what stood under a key after each change past a place in the log, and where to go on.
 
-    At most `limit` of them, the earliest first; no place to go on from where that was all.
+    The earliest first, at most `limit` of them and about a megabyte; no place to go on from where that was all.
     """
     journal = table.journal
     assert journal is not None, "only a table with a journal has a past"
-    changes = journal.log.changes_of(key, after, limit + 1)
+    changes: list[LogRow] = []
+    total = 0
+    more = True
+    while more and len(changes) <= limit and total < PAGE_BYTES_MAX:
+        wanted = min(_VERSIONS_READ, limit + 1 - len(changes))
+        chunk = journal.log.changes_of(key, changes[-1].id if changes else after, wanted)
+        total += sum(len(change.old or b"") for change in chunk)
+        changes += chunk
+        more = len(chunk) == wanted
+    # What stood after a change is what the next one found; after the last one it is what stands.
     images = [change.old for change in changes[1:]]
-    if len(changes) <= limit:
+    if not more:
         standing = table.rack.get(key)
         images.append(None if standing is None else standing[0])
     found = [
         Version(change.at_us, image, bool(change.mark & BY_SERVICE))
-        for change, image in zip(changes[:limit], images, strict=False)
+        for change, image in zip(changes, images, strict=False)
     ]
-    return found, changes[limit - 1].id if len(changes) > limit else None
+    return found, changes[len(found) - 1].id if more else None
 
 
 def _chunk(limit: int) -> int:

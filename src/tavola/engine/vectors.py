@@ -40,6 +40,11 @@ class VectorDefinition(msgspec.Struct, frozen=True):
     ready_at_s: float = 0.0
     filled_to: int | None = None  # the row up to which it is backfilled; None: complete
 
+    @property
+    def hash(self) -> tuple[str, ...]:
+        """Return the attribute that parts the index, if there is one."""
+        return tuple(name for name, kind in self.schema if kind == "HASH")
+
 
 class Copy(Protocol):
     """The entries of a vector index in memory, by the key of their item."""

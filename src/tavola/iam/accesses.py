@@ -23,6 +23,7 @@ from tavola.expressions import (
     compile_update,
     key_bounds,
     legacy_key_conditions,
+    search_clauses,
 )
 from tavola.iam.patterns import Values
 from tavola.keys import KeyAttribute, KeySchema
@@ -34,6 +35,9 @@ _EXPRESSIONS: dict[str, Callable[[str, Bindings], Any]] = {
     "filter_expression": lambda text, bindings: compile_condition(text, bindings, field="FilterExpression"),
     "key_condition_expression": compile_key_condition,
     "projection_expression": compile_projection,
+    "search_condition_expression": lambda text, bindings: compile_condition(
+        text, bindings, field="SearchConditionExpression"
+    ),
     "update_expression": compile_update,
 }
 # Older parameters, whose members' names, or whose elements, are attributes.
@@ -208,7 +212,15 @@ class RangeAccess(Access):
         request = self.request
         legacy = getattr(request, "key_conditions", None)
         text = getattr(request, "key_condition_expression", None)
+        search = getattr(request, "search_condition_expression", None)
         try:
+            if search is not None:
+                bindings = _bindings(request)
+                clauses = search_clauses(
+                    compile_condition(search, bindings, field="SearchConditionExpression")
+                )
+                given = {clause.name: bindings.values[clause.value] for clause in clauses}
+                return tuple(given.get(attribute.name) for attribute in schema.hash)
             if text is not None:
                 bindings = _bindings(request)
                 return key_bounds(compile_key_condition(text, bindings), schema, bindings.values).hash_values

@@ -240,7 +240,7 @@ _OPERATIONS: dict[str, Accesses] = {
     "TransactGetItems": _transact_get,
     "TransactWriteItems": _transact_write,
     "ListItemVersions": _item("dynamodb:GetItem"),  # Tavola's own: who may get an item may see what it was
-    **_each(_item, "DeleteItem GetItem ListItemVersions UpdateItem"),
+    **_each(_item, "DeleteItem GetItem UpdateItem"),
     **_each(_range, "Query Scan SearchVectors"),
     **_each(
         _table,

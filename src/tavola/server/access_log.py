@@ -40,6 +40,7 @@ from tavola.server.records import (
 from tavola.server.scrubbing import decoded, denying_policy, scrubbed_sentence
 
 FLUSH_S: Final = 0.05
+BATCH_CALLS: Final = 64
 HASH_BYTES: Final = 8
 SECRET_BYTES: Final = 32
 COUNT_BEGINS: Final = (
@@ -47,14 +48,16 @@ COUNT_BEGINS: Final = (
 )  # the twelve last digits of an event's id, for twelve years at a thousand a second
 
 _PLACES_MAX = 4096
-_PARTS_MAX = 256  # some thirty lines
 _MS_MAX = 2000
 _MS = [f"{us / 1000:.3f}".encode() for us in range(_MS_MAX)]  # as most calls take no longer
 
 _encode = msgspec.json.Encoder().encode
 
 _Units = float | tuple[float, ...]
-_Place = tuple[str, str | None | tuple[str | None, ...], bool, _Units, _Units]  # True: without a key
+_Place = tuple[str, str | tuple[str | None, ...] | None, bool, _Units, _Units]  # True: without a key
+# Caller, operation, request's id, beginning, end, what decided; what was touched, or else the rest of the line.
+_Touched = Touch | tuple[Touch, ...] | None
+_Call = tuple[Caller, str, bytes, float, float, str | None, _Touched, bytes | None]
 _MARK = _encode("\x00")[1:-1]  # where the hash will stand; no name of a table or index has it
 
 
@@ -79,8 +82,8 @@ class AccessLog:
         self._count = self._handed = COUNT_BEGINS
         self._second = -1
         self._time = b""
-        self._parts: list[bytes] = []  # of the newest lines
-        self._chunks: list[bytes] = []  # of the lines before them
+        self._calls: list[_Call] = []  # noted, and no lines yet
+        self._chunks: list[bytes] = []  # the lines before them
         self._places: dict[_Place, tuple[bytes, bytes]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._unsettled: Callable[[], bool] = bool
@@ -107,42 +110,23 @@ class AccessLog:
         decided_by: str | None = None,
     ) -> None:
         """Note one call, with the fault that was its answer and the statement that decided, if there were."""
-        took_us = int((self._now() - began_s) * 1e6)
-        if not self._second <= began_s < self._second + 1:
-            self._begin_second(began_s)
-        count = self._count = self._count + 1
-        parts = self._parts
-        if not parts:
-            self._begin_chunk()
-        head = caller.heads.get(operation) or self._head(caller, operation)
+        calls = self._calls
         if fault is None and touches:
-            if len(touches) == 1:
-                table, index, key, reads, writes = touches[0]
-                place = (table, index, key is None, reads, writes)
-                begins, ends = self._places.get(place) or self._place(place, touches)
-            else:
-                key, (begins, ends) = self._joined(touches)
-            parts += (
-                head,
-                self._time,
-                request_id,
-                self._id_form % count,
-                begins,
-                b"" if key is None else self._hash(key),
-                ends,
-                _MS[took_us] if 0 <= took_us < _MS_MAX else f"{max(0, took_us) / 1000:.3f}".encode(),
-                caller.tails.get(decided_by) or _tail(caller, decided_by),
-            )
+            touched = touches[0] if len(touches) == 1 else tuple(touches)
+            calls.append((caller, operation, request_id, began_s, self._now(), decided_by, touched, None))
         else:
+            took_us = int((self._now() - began_s) * 1e6)
             rest = self._rest(caller, touches, body, fault, took_us, decided_by)
-            parts += (head, self._time, request_id, self._id_form % count, rest)
-        if len(parts) > _PARTS_MAX:
-            self._end_chunk()
+            calls.append((caller, operation, request_id, began_s, 0.0, decided_by, None, rest))
+        if len(calls) == 1:
+            self._begin_batch()
+        elif len(calls) == BATCH_CALLS:
+            self._write_lines()
 
     def failed(self, request_ids: Collection[bytes]) -> None:
         """Mend the lines of calls whose answers were held, for their commit has failed."""
         fault = InternalServerFault()
-        self._end_chunk()
+        self._write_lines()
         lines = b"".join(self._chunks).splitlines(keepends=True)
         for place, line in enumerate(lines):
             record: dict[str, Any] = msgspec.json.decode(line)
@@ -159,21 +143,55 @@ class AccessLog:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        self._end_chunk()
+        self._write_lines()
         chunks, self._chunks = self._chunks, []
         if chunks:
             count, self._handed = self._count - self._handed, self._count
             self._files.write(chunks, count)
 
-    def _begin_chunk(self) -> None:
+    def _begin_batch(self) -> None:
         if not self._chunks and self._loop is not None:
             self._loop.call_later(FLUSH_S, self.flush)
 
-    def _end_chunk(self) -> None:
-        """Make the parts one piece while the processor still has them at hand; later it costs thrice as much."""
-        if self._parts:
-            self._chunks.append(b"".join(self._parts))
-            self._parts.clear()
+    def _write_lines(self) -> None:
+        """Make lines of the calls that were noted.
+
+        Many at once, because the processor then has code and parts at hand: a line made between two requests
+        costs it four times as much.
+        """
+        calls = self._calls
+        if not calls:
+            return
+        parts: list[bytes] = []
+        count, places, hasher, form = self._count, self._places, self._hasher, self._id_form
+        for caller, operation, request_id, began_s, ended_s, decided_by, touched, rest in calls:
+            count += 1
+            if not self._second <= began_s < self._second + 1:
+                self._begin_second(began_s)
+            head = caller.heads.get(operation) or self._head(caller, operation)
+            if touched is None:
+                assert rest is not None, "what touched nothing was told at once"
+                parts += (head, self._time, request_id, form % count, rest)
+                continue
+            if isinstance(touched, Touch):
+                table, index, key, reads, writes = touched
+                place = (table, index, key is None, reads, writes)
+                begins, ends = places.get(place) or self._place(place, (touched,))
+            else:
+                key, (begins, ends) = self._joined(touched)
+            if key is None:
+                shown = b""
+            else:
+                hashing = hasher.copy()
+                hashing.update(key)
+                shown = hexlify(hashing.digest())
+            took_us = int((ended_s - began_s) * 1e6)
+            took = _MS[took_us] if 0 <= took_us < _MS_MAX else f"{max(0, took_us) / 1000:.3f}".encode()
+            tail = caller.tails.get(decided_by) or _tail(caller, decided_by)
+            parts += (head, self._time, request_id, form % count, begins, shown, ends, took, tail)
+        self._count = count
+        self._chunks.append(b"".join(parts))
+        calls.clear()
 
     def _begin_second(self, epoch_s: float) -> None:
         self._second = int(epoch_s)
@@ -187,8 +205,10 @@ class AccessLog:
     def _joined(self, touches: Sequence[Touch]) -> tuple[bytes | None, tuple[bytes, bytes]]:
         """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
         tables, indexes, keys, reads, writes = zip(*touches, strict=True)
-        table, key = tables[0], keys[-1]  # of a query in an index, the index's partition is the last
-        many = len(touches)
+        table, many = tables[0], len(touches)
+        key = (
+            keys[0] if keys[-1] is None else keys[-1]
+        )  # the last is an index's partition, if one was queried
         if tables.count(table) != many or keys.count(key) + keys.count(None) < many:
             return None, (
                 b',%b,"additionalEventData":{"consumed":%b,"latencyMs":'

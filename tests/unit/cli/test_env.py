@@ -15,6 +15,7 @@ from tavola.cli.main import app
 NAMES = (
     "AWS_ENDPOINT_URL_DYNAMODB",
     "AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+    "TAVOLA_ENDPOINT",
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_REGION",
@@ -49,6 +50,7 @@ def test_a_shell_is_pointed_at_the_server() -> None:
     assert _sourced(_printed("--port", "8123")) == {
         "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:8123",
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": "http://127.0.0.1:8123",
+        "TAVOLA_ENDPOINT": "http://127.0.0.1:8123",
         "AWS_ACCESS_KEY_ID": "tavola",
         "AWS_SECRET_ACCESS_KEY": "tavola",
         "AWS_REGION": "us-east-1",
@@ -90,8 +92,9 @@ def test_a_program_gets_json() -> None:
     assert told["set"] == {
         "AWS_ENDPOINT_URL_DYNAMODB": "http://[::1]:8000",
         "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": "http://[::1]:8000",
+        "TAVOLA_ENDPOINT": "http://[::1]:8000",
     }
-    assert set(told["set_if_unset"]) == set(NAMES[2:])
+    assert set(told["set_if_unset"]) == set(NAMES[3:])
 
 
 def test_a_profile_is_not_hidden(home: Path) -> None:
@@ -102,6 +105,7 @@ def test_a_profile_is_not_hidden(home: Path) -> None:
     assert [line.split("=")[0] for line in _printed().splitlines()] == [
         "export AWS_ENDPOINT_URL_DYNAMODB",
         "export AWS_ENDPOINT_URL_DYNAMODB_STREAMS",
+        "export TAVOLA_ENDPOINT",
     ]
 
 

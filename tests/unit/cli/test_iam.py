@@ -134,7 +134,7 @@ def test_what_was_added_is_taken_away(alice: Path) -> None:
         (("attach", "alice", "Own"), Exit.USAGE, "Write user/NAME, group/NAME or role/NAME."),
         (("attach", "user/alice", "x", "--inline"), Exit.USAGE, "Name one with --file."),
         (("attach", "user/alice", "Else"), Exit.FAILED, "there is no policy Else"),
-        (("attach", "user/alice", "x", "--file", "none.json"), Exit.FAILED, "none.json cannot be read"),
+        (("attach", "user/alice", "x", "--file", "none.json"), Exit.NOT_FOUND, "none.json cannot be read"),
         (
             ("attach", "user/alice", "Bad", "--file", "bad.json"),
             Exit.FAILED,

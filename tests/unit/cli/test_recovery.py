@@ -171,7 +171,7 @@ def test_what_cannot_be_done_is_told(place: tuple[Run, datetime], tmp_path: Path
     run, _ = place
 
     told = [
-        run("read", "nothing", code=Exit.FAILED).stderr,
+        run("read", "nothing", code=Exit.NOT_FOUND).stderr,
         run("read", "things", "--as-of", "yesterday", code=Exit.FAILED).stderr,
         run("read", "things", "--as-of", "400d", code=Exit.FAILED).stderr,
         run("read", "things", "--key", "x=1", code=Exit.FAILED).stderr,

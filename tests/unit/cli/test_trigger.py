@@ -170,7 +170,7 @@ def test_a_signal_ends_it_after_the_batch(
         (("projector:handler", "--table", "Orders", "--batch-size", "0"), Exit.USAGE, "batch_size"),
         (("projector:handler", "--table", "Orders", "--filter", "{"), Exit.USAGE, "no JSON"),
         (("projector:handler",), Exit.FAILED, "table or stream_arn"),
-        (("projector:handler", "--table", "Gone", "--once"), Exit.FAILED, "Gone not found"),
+        (("projector:handler", "--table", "Gone", "--once"), Exit.NOT_FOUND, "Gone not found"),
     ],
 )
 def test_what_cannot_be_run_is_told(

@@ -362,3 +362,18 @@ def test_a_reader_of_one_shard_passes_over_the_others_quickly(engine: Engine) ->
 
     assert rows == []
     assert upto == 30
+
+
+def test_large_records_are_read_a_few_at_a_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer of a megabyte takes about that from the log, however many records a reader asks for."""
+    log = engine._store.log(engine._store.log_numbers()[0])
+    big = "x" * 300_000
+    for number in range(60):
+        item = {"pk": {"S": "a"}, "sk": {"N": str(number)}, "v": {"S": big}}
+        engine.call("PutItem", {"TableName": "Orders", "Item": item})
+    whole = Shard("shardId", 1, 0, 2**32, 0.0)
+
+    rows, upto = read_shard(log, whole, 0, 1_000)
+
+    assert len(rows) <= 32
+    assert upto == rows[-1].id

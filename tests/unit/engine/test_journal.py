@@ -28,9 +28,7 @@ def journal(
 ) -> Journal:
     if not kept.log_numbers():
         kept.create_log(1)
-    return Journal(
-        kept.log(1), timeline or Timeline(ManualClock()), view, history=history, key_names=("pk",)
-    )
+    return Journal(kept.log(1), timeline or Timeline(ManualClock()), view, history=history, key_names=("pk",))
 
 
 @given(old=st.binary(max_size=400), new=st.binary(max_size=400), shared=st.binary(max_size=400))

@@ -83,7 +83,7 @@ def test_every_operation_reads_members_that_its_request_has(name: str) -> None:
         ("GetItem", {"TableName": "Orders", "Key": KEY}, "GetItem", ARN),
         ("GetItem", {"TableName": ARN, "Key": KEY}, "GetItem", ARN),
         ("GetItem", {"TableName": "Absent", "Key": KEY}, "GetItem", ABSENT),
-        ("ListItemVersions", {"TableName": "Orders", "Key": KEY}, "ListItemVersions", ARN),
+        ("ListItemVersions", {"TableName": "Orders", "Key": KEY}, "GetItem", ARN),
         ("PutItem", {"TableName": "Orders", "Item": KEY}, "PutItem", ARN),
         ("UpdateItem", {"TableName": "Orders", "Key": KEY}, "UpdateItem", ARN),
         ("DeleteItem", {"TableName": "Orders", "Key": KEY}, "DeleteItem", ARN),

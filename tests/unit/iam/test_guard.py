@@ -48,12 +48,23 @@ def _table(name: str = "Tickets", **more: Any) -> dict[str, Any]:
         ],
         "BillingMode": "PAY_PER_REQUEST",
         "StreamSpecification": STREAMED,
+        "VectorIndexes": [
+            {
+                "IndexName": "Near",
+                "VectorAttribute": {"AttributeName": "v"},
+                "Dimensions": 2,
+                "DistanceFunction": "COSINE",
+                "Projection": {"ProjectionType": "ALL"},
+                "SearchSchema": [{"AttributeName": "whose", "SearchSchemaElementType": "HASH"}],
+            }
+        ],
         **more,
     }
 
 
 def _item(owner: str) -> dict[str, Any]:
-    return {"pk": {"S": owner}, "sk": {"S": "1"}, "whose": {"S": owner}}
+    near = {"L": [{"N": "1"}, {"N": "0"}]}
+    return {"pk": {"S": owner}, "sk": {"S": "1"}, "whose": {"S": owner}, "v": near}
 
 
 def _key(owner: str) -> dict[str, Any]:
@@ -65,6 +76,9 @@ def engine() -> Iterator[Engine]:
     """An engine with a table in which alice and bob have an item each."""
     with Engine.open(clock=ManualClock(NOW_S)) as opened:
         opened.call("CreateTable", _table(), SCOPE)
+        kept = {"PointInTimeRecoveryEnabled": True}
+        request = {"TableName": "Tickets", "PointInTimeRecoverySpecification": kept}
+        opened.call("UpdateContinuousBackups", request, SCOPE)
         for owner in ("alice", "bob"):
             opened.call("PutItem", {"TableName": "Tickets", "Item": _item(owner)}, SCOPE)
         yield opened
@@ -84,6 +98,15 @@ def _reads(owner: str) -> dict[str, dict[str, Any]]:
         "Query": {"TableName": "Tickets", **by_key},
         "Query by KeyConditions": {"TableName": "Tickets", "KeyConditions": legacy},
         "Query an index": {"TableName": "Tickets", **by_index},
+        "ListItemVersions": {"TableName": "Tickets", "Key": _key(owner)},
+        "SearchVectors": {
+            "TableName": "Tickets",
+            "IndexName": "Near",
+            "SearchVector": [{"N": "1"}, {"N": "0"}],
+            "TopK": 1,
+            "SearchConditionExpression": "whose = :p",
+            "ExpressionAttributeValues": {":p": {"S": owner}},
+        },
         "ExecuteStatement": {"Statement": select},
         "ExecuteStatement with a parameter": {
             "Statement": "SELECT * FROM Tickets WHERE pk = ?",
@@ -397,3 +420,13 @@ def test_guards_are_kept_while_the_directory_is_the_same() -> None:
     assert guards.guard(first, alice, SCOPE) is one
     assert guards.guard(first, alice, SCOPE, Circumstances(source_ip="10.0.0.1")) is not one
     assert guards.guard(second, alice, SCOPE) is not one
+
+
+def test_who_may_not_get_an_item_may_not_see_what_it_was(engine: Engine) -> None:
+    """The versions of an item are read with the permission to get it, and with no other."""
+    request = {"TableName": "Tickets", "Key": _key("alice")}
+    denied = Visit(guard=guard({}, {"Effect": "Deny", "Action": "dynamodb:GetItem"}))
+    getter = Visit(guard=guard({"Action": "dynamodb:GetItem"}))
+
+    assert not _allowed(engine, "ListItemVersions", request, denied)
+    assert _allowed(engine, "ListItemVersions", request, getter)

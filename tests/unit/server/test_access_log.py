@@ -420,10 +420,10 @@ def test_what_was_not_kept_is_not_told_as_done(tmp_path: Path, caplog: pytest.Lo
             payload = server._dispatch.answer(b"POST", b"/", fields, b'{"key":"k"}', False, server._peer)
             commits.deliver(_Client(sent), payload, False)
             server.log.flush()  # comes too early, and waits
-            assert server.log._parts
+            assert server.log._calls
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-            assert not server.log._parts
+            assert not server.log._calls
             assert not server.log._chunks
             (record,) = server.records()
             assert record["errorCode"] == "InternalServerError"

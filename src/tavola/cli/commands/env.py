@@ -35,7 +35,11 @@ def env(
     from tavola.server import Endpoint
 
     url = Endpoint(host, port, tls).url
-    always = {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url}
+    always = {
+        "AWS_ENDPOINT_URL_DYNAMODB": url,
+        "AWS_ENDPOINT_URL_DYNAMODB_STREAMS": url,
+        "TAVOLA_ENDPOINT": url,  # for Tavola's own commands
+    }
     # A profile has credentials and a region, and any will do here: variables would hide it from other services.
     defaults = {} if has_profile(Path.home()) else DEFAULTS
     if as_json:

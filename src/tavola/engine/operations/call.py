@@ -73,7 +73,8 @@ class Services:
                 hash=definition.hash,
                 range=definition.range,
                 types=definition.types,
-                indexes={index.name: (index.hash, index.range) for index in definition.indexes},
+                indexes={index.name: (index.hash, index.range) for index in definition.indexes}
+                | {vector.name: (vector.hash, ()) for vector in definition.vectors},
                 tags=definition.tags,
                 policy=None if definition.policy is None else definition.policy.text,
                 stream_policies={

@@ -72,6 +72,7 @@ from tavola.values import (
 )
 
 _GB = 1024**3
+_tuple = tuple.__new__  # a named tuple in one step, for what every request makes
 
 
 def get_item(call: Call, request: GetItemRequest) -> bytes:
@@ -92,7 +93,7 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
         emulation.read_item(table, key, units)
     if call.visit is not None and call.visit.touches is not None:
         units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
-        call.visit.touches.append(Touch(table.arn, None, key, units, 0.0))
+        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0)))
     body = EMPTY
     if line is not None:
         data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
@@ -273,9 +274,10 @@ def touch_write(call: Call, change: Change, factor: float = 1.0) -> None:
         return
     note = call.visit.touches.append
     arn, key = change.table.arn, change.standing.key
-    note(Touch(arn, None, key, 0.0, factor * write_units(change.standing.size, change.size)))
+    units = factor * write_units(change.standing.size, change.size)
+    note(_tuple(Touch, (arn, None, key, 0.0, units)))
     for name, units in _index_units(change).items():
-        note(Touch(arn, name, key, 0.0, units))
+        note(_tuple(Touch, (arn, name, key, 0.0, units)))
 
 
 def _index_units(change: Change) -> dict[str, float]:

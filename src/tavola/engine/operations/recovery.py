@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from tavola.engine.capacity import read_units
 from tavola.engine.catalog import Recovery, Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import backed_up
@@ -94,6 +95,8 @@ def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
     for each in found:
         version = _version(each.since_us, each.item, projection)
         told.append(version | {"Expired": True} if each.by_service else version)
+    read = sum(len(each.item or b"") for each in found)
+    call.touch(table, None, key, reads=read_units(read, consistent=True))
     answer: dict[str, Any] = {"Versions": told}
     if reached is not None:
         place = {"number": table.definition.number, "key": key.hex(), "after": reached}

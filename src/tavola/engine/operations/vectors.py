@@ -64,6 +64,7 @@ def search_vectors(call: Call, request: SearchVectorsRequest) -> bytes:
     wanted = _wanted(vector, condition, clauses, bindings)
     check_scalar_keys(table, projection)
     matrix = matrix_of(table, vector)
+    call.touch(table, vector.name, None)  # a search is counted in bytes of its own, and not in units
     results: list[dict[str, Any]] = []
     cost = _BYTES_PER_DIMENSION * vector.dimensions
     for hit in matrix.search(query, request.top_k, wanted):
