@@ -34,7 +34,7 @@ class Client(Protocol):
 class Commits:
     """The open group of writes, and the answers that wait for it."""
 
-    __slots__ = ("_engine", "_held", "_log", "_loop", "_open", "_wire")
+    __slots__ = ("_engine", "_held", "_log", "_loop", "_open", "_wire", "delivered")
 
     def __init__(
         self, engine: Served, wire: Wire, loop: AbstractEventLoop, log: AccessLog | None = None
@@ -44,6 +44,7 @@ class Commits:
         self._loop = loop
         self._log = log
         self._open = False
+        self.delivered = 0  # answers so far, for whoever wants to know whether anybody asks
         self._held: list[tuple[Client, Payload, bool]] = []
 
     def begin(self) -> None:
@@ -60,6 +61,7 @@ class Commits:
 
     def deliver(self, client: Client, payload: Payload, close: bool) -> None:
         """Send an answer now, or after the commit if something is not yet durable."""
+        self.delivered += 1
         if self._engine.dirty:
             self.begin()  # a no-op but for what was written outside a request
             self._held.append((client, payload, close))

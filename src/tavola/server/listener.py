@@ -44,7 +44,7 @@ if sys.platform != "win32":
 _log = logging.getLogger("tavola.server")
 
 TEND_SLICE_MS = 5.0
-TEND_AGAIN_S = 0.005  # while there is more to do: half of the time is the clients'
+TEND_AGAIN_S = 0.005  # while there is more to do and clients ask: half of the time is theirs
 TEND_LATER_S = 0.1
 _BACKLOG = 1024
 _FILES_BESIDE = 64  # what the process has open beside its connections
@@ -92,6 +92,7 @@ class Server:
         self.endpoint = Endpoint(host, self._sockets[0].getsockname()[1], secure)
         self._servers: list[asyncio.Server] = []
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._answered = 0  # answers when the engine was last tended
 
     async def start(self) -> None:
         """Begin to answer."""
@@ -165,12 +166,14 @@ class Server:
     def _tend(self) -> None:
         service = self._service
         more = False
-        service.commits.begin()  # what it writes is committed with the clients' writes
         try:
             more = self._engine.tend(TEND_SLICE_MS)
         except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
             _log.exception("Background work failed; it is tried again.")
-        delay_s = TEND_AGAIN_S if more else TEND_LATER_S
+        asked, self._answered = service.commits.delivered != self._answered, service.commits.delivered
+        delay_s = TEND_LATER_S
+        if more:
+            delay_s = TEND_AGAIN_S if asked else 0.0
         self._timers["tend"] = service.loop.call_later(delay_s, self._tend)
 
 
