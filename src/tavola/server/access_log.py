@@ -27,7 +27,7 @@ from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol import AccessDeniedFault, Fault, InternalServerFault
 from tavola.server.callers import Caller
 from tavola.server.errors import AccessLogUnusable
-from tavola.server.log_files import PRIVATE, LogFiles
+from tavola.server.log_files import PRIVATE, LogFiles, check_place
 from tavola.server.records import (
     consumed_units,
     event_time,
@@ -307,6 +307,7 @@ def secret_path(path: Path) -> Path:
 def secret_of(path: Path, entropy: Entropy = SYSTEM_ENTROPY) -> bytes:
     """Return the secret that a log's hashes are made with; the first time it is made, for its owner alone."""
     place = secret_path(path)
+    check_place(path)  # before a secret is laid beside it
     try:
         try:
             file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)

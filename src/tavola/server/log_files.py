@@ -48,6 +48,7 @@ class LogFiles:
         self._ending = False
         self._failing = False
         self._woken = threading.Event()
+        check_place(path)
         try:
             self._file = _open(path)
             self._size = _end_line(self._file, path)
@@ -130,6 +131,12 @@ class LogFiles:
         os.close(self._file)
         self._file = fresh
         self._size = os.fstat(fresh).st_size
+
+
+def check_place(path: Path) -> None:
+    """Refuse what is there and no plain file: to rotate a device or a pipe would take it from everybody."""
+    if path.exists() and not path.is_file():
+        raise AccessLogUnusable(path, "it is no plain file, and cannot rotate")
 
 
 def numbered(path: Path, number: int) -> Path:

@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from tavola.clock import Clock
 from tavola.protocol import (
+    AS_OF_HEADER,
     ExpiredTokenFault,
     Fault,
     IncompleteSignatureFault,
@@ -37,6 +38,7 @@ SERVICE: Final = "dynamodb"  # the streams sign with the same name
 TERMINATOR: Final = "aws4_request"
 
 _SIGNATURE_CHARACTERS: Final = 64
+_MOMENT: Final = AS_OF_HEADER.encode()
 _REGION = re.compile(r"[a-z]{2}[a-z0-9-]{0,61}")
 _DATE = re.compile(rb"\d{8}T\d{6}Z")
 _SEPARATORS = re.compile(rb"[, ]+")
@@ -132,6 +134,7 @@ class Claim(Generic[C]):
         "pick",
         "region",
         "scope_line",
+        "signs_moment",
         "token",
     )
 
@@ -147,6 +150,7 @@ class Claim(Generic[C]):
         self.inner, self.outer = key
         self.scope_line = b"\n%b/%b/dynamodb/aws4_request\n" % (day, region.encode())
         self.form = canonical_form(b"", names)
+        self.signs_moment = _MOMENT in names
         self.pick: Callable[[Mapping[bytes, bytes]], tuple[bytes, ...]] = itemgetter(*names)
 
 
@@ -179,6 +183,7 @@ class Verifier(Generic[C]):
             or not date.startswith(claim.day)
             or (token is not claim.token and not compare_digest(token or b"", claim.token or b""))
             or (claim.expires_at_s is not None and claim.expires_at_s <= now_s)
+            or (_MOMENT in fields and not claim.signs_moment)
         ):
             return self._examine(url, fields, body)
         try:
@@ -211,7 +216,9 @@ class Verifier(Generic[C]):
         at_s = parse_date(told.date)
         _check_skew(told, at_s, now_s)
         names = [name.lower() for name in told.signed_headers.split(b";")]
-        for needed in ("Host", "X-Amz-Target"):
+        # Whatever changes what a request means must be signed, or somebody on the way could add it.
+        moment = (AS_OF_HEADER,) if _MOMENT in fields else ()
+        for needed in ("Host", "X-Amz-Target", *moment):
             if needed.lower().encode() not in names:
                 raise InvalidSignatureFault(f"'{needed}' must be a 'SignedHeader' in the AWS Authorization.")
         if told.algorithm != ALGORITHM.encode():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.server import log_files
+from tavola.server import AccessLog, log_files
 from tavola.server.errors import AccessLogUnusable
 from tavola.server.log_files import LogFiles, files_of, numbered
 
@@ -71,6 +71,20 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """A folder that is not there is an error before anything is served."""
     with pytest.raises(AccessLogUnusable, match="No such file"):
         LogFiles(tmp_path / "nowhere" / "access.log", file_bytes_max=1000, files_max=2)
+
+
+def test_what_is_no_plain_file_is_left_alone(tmp_path: Path) -> None:
+    """A pipe, a folder or a device is refused before anything is written beside it or moved."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path):
+        with pytest.raises(AccessLogUnusable, match="no plain file"):
+            LogFiles(place, file_bytes_max=1, files_max=2)
+        with pytest.raises(AccessLogUnusable, match="no plain file"):
+            AccessLog(place)
+
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_what_cannot_be_written_waits(

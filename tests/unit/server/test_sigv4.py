@@ -471,7 +471,12 @@ def _token_swapped(asked: Asked, chance: Random) -> Asked:
     return asked.with_field(b"x-amz-security-token", b"token+of/session")
 
 
+def _moment_added(asked: Asked, chance: Random) -> Asked:
+    return asked.with_field(b"x-tavola-as-of", b"2013-06-01T00:00:00Z")
+
+
 MUTATIONS: dict[str, Mutation] = {
+    "moment added": _moment_added,
     "body changed": _body_changed,
     "body longer": _body_longer,
     "body gone": _body_gone,
