@@ -15,7 +15,7 @@ from tavola.iam.directory import Directory
 from tavola.iam.patterns import action_match
 from tavola.iam.resources import Resources, canonical, table_of
 from tavola.iam.statements import statement_accesses
-from tavola.protocol import Scope, TableFacts, parse_resource_arn, table_arn
+from tavola.protocol import Scope, TableFacts, parse_resource_arn, scope_of, table_arn
 
 Accesses: TypeAlias = Callable[[Any, Resources, Scope], Iterable[Access]]
 
@@ -176,6 +176,19 @@ def _account(action: str) -> Accesses:
     return found
 
 
+def _listing(action: str) -> Accesses:
+    """Return the accesses of a list: to the account's all, and to a table of another account that is named."""
+
+    def found(request: Any, resources: Resources, scope: Scope) -> Iterator[Access]:
+        yield Access(action, "*", request)
+        named = getattr(request, "table_name", None) or getattr(request, "table_arn", None)
+        if named is not None and (scope_of(named) or scope) != scope:
+            resource, facts = table_of(named, resources, scope)
+            yield Access(action, resource, request, facts)
+
+    return found
+
+
 def _list_streams(request: Any, resources: Resources, scope: Scope) -> Iterable[Access]:
     if request.table_name is None:
         return (Access("dynamodb:ListStreams", "*", request),)
@@ -267,10 +280,10 @@ _OPERATIONS: dict[str, Accesses] = {
     **_each(
         _account,
         """
-        DescribeEndpoints DescribeLimits ListBackups ListBulkOperations ListContributorInsights ListExports
-        ListGlobalTables ListImports ListTables
+        DescribeEndpoints DescribeLimits ListGlobalTables ListTables
         """,
     ),
+    **_each(_listing, "ListBackups ListBulkOperations ListContributorInsights ListExports ListImports"),
     **_each(_restore, "RestoreTableFromBackup", "backup_arn"),
     **_each(_restore, "RestoreTableToPointInTime", "source_table_arn", "source_table_name"),
     **_each(

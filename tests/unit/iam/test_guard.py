@@ -430,3 +430,14 @@ def test_who_may_not_get_an_item_may_not_see_what_it_was(engine: Engine) -> None
 
     assert not _allowed(engine, "ListItemVersions", request, denied)
     assert _allowed(engine, "ListItemVersions", request, getter)
+
+
+@pytest.mark.parametrize("operation", ["ListBackups", "ListContributorInsights"])
+def test_a_list_of_another_accounts_table_needs_its_consent(engine: Engine, operation: str) -> None:
+    """Who may do everything in one account learns nothing of another's table by naming its ARN."""
+    foreign = f"arn:aws:dynamodb:us-east-1:{OTHER}:table/Secret"
+    engine.call("CreateTable", _table("Secret"), Scope(OTHER, "us-east-1"))
+    visit = Visit(guard=guard({}))
+
+    assert _allowed(engine, operation, {"TableName": "Tickets"}, visit)
+    assert not _allowed(engine, operation, {"TableName": foreign}, visit)
