@@ -176,12 +176,12 @@ def _account(action: str) -> Accesses:
     return found
 
 
-def _listing(action: str) -> Accesses:
+def _listing(action: str, member: str) -> Accesses:
     """Return the accesses of a list: to the account's all, and to a table of another account that is named."""
 
     def found(request: Any, resources: Resources, scope: Scope) -> Iterator[Access]:
         yield Access(action, "*", request)
-        named = getattr(request, "table_name", None) or getattr(request, "table_arn", None)
+        named = getattr(request, member)
         if named is not None and (scope_of(named) or scope) != scope:
             resource, facts = table_of(named, resources, scope)
             yield Access(action, resource, request, facts)
@@ -283,7 +283,8 @@ _OPERATIONS: dict[str, Accesses] = {
         DescribeEndpoints DescribeLimits ListGlobalTables ListTables
         """,
     ),
-    **_each(_listing, "ListBackups ListBulkOperations ListContributorInsights ListExports ListImports"),
+    **_each(_listing, "ListBackups ListContributorInsights", "table_name"),
+    **_each(_listing, "ListBulkOperations ListExports ListImports", "table_arn"),
     **_each(_restore, "RestoreTableFromBackup", "backup_arn"),
     **_each(_restore, "RestoreTableToPointInTime", "source_table_arn", "source_table_name"),
     **_each(
