@@ -8,6 +8,7 @@ does, so a reader meets locally what it will meet there. Nothing of this is on t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -126,6 +127,15 @@ class Streams:
             key=lambda stream: stream.label,
         )
 
+    def free_moment(self, scope: Scope, table: str, now_s: float) -> float:
+        """Return a time whose label no stream of a table of this name has: now, or the next milliseconds."""
+        taken = {
+            stream.label for stream in self._kept.values() if (stream.scope, stream.table) == (scope, table)
+        }
+        while label_of(now_s) in taken:
+            now_s += 0.001
+        return now_s
+
     def log(self, stream: Stream) -> Log:
         """Return the log that a stream is read from."""
         return self._store.log(stream.number)
@@ -223,6 +233,11 @@ class Streams:
         self._store.put_record(_KIND, _name(stream), msgspec.json.encode(stream))
         self._kept[stream.arn] = stream
         return stream
+
+
+def label_of(moment_s: float) -> str:
+    """Return the label of a stream that was enabled at a time: to the millisecond, as AWS writes it."""
+    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
 
 
 def partitions_of(table: Table) -> int:

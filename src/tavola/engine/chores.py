@@ -15,7 +15,6 @@ from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
 from tavola.engine.jobs import Job
 from tavola.engine.operations import ABANDONED, STEPS, Services
-from tavola.engine.storage import StoreError
 from tavola.limits import STREAM_RETENTION_S
 
 _log = logging.getLogger("tavola.engine")
@@ -40,6 +39,7 @@ class Chores:
         self._forgetting = False  # streams or backups are old enough to be let go
         self._expiring = False
         self._unfilled = False
+        self._complained = ""  # what was last told of work that is left for later
         self._at_work: Job | None = None  # whose step was begun and has not ended
 
     @property
@@ -118,23 +118,26 @@ class Chores:
         job = jobs.next()
         if job is None:
             return
+        self._at_work = job
         step = STEPS.get(job.kind)
         if step is None:
-            raise StoreError(f"the store holds a job of kind {job.kind}, which this Tavola does not know")
-        self._at_work = job
+            raise LookupError(f"{job.kind} is no kind of job that this Tavola knows")
         jobs.advance(job, step(self._services, job.state))
         self._at_work = None
 
-    def give_up(self, error: Exception) -> None:
-        """Let go of what has failed in a way nobody foresaw, in the open transaction; a sweep comes again."""
+    def give_up(self, error: Exception) -> bool:
+        """Let go of a job that failed in a way nobody foresaw, in the open transaction; tell if it was one."""
         job, self._at_work = self._at_work, None
         if job is None:
-            _log.error("Background work failed and is left for later: %r", error)
+            if repr(error) != self._complained:
+                self._complained = repr(error)
+                _log.error("Background work failed and is left for later: %r", error)
         else:
             _log.error("Job %s (%s) failed and is given up: %r", job.id, job.kind, error)
             self._services.jobs.cancel(job.id)
             if job.kind in ABANDONED:
                 ABANDONED[job.kind](self._services, job.state)
+        return job is not None
 
     def _trim(self, number: int) -> None:
         """Forget what nobody may read any more, and a log that nobody needs."""

@@ -25,7 +25,7 @@ from tavola.engine.isolation import Tokens
 from tavola.engine.jobs import Jobs
 from tavola.engine.operations import HANDLERS, Call, Services
 from tavola.engine.seals import Seals
-from tavola.engine.storage import SqliteStore, StoreError, StoreFailed
+from tavola.engine.storage import SqliteStore, StoreError, StoreFailed, StoreFull
 from tavola.engine.transfer import Buckets
 from tavola.engine.visits import Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
@@ -262,17 +262,27 @@ class Engine:
                 self._begin()
                 self._chores.step()
                 self._commit()
-            except StoreError as error:
+            except (StoreFull, StoreFailed) as error:
                 self._abandon(error, told=True)
-                return False
-            except Exception as error:  # noqa: BLE001 - a job that cannot go on must not come again for ever
+                return False  # it is tried again when there is room, or when the store was opened again
+            except Exception as error:  # noqa: BLE001 - what cannot go on must not keep the rest waiting
                 self._abandon(StoreError(f"background work failed ({error!r})"), told=True)
-                self._begin()
-                self._chores.give_up(error)
-                self._commit()
+                if not self._give_up(error):
+                    return False
             if monotonic() >= until:
                 return self._chores.due()
         return False
+
+    def _give_up(self, error: Exception) -> bool:
+        """Let go of a job that cannot go on, and tell whether there was one; anything else is tried again."""
+        try:
+            self._begin()
+            given_up = self._chores.give_up(error)
+            self._commit()
+        except StoreError as second:
+            self._abandon(second, told=True)
+            return False
+        return given_up
 
     @property
     def failure(self) -> str | None:

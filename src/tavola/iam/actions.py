@@ -280,11 +280,11 @@ _OPERATIONS: dict[str, Accesses] = {
     **_each(
         _account,
         """
-        DescribeEndpoints DescribeLimits ListGlobalTables ListTables
+        DescribeEndpoints DescribeLimits ListBulkOperations ListGlobalTables ListTables
         """,
     ),
     **_each(_listing, "ListBackups ListContributorInsights", "table_name"),
-    **_each(_listing, "ListBulkOperations ListExports ListImports", "table_arn"),
+    **_each(_listing, "ListExports ListImports", "table_arn"),
     **_each(_restore, "RestoreTableFromBackup", "backup_arn"),
     **_each(_restore, "RestoreTableToPointInTime", "source_table_arn", "source_table_name"),
     **_each(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tavola.cli.commands.transfer import place_of, told_by
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
+from tavola.cli.places import place_of, told_by
 from tavola.cli.targets import TargetRefused
 from tavola.engine import Engine
 from tavola.server import running

@@ -377,3 +377,20 @@ def test_large_records_are_read_a_few_at_a_time(engine: Engine, monkeypatch: pyt
 
     assert len(rows) <= 32
     assert upto == rows[-1].id
+
+
+def test_streams_of_one_millisecond_are_two(engine: Engine) -> None:
+    """Off and on again at once, or a table made anew: the old stream keeps its ARN and its records."""
+    put(engine, "a", 1)
+    first = arn(engine)
+    engine.call("UpdateTable", {"TableName": "Orders", "StreamSpecification": {"StreamEnabled": False}})
+    again = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    engine.call("UpdateTable", {"TableName": "Orders", "StreamSpecification": again})
+    second = arn(engine)
+    engine.call("DeleteTable", {"TableName": "Orders"})
+    create(engine)
+
+    assert len({first, second, arn(engine)}) == 3
+    assert len(engine.call("ListStreams", {})["Streams"]) == 3
+    described = engine.call("DescribeStream", {"StreamArn": first})["StreamDescription"]
+    assert described["StreamViewType"] == "NEW_AND_OLD_IMAGES"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tavola.engine import Engine
+from tavola.engine import Engine, StoreDamaged, StoreFull
 from tavola.engine.operations import STEPS, Services
 
 SLICES = 5
@@ -86,6 +86,48 @@ def test_a_step_that_raises_is_given_up_and_undoes_nothing_else(
         assert engine._store.get_record("half", "done") is None
         assert not engine._services.jobs.pending
         assert engine.failure is None
+
+
+def test_damage_that_a_job_meets_keeps_no_other_waiting(
+    monkeypatch: pytest.MonkeyPatch, counting: list[int]
+) -> None:
+    """A job whose source is damaged is given up, and one of a kind that nobody knows too."""
+
+    def step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+        raise StoreDamaged("planted")
+
+    monkeypatch.setitem(STEPS, "meets damage", step)
+    with closing(Engine.open()) as engine:
+        start(engine, "meets damage")
+        start(engine, "of another version")
+        start(engine)
+        while engine.tend():
+            pass
+
+        assert counting == [1, 2, 3, 4, 5]
+        assert not engine._services.jobs.pending
+
+
+def test_a_full_disk_leaves_a_job_for_later(monkeypatch: pytest.MonkeyPatch, counting: list[int]) -> None:
+    """Without room nothing is given up: the job goes on once there is some."""
+    room = False
+
+    def step(services: Services, state: dict[str, Any]) -> dict[str, Any] | None:
+        if not room:
+            raise StoreFull("planted")
+        return None
+
+    monkeypatch.setitem(STEPS, "needs room", step)
+    with closing(Engine.open()) as engine:
+        start(engine, "needs room")
+        engine.tend()
+        waiting = engine._services.jobs.pending
+        room = True
+        while engine.tend():
+            pass
+
+        assert waiting
+        assert not engine._services.jobs.pending
 
 
 def test_chores_wait_for_a_group_that_is_open(counting: list[int]) -> None:

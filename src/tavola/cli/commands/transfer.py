@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +12,7 @@ from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import complain, say, say_json
+from tavola.cli.places import FORMATS, Source, place_of, source_at, source_of
 from tavola.cli.settings import BUCKETS, option
 from tavola.cli.targets import (
     Account,
@@ -34,20 +32,8 @@ ExportForm = Literal["json", "ion"]
 ImportForm = Literal["json", "ion", "csv"]
 Packing = Literal["gzip", "zstd", "none"]
 
-_S3 = "s3://"
-_BUCKET = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,253}[a-zA-Z0-9]")
-_FORMATS = {"json": "DYNAMODB_JSON", "ion": "ION", "csv": "CSV"}
-_PACKINGS = {".gz": "GZIP", ".gzip": "GZIP", ".zst": "ZSTD", ".zstd": "ZSTD"}
 _TYPES = ("S", "N", "B")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where files are, as the operations name it: a bucket, a prefix, and the folder of the buckets."""
-
-    bucket: str
-    prefix: str
-    root: Path | None  # None: the endpoint's own
+_MEND = "Mend what is named and start again."
 
 
 def export(
@@ -88,7 +74,7 @@ def export(
         place = place_of(destination, buckets, local=store is not None)
         times = _moments(time, since, until, new_images)
         if place.root is not None:
-            (place.root / place.bucket).mkdir(parents=True, exist_ok=True)
+            _make(place.root / place.bucket)
         with opened(store, endpoint, region, account, keys, buckets=place.root) as target:
             _recover(target, table, wanted=recovery)
             described = target.call("DescribeTable", TableName=table)["Table"]
@@ -97,7 +83,7 @@ def export(
                 TableArn=described["TableArn"],
                 S3Bucket=place.bucket,
                 S3Prefix=place.prefix or None,
-                ExportFormat=_FORMATS[form],
+                ExportFormat=FORMATS[form],
                 **times,
             )["ExportDescription"]
             done = _followed(
@@ -112,8 +98,8 @@ def export(
     if as_json:
         say_json("tavola.export/1", {"export": done})
         return
-    where = f"{place.bucket}/" if place.root is None else f"{place.root / place.bucket}/"
-    say(f"{done['ItemCount']:,} items of {table} are in {where}{done['ExportManifest'].rpartition('/')[0]}")
+    where = f"s3://{place.bucket}" if place.root is None else f"{place.root / place.bucket}"
+    say(f"{done['ItemCount']:,} items of {table} are in {where}/{done['ExportManifest'].rpartition('/')[0]}")
 
 
 def import_(
@@ -156,119 +142,75 @@ def import_(
     keys = (key_file, key_command, store_key)
     what = f"Cannot import {source}."
     with told(what):
-        place, found_form, found_packing, total = _found(source, buckets, local=store is not None)
-        format_ = _FORMATS[form] if form is not None else found_form
-        if format_ is None:
-            raise TargetRefused(
-                "The names of the files do not tell their format; give --format json, ion or csv"
-            )
+        found = source_of(source, buckets, local=store is not None)
+        if store is not None:
+            _check_told(found, form)
         logs = None if store is None else store.absolute().with_name(f"{store.name}.logs")
-        taken = None if place.root is None else _buckets(place.root, logs)
+        taken = None if found.place.root is None else _buckets(found.place.root, logs)
         with opened(store, endpoint, region, account, keys, buckets=taken, new=True) as target:
+            if store is None:
+                found = source_at(target, found, known=form is not None and compression is not None)
+                _check_told(found, form)
             begun = target.call(
                 "ImportTable",
-                S3BucketSource={"S3Bucket": place.bucket, "S3KeyPrefix": place.prefix},
-                InputFormat=format_,
+                S3BucketSource={"S3Bucket": found.place.bucket, "S3KeyPrefix": found.place.prefix},
+                InputFormat=found.format if form is None else FORMATS[form],
                 InputFormatOptions=_csv(delimiter, header),
-                InputCompressionType=found_packing if compression is None else compression.upper(),
+                InputCompressionType=found.packing if compression is None else compression.upper(),
                 TableCreationParameters=_definition(table, hash_key, range_key, index or []),
             )["ImportTableDescription"]
             done = _followed(
                 target,
                 f"Importing {table}",
-                total,
+                found.bytes,
                 ("DescribeImport", "ImportTableDescription", "Import"),
                 ImportArn=begun["ImportArn"],
-                counted="ProcessedSizeBytes" if total else "ProcessedItemCount",
+                counted="ProcessedSizeBytes" if found.bytes else "ProcessedItemCount",
             )
+    log = _log_of(done, logs)
     if as_json:
         say_json("tavola.import/1", {"import": done})
     else:
         say(f"{done['ImportedItemCount']:,} items are in {table}; refused: {done['ErrorCount']:,}.")
-        if done["ErrorCount"] and logs is not None:
-            id_ = done["ImportArn"].rpartition("/")[2]
-            say(f"  why:  {logs / 'aws-dynamodb' / 'imports' / id_ / 'error'}")
-    _end_failed(what, done, "ImportStatus")
-
-
-def place_of(text: str, buckets: Path | None, *, local: bool) -> Place:
-    """Return where a destination or a source is, as the operations name it.
-
-    A path of this machine needs no folder of buckets: some folder on the way to it has a bucket's name.
-    """
-    if text.startswith(_S3):
-        bucket, _, prefix = text.removeprefix(_S3).partition("/")
-        if local and buckets is None:
-            raise TargetRefused(f"{text} is in a bucket; name the folder of the buckets with {BUCKETS.flag}")
-        return Place(bucket, prefix, buckets if local else None)
-    if not local:
-        raise TargetRefused(
-            f"A server reads and writes its own buckets (tavola serve {BUCKETS.flag}); name a place in them as "
-            f"s3://BUCKET/PREFIX, or the file of a store with --store"
+        if done["ErrorCount"]:
+            say(f"  why:  {log}")
+    remedy = f"Mend the rows that {log} names, delete {table}, and import again."
+    _end_failed(what, done, "ImportStatus", remedy if done["ErrorCount"] else _MEND)
+    if not done["ProcessedItemCount"] and not done["ProcessedSizeBytes"]:
+        complain(
+            f"Nothing was imported from {source}.",
+            f"There is no file there with anything in it; {table} was made, and is empty.",
+            f"Name the place of the files; delete {table} before you import into it again.",
         )
-    path = Path(text).expanduser().resolve()
-    for folder in (path, *path.parents):
-        if _BUCKET.fullmatch(folder.name) and not folder.is_file():
-            prefix = path.relative_to(folder).as_posix()
-            return Place(folder.name, "" if prefix == "." else prefix, folder.parent)
-    raise TargetRefused(f"No folder on the way to {path} has a name of plain letters; name another place")
+        raise typer.Exit(Exit.NOT_FOUND)
 
 
-def _found(source: str, buckets: Path | None, *, local: bool) -> tuple[Place, str | None, str, int]:
-    """Return where the files of an import are, their format and compression as far as told, and their bytes."""
-    if source.startswith(_S3):
-        format_, packing = told_by(source)
-        return place_of(source, buckets, local=local), format_, packing, 0
-    path = Path(source).expanduser()
-    if not path.exists():
-        raise TargetRefused(f"{path} is not there; name a file or a folder")
-    if path.is_dir():
-        return _folder(path, buckets, local)
-    place = place_of(source, buckets, local=local)
-    others = [each.name for each in path.parent.iterdir() if each.name.startswith(path.name) and each != path]
-    if others:
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
         raise TargetRefused(
-            f"{others[0]} begins as {path.name} does, and S3 would take it along; move one of them elsewhere"
-        )
-    format_, packing = told_by(path.name)
-    return place, format_, packing, path.stat().st_size if packing == "NONE" else 0
+            f"The folder {folder} cannot be made ({error.strerror}); name one that can"
+        ) from error
 
 
-def _folder(path: Path, buckets: Path | None, local: bool) -> tuple[Place, str | None, str, int]:
-    """Return the same of a folder: the data of an export in it, or all of its files."""
-    manifests = sorted(path.rglob("manifest-summary.json"))
-    if len(manifests) > 1:
-        ids = ", ".join(each.parent.name for each in manifests[:5])
-        raise TargetRefused(f"There are {len(manifests)} exports in {path}: {ids}; name the folder of one")
-    if manifests:
-        summary = json.loads(manifests[0].read_text())
-        if summary.get("exportType") == "INCREMENTAL_EXPORT":
-            raise TargetRefused(f"{manifests[0].parent} holds changes and not items; import a full export")
-        place = place_of(str(manifests[0].parent / "data"), buckets, local=local)
-        return _inside(place), summary["outputFormat"], "GZIP", 0
-    place = place_of(str(path), buckets, local=local)
-    files = [each for each in path.rglob("*") if each.is_file()]
-    kinds = {told_by(each.name) for each in files}
-    if len(kinds) > 1:
-        raise TargetRefused(f"The files in {path} are of several kinds; put those of one kind in a folder")
-    format_, packing = kinds.pop() if kinds else (None, "NONE")
-    total = sum(each.stat().st_size for each in files) if packing == "NONE" else 0
-    return _inside(place), format_, packing, total
+def _check_told(found: Source, form: str | None) -> None:
+    if form is not None or found.format is not None:
+        return
+    if found.place.root is not None:
+        raise TargetRefused("The names of the files do not tell their format; give --format json, ion or csv")
+    raise TargetRefused(
+        f"The server has written no export to s3://{found.place.bucket}/{found.place.prefix} that is whole, and "
+        "the name tells no format; if files are there, give --format json, ion or csv, and --compression"
+    )
 
 
-def _inside(place: Place) -> Place:
-    """Return the place of what is in a folder, and not beside it under a name that begins alike."""
-    return Place(place.bucket, f"{place.prefix}/" if place.prefix else "", place.root)
-
-
-def told_by(name: str) -> tuple[str | None, str]:
-    """Return the format and the compression that a file's name tells: `items.csv.gz`."""
-    stem, dot, last = name.rpartition(".")
-    packing = _PACKINGS.get(f"{dot}{last}".lower(), "NONE")
-    if packing != "NONE":
-        last = stem.rpartition(".")[2]
-    form = {"jsonl": "json", "ndjson": "json"}.get(last.lower(), last.lower())
-    return _FORMATS.get(form), packing
+def _log_of(done: dict[str, Any], logs: Path | None) -> str:
+    """Return where it is told which rows were refused, and why; a server has it beside its buckets."""
+    place = f"aws-dynamodb/imports/{done['ImportArn'].rpartition('/')[2]}/error"
+    if logs is not None:
+        return str(logs / place)
+    return f".logs/{place} in the folder that the server has for {BUCKETS.flag}"
 
 
 def _buckets(root: Path, logs: Path | None) -> Any:
@@ -363,8 +305,8 @@ def _followed(
     return found
 
 
-def _end_failed(what: str, done: dict[str, Any], status: str) -> None:
+def _end_failed(what: str, done: dict[str, Any], status: str, remedy: str = _MEND) -> None:
     if done[status] != "COMPLETED":
         code = done.get("FailureCode", "")
-        complain(what, f"{code}: {done.get('FailureMessage', '')}", "Mend what is named and start again.")
+        complain(what, f"{code}: {done.get('FailureMessage', '')}", remedy)
         raise typer.Exit(Exit.FAILED)

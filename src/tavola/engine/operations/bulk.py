@@ -179,7 +179,7 @@ def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:
         if not load.buckets.has(bucket):
             raise BucketMissing(bucket)
     prefix = transfer.description["InputS3Configuration"].get("S3KeyPrefix", "")
-    objects = load.buckets.objects(load.bucket, prefix)
+    objects = load.objects(prefix)
     if len(objects) > IMPORT_OBJECTS_MAX:
         raise TransferError(
             f"There are {len(objects)} objects under the prefix; a bulk load reads {IMPORT_OBJECTS_MAX} at most"

@@ -190,7 +190,7 @@ def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> 
     source = transfer.description["S3BucketSource"]
     if not load.buckets.has(load.bucket):
         raise BucketMissing(load.bucket)
-    objects = load.buckets.objects(load.bucket, source.get("S3KeyPrefix", ""))
+    objects = load.objects(source.get("S3KeyPrefix", ""))
     if len(objects) > IMPORT_OBJECTS_MAX:
         raise TransferError(
             f"There are {len(objects)} objects under the prefix; an import reads {IMPORT_OBJECTS_MAX} at most"

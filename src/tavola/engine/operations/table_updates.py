@@ -63,7 +63,7 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     check_settled(call, table)
     refuse_replicas(request, table.definition)
     now_s = call.services.clock.now()
-    definition = _settings(table.definition, request, now_s)
+    definition = _settings(call, table.definition, request, now_s)
     for update in request.global_secondary_index_updates or ():
         if update.update is not None:
             definition = _retuned(table.definition, definition, update.update, now_s)
@@ -89,10 +89,12 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     return encode({"TableDescription": answered(request, table, changed, now_s)})
 
 
-def _settings(definition: TableDefinition, request: UpdateTableRequest, now_s: float) -> TableDefinition:
+def _settings(
+    call: Call, definition: TableDefinition, request: UpdateTableRequest, now_s: float
+) -> TableDefinition:
     changes = _capacity(definition, request, now_s)
     if request.stream_specification is not None:
-        changes["stream"] = _stream(definition, request.stream_specification, now_s)
+        changes["stream"] = _stream(call, definition, request.stream_specification, now_s)
     if request.sse_specification is not None:
         changes["encryption"] = changed_encryption(definition, request.sse_specification)
     if request.global_table_settings_replication_mode is not None:
@@ -156,12 +158,14 @@ def _switched(index: IndexDefinition, definition: TableDefinition, now_s: float)
     return msgspec.structs.replace(index, throughput=units, on_demand=None, warm=warm)
 
 
-def _stream(definition: TableDefinition, asked: StreamSpecification, now_s: float) -> Stream | None:
+def _stream(
+    call: Call, definition: TableDefinition, asked: StreamSpecification, now_s: float
+) -> Stream | None:
     old = definition.stream
     if asked.stream_enabled:
         if old is not None and old.enabled:
             raise ValidationFault(f"Table already has an enabled stream: TableName: {definition.name}")
-        return stream_of(asked, now_s)
+        return stream_of(call, definition.name, asked, now_s)
     if old is None or not old.enabled:
         raise ValidationFault(f"Table has no stream to disable: TableName: {definition.name}")
     return msgspec.structs.replace(old, enabled=False)

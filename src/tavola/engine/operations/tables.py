@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from tavola.engine.catalog import (
@@ -13,6 +12,7 @@ from tavola.engine.catalog import (
     TableDefinition,
     Throughput,
 )
+from tavola.engine.changes import label_of
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import put_aside
 from tavola.engine.operations.call import Call
@@ -107,7 +107,7 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         warm=plain(request.warm_throughput),
         table_class=request.table_class,
         protected=bool(request.deletion_protection_enabled),
-        stream=stream_of(request.stream_specification, now_s),
+        stream=stream_of(call, request.table_name, request.stream_specification, now_s),
         tags=labels_of(request.tags or ()),
         encryption=encryption,
         vectors=tuple(vectors),
@@ -257,10 +257,12 @@ def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
     return Throughput(throughput.read_capacity_units, throughput.write_capacity_units)
 
 
-def stream_of(specification: StreamSpecification | None, now_s: float) -> Stream | None:
+def stream_of(
+    call: Call, table: str, specification: StreamSpecification | None, now_s: float
+) -> Stream | None:
     """Return a requested stream as it is kept, labelled with the time of its enabling."""
     if specification is None or not specification.stream_enabled:
         return None
     assert specification.stream_view_type is not None, "parse lets no stream without a view through"
-    label = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    return Stream(view=specification.stream_view_type, label=label)
+    moment_s = call.services.streams.free_moment(call.scope, table, now_s)
+    return Stream(view=specification.stream_view_type, label=label_of(moment_s))

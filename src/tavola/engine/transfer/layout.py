@@ -11,6 +11,7 @@ Beside each manifest lies its MD5. A bulk load writes its report under the same 
 
 from __future__ import annotations
 
+import re
 from base64 import b32encode
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -25,6 +26,9 @@ _FOLDER = "AWSDynamoDB"
 _FULL_VERSION = "2020-06-30"
 _INCREMENTAL_VERSION = "2023-08-01"
 _NAME_BYTES = 16  # 26 letters in base 32
+_BESIDE_DATA = re.compile(
+    rf"(?:.*/)?{_FOLDER}/[^/]+/(?:_started|manifest-(?:files|summary)\.(?:json|md5|checksum))", re.DOTALL
+)
 
 
 def transfer_id(at_s: float, chance: bytes) -> str:
@@ -69,6 +73,11 @@ def summary_key(prefix: str | None, id_: str) -> str:
 def md5_key(manifest: str) -> str:
     """Return the key of a manifest's checksum."""
     return manifest.removesuffix(".json") + ".md5"
+
+
+def is_beside_data(key: str) -> bool:
+    """Tell whether an object is what an export, of AWS too, lays beside its data: a manifest, or its like."""
+    return _BESIDE_DATA.fullmatch(key) is not None
 
 
 def file_entry(key: str, items: int, sums: Sums) -> bytes:

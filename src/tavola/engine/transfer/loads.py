@@ -16,6 +16,7 @@ from tavola.engine.storage import Store
 from tavola.engine.transfer.buckets import Buckets, Stored
 from tavola.engine.transfer.csv_rows import Columns, check_names, read_csv, read_header, skip_mark
 from tavola.engine.transfer.errors import RowRefused, TextMalformed
+from tavola.engine.transfer.layout import is_beside_data
 from tavola.engine.transfer.lines import Row, read_ion, read_json
 from tavola.engine.transfer.sources import ReadRow, Source
 
@@ -80,6 +81,10 @@ class Load:
     format: Format
     store: Store
     buckets: Buckets
+
+    def objects(self, prefix: str) -> list[Stored]:
+        """Return the objects to be read; manifests of an export under the prefix are none of them."""
+        return [each for each in self.buckets.objects(self.bucket, prefix) if not is_beside_data(each.key)]
 
     def begin(self, found: list[Stored]) -> Reached:
         """Note the objects to be read; what appears under the prefix later is not of this load."""

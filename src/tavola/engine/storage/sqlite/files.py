@@ -54,19 +54,17 @@ def connect_file(path: str, key: str | None) -> apsw.Connection:
         connection.pragma("cipher", _CIPHER)
         connection.pragma("key", key)
         return connection
-    if _CHECKSUM_VFS not in apsw.vfs_names():
-        # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
-        default = apsw.vfs_names()[0]
-        apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
-        apsw.set_default_vfs(default)
-    return apsw.Connection(path, vfs=_CHECKSUM_VFS)
+    return apsw.Connection(path, vfs=_checksums())
 
 
 def change_key(path: str, key: str | None, new: str | None) -> None:
     """Write a store's file anew under another key, or under none; the file is nobody else's meanwhile.
 
-    SQLite does it in a transaction of its own: a crash leaves the file under the one key or the other.
+    SQLite does it in a transaction of its own: a crash leaves the file under the one key or the other. One in
+    clear gets room for its checksums in a second transaction; cut short before that, it is refused until the
+    same call, now without the old key, makes the room.
     """
+    checksums = _checksums() if new is None else None  # before anything is changed
     connection = connect_file(path, key)
     try:
         connection.pragma("locking_mode", "EXCLUSIVE")
@@ -76,30 +74,43 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         if owner != _APPLICATION_ID:
             raise StoreError(f"{path} is no Tavola store; give another path")
         connection.pragma("journal_mode", "DELETE")
-        if key is None:
+        if key is None and new is not None:
             connection.close()
             connection = apsw.Connection(path, vfs=_ciphers())
             connection.pragma("locking_mode", "EXCLUSIVE")
             connection.pragma("cipher", _CIPHER)
-        connection.pragma("rekey", new or "")
-        connection.pragma("integrity_check")
+        if key is not None or new is not None:
+            connection.pragma("rekey", new or "")
+        found = connection.pragma("integrity_check")
+        if found != "ok":
+            raise damaged(f"{path}: {str(found).splitlines()[-1]}")
     except (apsw.Error, StoreError) as error:
         raise opening_error(path, error, encrypted=key is not None) from error
     finally:
         connection.close(True)
-    if new is None:
-        _make_room(path)
+    if checksums is not None:
+        _make_room(path, checksums)
 
 
-def _make_room(path: str) -> None:
+def _make_room(path: str, checksums: str) -> None:
     """Give the pages of a store that was decrypted their place for checksums back."""
-    connection = apsw.Connection(path, vfs=_CHECKSUM_VFS)
+    connection = apsw.Connection(path, vfs=checksums)
     try:
         connection.pragma("locking_mode", "EXCLUSIVE")
         connection.reserve_bytes("main", _CHECKSUM_BYTES)
         connection.execute("VACUUM")
     finally:
         connection.close(True)
+
+
+def _checksums() -> str:
+    """Return the name of the VFS that keeps checksums, which is there once it was loaded."""
+    if _CHECKSUM_VFS not in apsw.vfs_names():
+        # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
+        default = apsw.vfs_names()[0]
+        apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
+        apsw.set_default_vfs(default)
+    return _CHECKSUM_VFS
 
 
 def _ciphers() -> str:
@@ -158,7 +169,10 @@ def _check_whole(connection: apsw.Connection, *, encrypted: bool, walked: bool) 
     pages does, and takes time with the size; a large store is checked as it is read, and by request.
     """
     if not encrypted and connection.reserve_bytes("main", -1) != _CHECKSUM_BYTES:
-        raise damaged("its pages have no room for their checksums")
+        raise damaged(
+            "its pages have no room for their checksums; if decrypting it was cut short, "
+            "`tavola rekey FILE --decrypt` without a key completes it"
+        )
     path, log = connection.filename, connection.filename_wal
     size = os.path.getsize(path)
     if not os.path.exists(log) or not os.path.getsize(log):
