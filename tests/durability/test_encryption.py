@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tavola.engine import Engine, StoreDamaged, StoreError, StoreInUse, StoreLocked, change_key
+from tavola.engine.storage.sqlite import files
 from tavola.protocol import InternalServerFault
 
 KEY = "correct horse battery staple"
@@ -185,3 +186,27 @@ def test_a_wrong_key_changes_no_key(copied: Path) -> None:
         change_key(str(copied), "wrong", "mine")
 
     assert copied.read_bytes() == before
+
+
+def test_a_rekey_that_fails_leaves_the_file_as_it_was(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the new file is whole and looked through, the old one stands under its old key."""
+
+    def fails(path: str, key: str | None, new: str | None) -> None:
+        raise OSError("planted")
+
+    monkeypatch.setattr(files, "_rekey", fails)
+    with pytest.raises(StoreError, match="as it was"):
+        change_key(str(copied), KEY, None)
+
+    assert len(rows(copied, KEY)) == ROWS
+    assert CANARY.encode() not in copied.read_bytes()
+    assert [found.name for found in copied.parent.iterdir() if "rekeyed" in found.name] == []
+
+
+def test_a_store_that_is_open_is_not_rekeyed(copied: Path) -> None:
+    """Whoever has the file keeps it, and keeps it locked."""
+    with closing(Engine.open(copied, key=KEY)):
+        with pytest.raises(StoreInUse):
+            change_key(str(copied), KEY, None)
+        with pytest.raises(StoreInUse):
+            Engine.open(copied, key=KEY)

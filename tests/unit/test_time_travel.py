@@ -90,7 +90,7 @@ def test_the_past_is_only_read(connection: Connection) -> None:
 
 def test_a_time_that_is_not_kept(connection: Connection) -> None:
     """The refusal tells from when to when there is something to read."""
-    with pytest.raises(InvalidRestoreTimeFault, match="EarliestRestorableDateTime"):
+    with pytest.raises(InvalidRestoreTimeFault, match="The past of table 'things' is kept from"):
         got(connection.as_of("2020-01-01"))
 
 

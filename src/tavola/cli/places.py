@@ -88,10 +88,10 @@ def source_of(source: str, buckets: Path | None, *, local: bool) -> Source:
     return Source(place, format_, packing, path.stat().st_size if packing == "NONE" else 0)
 
 
-def source_at(target: Target, source: Source, *, known: bool) -> Source:
-    """Return a server's files with what its own exports tell; `known`: somebody has told all of it already."""
+def source_at(target: Target, source: Source, form: str | None) -> Source:
+    """Return a server's files with what its own exports tell of them, unless they are of another `form`."""
     place = source.place
-    if source.format is not None or (known and "AWSDynamoDB" in place.prefix.split("/")):
+    if source.format is not None:
         return source
     folder = f"{place.prefix.rstrip('/')}/" if place.prefix else ""
     found = []
@@ -100,6 +100,8 @@ def source_at(target: Target, source: Source, *, known: bool) -> Source:
         if export["S3Bucket"] == place.bucket and (data.startswith(folder) or folder.startswith(data)):
             found.append((data, export))
     whole = [each for each in found if each[1].get("ExportType") != "INCREMENTAL_EXPORT"]
+    if form is not None and {export["ExportFormat"] for _, export in whole} != {FORMATS[form]}:
+        return source
     if len(whole) > 1:
         places = ", ".join(
             f"s3://{place.bucket}/{data.removesuffix('/data/')}" for data, _ in whole[:_NAMED_MAX]

@@ -14,6 +14,7 @@ import msgspec
 
 from tavola.clock import Clock
 from tavola.engine.journal import Journal, Timeline
+from tavola.engine.pasts import Pasts
 from tavola.engine.storage import Rack, Store, StoreDamaged
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
@@ -317,6 +318,7 @@ class Catalog:
         self.remembers = remembers
         self._logs: set[int] = set()
         self.looked_back: dict[int, float] = {}  # when the past of a table was last read
+        self.pasts = Pasts()
         self.stirred = True  # something was changed that background work may follow from
         self._tables: dict[tuple[str, str, str], Table] = {}
         self._touched: set[Table] = set()
@@ -342,6 +344,7 @@ class Catalog:
             tables[definition.account, definition.region, definition.name] = table
         self._touched.clear()
         self._tables = tables
+        self.pasts.forget()
 
     def find(self, scope: Scope, name: str) -> Table | None:
         """Return the table of this name, whatever its state."""
@@ -456,6 +459,7 @@ class Catalog:
         """Remove a log that nobody needs any more."""
         self._store.drop_log(number)
         self._logs.discard(number)
+        self.pasts.forget(number)
 
     def touch(self, table: Table) -> None:
         """Note that a table's counts have changed and are to be kept with this transaction."""

@@ -15,6 +15,7 @@ from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
 from tavola.engine.jobs import Job
 from tavola.engine.operations import ABANDONED, STEPS, Services
+from tavola.errors import TavolaError
 from tavola.limits import STREAM_RETENTION_S
 
 _log = logging.getLogger("tavola.engine")
@@ -136,7 +137,8 @@ class Chores:
             _log.error("Job %s (%s) failed and is given up: %r", job.id, job.kind, error)
             self._services.jobs.cancel(job.id)
             if job.kind in ABANDONED:
-                ABANDONED[job.kind](self._services, job.state)
+                why = str(error) if isinstance(error, TavolaError) else repr(error)
+                ABANDONED[job.kind](self._services, job.state | {"failure": why})
         return job is not None
 
     def _trim(self, number: int) -> None:
@@ -150,6 +152,7 @@ class Chores:
         log = services.store.log(number)
         if log.has_key_index and not self._looks_back(number, now_s):
             log.index_keys(wanted=False)
+            services.catalog.pasts.forget(number)
         if log.trim(log.id_at(int(since_s * 1_000_000)), _TRIM_ROWS) == _TRIM_ROWS:
             self._trimming.append(number)
 

@@ -2,14 +2,15 @@
 
 The past is read by undoing: the item under a key at a place in the log is the old image of the key's first
 change past that place, or what stands now if it has none. `AsOfRack` has the reading half of a rack, so
-every read works on it unchanged. A read by key costs what the keys it passes have changed; a read of an index
-walks every key that has changed since then, because no index over the past is kept.
+every read works on it unchanged. A read by key costs what the keys it passes have changed; the first read of an
+index goes through every change since then, because no index over the past is kept (see `pasts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import entry_of, every_index, expiry_of
 from tavola.engine.journal import BY_SERVICE
+from tavola.engine.pasts import Past, Pasts
 from tavola.engine.storage import Entry, Found, Line, Lines, Log, LogRow, Rack, Row
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
@@ -31,7 +33,6 @@ from tavola.values import decode_item, item_size
 
 _CHUNK_ROWS = 128
 _VERSIONS_READ = 16
-_CANDIDATES_MAX = 4096
 _EVERYTHING = Bounds(b"", None)
 _UNORDERED_CHANGES_MAX = 500
 _EVERY_BYTE = 1 << 62
@@ -49,10 +50,10 @@ class Version(NamedTuple):
     by_service: bool = False  # it expired: no caller deleted it
 
 
-def as_of(table: Table, log: Log, position: int) -> Table:
-    """Return a table whose rows are those that stood after a change of its log."""
+def as_of(table: Table, log: Log, position: int, pasts: Pasts | None = None) -> Table:
+    """Return a table whose rows are those that stood after a change of its log; `pasts` keeps what is undone."""
     past = copy(table)
-    past.rack = AsOfRack(table, log, position)
+    past.rack = AsOfRack(table, log, position, pasts)
     past.vectors = tuple(copy(vector) for vector in table.vectors)
     for vector in past.vectors:
         vector.copy = None  # what is in memory is of now
@@ -74,28 +75,40 @@ def window_of(table: Table, now_s: float) -> tuple[int, int]:
 
 
 def position_at(table: Table, at_us: int, now_s: float) -> int:
-    """Return the last change of a table at or before a moment; refuse one that is not kept.
-
-    SDKs cut a time to its second, so the second in which the window begins is inside.
-    """
+    """Return the last change of a table at or before a moment; refuse one that it cannot be restored to."""
     earliest_us, latest_us = window_of(table, now_s)
-    if not earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us:
+    if not _is_kept(at_us, earliest_us, latest_us):
         raise InvalidRestoreTimeFault(
             f"RestoreDateTime '{instant_text(at_us)}' must be within EarliestRestorableDateTime "
             f"'{instant_text(earliest_us)}' and LatestRestorableDateTime '{instant_text(latest_us)}'"
         )
+    return _position(table, at_us)
+
+
+def past_of(table: Table, at_us: int, now_s: float, begin: Callable[[], None], pasts: Pasts) -> Table:
+    """Return a table as it was at a moment; refuse one that is not kept."""
+    earliest_us, latest_us = window_of(table, now_s)
+    if not _is_kept(at_us, earliest_us, latest_us):
+        raise InvalidRestoreTimeFault(
+            f"The past of table '{table.name}' is kept from {instant_text(earliest_us)} to "
+            f"{instant_text(latest_us)}, and {instant_text(at_us)} is outside of that; read as of a time between"
+        )
+    position = _position(table, at_us)
+    assert table.journal is not None, "a table with a window is journalled"
+    order_by_key(table.journal.log, position, begin)
+    return as_of(table, table.journal.log, position, pasts)
+
+
+def _is_kept(at_us: int, earliest_us: int, latest_us: int) -> bool:
+    """Tell whether a moment is in a window; SDKs cut a time to its second, so the whole of its first one is."""
+    return earliest_us // _SECOND_US * _SECOND_US <= at_us <= latest_us
+
+
+def _position(table: Table, at_us: int) -> int:
     recovery, journal = table.definition.recovery, table.journal
     assert recovery is not None, "a table with a window has recovery"
     assert journal is not None, "a table with recovery is journalled"
     return max(journal.log.id_at(at_us), recovery.since)
-
-
-def past_of(table: Table, at_us: int, now_s: float, begin: Callable[[], None]) -> Table:
-    """Return a table as it was at a moment; refuse one that is not kept."""
-    position = position_at(table, at_us, now_s)
-    assert table.journal is not None, "a table with a window is journalled"
-    order_by_key(table.journal.log, position, begin)
-    return as_of(table, table.journal.log, position)
 
 
 def order_by_key(log: Log, position: int, begin: Callable[[], None]) -> None:
@@ -111,12 +124,13 @@ def order_by_key(log: Log, position: int, begin: Callable[[], None]) -> None:
 class AsOfRack:
     """The rows of a table as they were; it is read and never written."""
 
-    def __init__(self, table: Table, log: Log, position: int) -> None:
+    def __init__(self, table: Table, log: Log, position: int, pasts: Pasts | None = None) -> None:
         """Read a table at a place in its log, which has the old images of all changes past it."""
         self._table = table
         self._rack: Rack = table.rack
         self._log = log
         self._position = position
+        self._pasts = Pasts() if pasts is None else pasts
 
     def get(self, key: bytes) -> Line | None:
         """Return item and size of the row with this key."""
@@ -158,10 +172,7 @@ class AsOfRack:
         reverse: bool,
     ) -> Lines:
         """Return item and size column of rows by an index column and then the key, past a pair."""
-        index = next(index for index in self._table.indexes if index.column == column)
-        standing = self._unchanged(index, bounds, after, reverse, _chunk(limit))
-        undone = self._undone_entries(index, bounds, limit, budget, after, reverse)
-        found = merge(standing, undone, key=itemgetter(0, 1), reverse=reverse)
+        found = self._entered(column, bounds, _chunk(limit), after, reverse)
         return _taken(((item, size, 0) for _, _, item, size in found), limit, budget)
 
     def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[Row]:
@@ -172,11 +183,8 @@ class AsOfRack:
         self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> list[Row]:
         """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
-        index = next(index for index in self._table.indexes if index.column == column)
-        standing = self._unchanged(index, bounds, after, reverse, _chunk(limit))
-        undone = self._undone_entries(index, bounds, limit, _EVERY_BYTE, after, reverse)
-        found = islice(merge(standing, undone, key=itemgetter(0, 1), reverse=reverse), limit)
-        return [self._undone(key, item) for _, key, item, _ in found]
+        found = self._entered(column, bounds, _chunk(limit), after, reverse)
+        return [self._undone(key, item) for _, key, item, _ in islice(found, limit)]
 
     def total(self, column: str, size_column: str, bounds: Bounds) -> int:
         """Return the sum of a size column over the rows between bounds of a column."""
@@ -266,16 +274,32 @@ class AsOfRack:
             entries.append(expiry_of(item.get(self._table.expiry)))
         return key, item_size(item), old, 0, *entries
 
+    def _entered(
+        self, column: str, bounds: Bounds, chunk: int, after: tuple[bytes, bytes] | None, reverse: bool
+    ) -> Iterator[_Entered]:
+        """Yield what an index held then, in its order: what has not changed, with what was there of the rest."""
+        index = next(index for index in self._table.indexes if index.column == column)
+        number = self._table.definition.number
+        past = self._pasts.find(number, column, self._log, self._position, partial(_entry, index))
+        standing = self._unchanged(index, past, bounds, after, reverse, chunk)
+        undone = self._images(past, bounds, after, reverse)
+        return merge(standing, undone, key=itemgetter(0, 1), reverse=reverse)
+
     def _unchanged(
-        self, index: Index, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool, chunk: int
+        self,
+        index: Index,
+        past: Past,
+        bounds: Bounds,
+        after: tuple[bytes, bytes] | None,
+        reverse: bool,
+        chunk: int,
     ) -> Iterator[_Entered]:
         """Yield the entries of rows that have not changed since then, in the index's order."""
         place = 4 + self._table.columns.index(index.column)
-        first_change = self._log.first_change
         while True:
             rows = self._rack.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
             for row in rows:
-                if first_change(row[0], self._position) is None:
+                if row[0] not in past.changed:
                     entry, size = row[place], row[1] if index.projected is None else row[place + 1]
                     assert isinstance(entry, bytes), "a row of an index has an entry"
                     assert isinstance(size, int), "an entry has a size"
@@ -285,45 +309,25 @@ class AsOfRack:
             last: Any = rows[-1][place]
             after = (last, rows[-1][0])
 
-    def _undone_entries(
-        self,
-        index: Index,
-        bounds: Bounds,
-        limit: int,
-        budget: int,
-        after: tuple[bytes, bytes] | None,
-        reverse: bool,
-    ) -> list[_Entered]:
-        """Return the entries of old images in the index's order, as many as one page can show."""
-        found: list[_Entered] = []
-        most = _CANDIDATES_MAX
-        for change in self._changed_keys():
-            if change.old is None:
-                continue
-            item = decode_item(change.old)
-            entry, *sized = entry_of(index, item)
-            if not isinstance(entry, bytes) or not bounds.holds(entry):
-                continue
-            pair = (entry, change.key)
-            if after is not None and (pair >= after if reverse else pair <= after):
-                continue
-            size = item_size(item) if index.projected is None else sized[0]
-            assert isinstance(size, int), "an entry has a size"
-            found.append((entry, change.key, change.old, size))
-            if len(found) >= most:
-                found = _first(found, limit, budget, reverse)
-                most = max(_CANDIDATES_MAX, 2 * len(found))
-        return _first(found, limit, budget, reverse)
+    def _images(
+        self, past: Past, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool
+    ) -> Iterator[_Entered]:
+        """Yield the entries of rows that have changed since then, with the items that they had."""
+        for entry, key, size, change in past.between(bounds, after, reverse=reverse):
+            image = self._log.read(change - 1, change, _EVERYTHING, 1)[0].old
+            assert image is not None, "an entry of the past is that of an old image"
+            yield entry, key, image, size
 
-    def _changed_keys(self) -> Iterator[LogRow]:
-        """Yield the first change past then of every key that has one, by key."""
-        bounds = _EVERYTHING
-        while True:
-            changes = self._log.first_changes(bounds, self._position, _CHUNK_ROWS, reverse=False)
-            yield from changes
-            if len(changes) < _CHUNK_ROWS:
-                return
-            bounds = Bounds(changes[-1].key + b"\x00", None)
+
+def _entry(index: Index, image: bytes) -> tuple[bytes, int] | None:
+    """Return the entry of an image in an index, and its size there."""
+    item = decode_item(image)
+    entry, *sized = entry_of(index, item)
+    if not isinstance(entry, bytes):
+        return None
+    size = item_size(item) if index.projected is None else sized[0]
+    assert isinstance(size, int), "an entry has a size"
+    return entry, size
 
 
 def read_only() -> ValidationFault:
@@ -363,19 +367,6 @@ def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Ver
 
 def _chunk(limit: int) -> int:
     return _CHUNK_ROWS if limit < 0 else max(16, min(limit + 1, 1024))
-
-
-def _first(found: list[_Entered], limit: int, budget: int, reverse: bool) -> list[_Entered]:
-    """Return the entries that come first, as many as a page of this limit and budget could show."""
-    found.sort(key=itemgetter(0, 1), reverse=reverse)
-    if limit >= 0:
-        del found[limit:]
-    total = 0
-    for place, entered in enumerate(found):
-        total += entered[3]
-        if total >= budget:
-            return found[: place + 1]
-    return found
 
 
 def _taken(found: Iterator[Line], limit: int, budget: int) -> Lines:

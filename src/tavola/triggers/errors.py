@@ -34,6 +34,15 @@ class HandlerRefused(TriggerError):
     """A handler that cannot be called with an event and a context."""
 
 
+class HandlerBroken(HandlerRefused):
+    """A handler whose module cannot be imported, because of what is in it."""
+
+    def __init__(self, module: str, reason: str) -> None:
+        self.module = module
+        self.reason = reason
+        super().__init__(f"{module} cannot be imported: {reason}")
+
+
 class StreamMissing(TriggerError):
     """A table that has no stream to read."""
 
@@ -68,6 +77,16 @@ class DrainUnfinished(TriggerError):
             f"After {timeout_s:g} s the stream was not handled to its end, {left} records are waiting{told}. "
             f"Mend the handler, set maximum_retry_attempts, or give drain more time"
         )
+
+
+class HandlerFailing(TriggerError):
+    """A drain that does not wait for a handler that fails without end; `left` records wait in memory."""
+
+    def __init__(self, left: int, reason: str | None) -> None:
+        self.left = left
+        self.reason = reason
+        told = "" if reason is None else f" ({reason})"
+        super().__init__(f"The handler fails{told}; {left} records or more are left, and come again")
 
 
 class FileRefused(TriggerError):

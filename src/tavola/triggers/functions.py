@@ -19,7 +19,7 @@ from tavola.clock import Clock
 from tavola.entropy import Entropy
 from tavola.limits import TRIGGER_TIMEOUT_S_MAX
 from tavola.triggers.errors import HandlerRefused, MappingRefused
-from tavola.triggers.outcomes import Failed, Outcome, read_response
+from tavola.triggers.outcomes import Failed, Outcome, Succeeded, read_response
 
 Handler: TypeAlias = Callable[[dict[str, Any], Any], Any]
 
@@ -116,7 +116,7 @@ def invoke(
         reports_failures=invocation.reports_failures,
         stateful=invocation.stateful,
     )
-    if isinstance(outcome, Failed):
+    if not isinstance(outcome, Succeeded):
         _log.warning("%s failed: %s", function.name, outcome.reason)
     return outcome
 

@@ -20,6 +20,8 @@ from tavola.triggers.mapping import Mapping as Settings
 
 Condition: TypeAlias = Literal["RetryAttemptsExhausted", "RecordAgeExceeded"]
 
+_NAMED_MAX = 10  # records, in a sentence
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -93,34 +95,42 @@ def read_response(
         state = _encode(found)
     if not reports_failures:
         return Succeeded(state)
-    lowest = _lowest_failure(response, sequences)
-    if isinstance(lowest, Failed):
-        return lowest
-    if lowest is None:
+    places = _failures(response, sequences)
+    if isinstance(places, Failed):
+        return places
+    if not places:
         return Succeeded(state)
-    return FailedFrom(lowest, f"the handler reported the record {sequences[lowest]} as failed", state)
+    return FailedFrom(places[0], _reported([sequences[place] for place in places]), state)
 
 
-def _lowest_failure(response: object, sequences: Sequence[str]) -> int | Failed | None:
-    """Return the place of the first record that is reported; None: none is; Failed: the report is unusable."""
+def _reported(named: list[str]) -> str:
+    """Return in words which records a handler has named as failed."""
+    if len(named) == 1:
+        return f"the handler reported the record {named[0]} as failed"
+    more = f" and {len(named) - _NAMED_MAX} more" if len(named) > _NAMED_MAX else ""
+    return f"the handler reported {len(named)} records as failed: {', '.join(named[:_NAMED_MAX])}{more}"
+
+
+def _failures(response: object, sequences: Sequence[str]) -> list[int] | Failed:
+    """Return the places of the records that are reported, in order; Failed: the report is unusable."""
     if response in (None, "", {}):
-        return None
+        return []
     if not isinstance(response, Mapping):
         return Failed("the response is no object with batchItemFailures")
     reported = response.get("batchItemFailures")
     if reported is None:
-        return None
+        return []
     if not isinstance(reported, list):
         return Failed("batchItemFailures is no list")
     places = {sequence: place for place, sequence in enumerate(sequences)}
-    lowest: int | None = None
+    found: set[int] = set()
     for failure in reported:
         named: Any = failure.get("itemIdentifier") if isinstance(failure, Mapping) else None
         place = places.get(named) if isinstance(named, str) else None
         if place is None:
             return Failed(f"batchItemFailures names {named!r}, which is no record of the batch")
-        lowest = place if lowest is None else min(lowest, place)
-    return lowest
+        found.add(place)
+    return sorted(found)
 
 
 def decide(segment: Segment, outcome: Outcome, settings: Settings) -> Decision:

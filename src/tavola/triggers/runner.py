@@ -26,7 +26,7 @@ from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.triggers.checkpoints import Checkpoints, FileCheckpoints, MemoryCheckpoints
 from tavola.triggers.consumer import ShardConsumer
 from tavola.triggers.dead_letters import DeadLetterFile, DeadLetters, Origin, failure_document
-from tavola.triggers.errors import DrainUnfinished, FileRefused, TriggerError
+from tavola.triggers.errors import DrainUnfinished, FileRefused, HandlerFailing, TriggerError
 from tavola.triggers.events import batch_event, window_event
 from tavola.triggers.follower import Follower, Source
 from tavola.triggers.functions import Function, Handler, Invocation, invoke
@@ -147,18 +147,19 @@ class Trigger:
             self._follower.start()
             return self._turn(flush=False)
 
-    def drain(self, timeout_s: float = 30.0) -> int:
+    def drain(self, timeout_s: float = 30.0, *, patient: bool = True) -> int:
         """Handle everything that is in the stream now, retries included; return how many records were handled.
 
         A partial batch does not wait for its window. `stop` ends it early; when its time is up, by the
-        trigger's own clock, it raises `DrainUnfinished`.
+        trigger's own clock, it raises `DrainUnfinished`. One that is not `patient` raises `HandlerFailing`
+        where only retries are left that have no end.
         """
         with self._alone():
             self._follower.start()
             before = self._statistics.handled
             self._follower.look_again()
             try:
-                self._drain(timeout_s)
+                self._drain(timeout_s, patient=patient)
             finally:
                 self._follower.look_again()
                 self._stopping.clear()
@@ -245,18 +246,21 @@ class Trigger:
         finally:
             self._turning.release()
 
-    def _drain(self, timeout_s: float) -> None:
+    def _drain(self, timeout_s: float, *, patient: bool) -> None:
         deadline_s = self._clock.now() + timeout_s
+        endless = self.mapping.maximum_retry_attempts == -1
         while True:
             worked = self._turn(flush=True)
             if self._follower.drained or self._stopping.is_set():
                 return
             left_s = deadline_s - self._clock.now()
+            consumers = self._follower.consumers.values()
+            failure = next(filter(None, (consumer.last_failure for consumer in consumers)), None)
+            left = sum(consumer.left for consumer in consumers)
             if left_s <= 0:
-                consumers = self._follower.consumers.values()
-                failures = (consumer.last_failure for consumer in consumers)
-                left = sum(consumer.left for consumer in consumers)
-                raise DrainUnfinished(timeout_s, left, next(filter(None, failures), None))
+                raise DrainUnfinished(timeout_s, left, failure)
+            if not worked and endless and not patient and failure is not None:
+                raise HandlerFailing(left, failure)
             if not worked:
                 self._sleeper(min(self._follower.wait_s(), left_s))
 

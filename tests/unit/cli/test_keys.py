@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -75,6 +76,35 @@ def test_a_store_is_encrypted_rekeyed_and_decrypted(tmp_path: Path) -> None:
     assert "in clear" in clear.stdout
     with closing(Engine.open(store)) as engine:
         assert engine.call("ListTables", {}) == {"TableNames": []}
+
+
+@pytest.mark.parametrize("step", ["encrypt", "change", "decrypt"])
+def test_each_step_works_in_a_process_of_its_own(tmp_path: Path, step: str) -> None:
+    """What the command needs, it sets up itself: nothing may depend on what was opened before it."""
+    store, first, second = tmp_path / "s.db", tmp_path / "first", tmp_path / "second"
+    first.write_text("one\n")
+    second.write_text("two\n")
+    with closing(Engine.open(store, key=None if step == "encrypt" else "one")) as engine:
+        engine.call("ListTables", {})
+    options = {
+        "encrypt": ["--new-key-file", str(first)],
+        "change": ["--key-file", str(first), "--new-key-file", str(second)],
+        "decrypt": ["--key-file", str(first), "--decrypt"],
+    }
+
+    run = subprocess.run(
+        [sys.executable, "-m", "tavola", "rekey", str(store), *options[step]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stderr
+    with closing(
+        Engine.open(store, key={"encrypt": "one", "change": "two", "decrypt": None}[step])
+    ) as engine:
+        assert engine.call("ListTables", {}) == {"TableNames": []}
+    assert {found.name for found in tmp_path.iterdir()} == {"s.db", "first", "second"}
 
 
 def test_rekey_wants_to_know_what_for(tmp_path: Path) -> None:

@@ -116,6 +116,90 @@ def test_a_server_reads_and_writes_its_own_buckets(tmp_path: Path) -> None:
     assert "s3://BUCKET/PREFIX" in refused[2]
 
 
+def test_a_server_imports_what_it_has_exported(tmp_path: Path) -> None:
+    """By the prefix, by the path that was printed, and with a format given: its export tells the rest."""
+    (tmp_path / "buckets" / "data").mkdir(parents=True)
+    (tmp_path / "buckets" / "data" / "people.csv").write_text(PEOPLE)
+    with Engine.open(buckets=tmp_path / "buckets") as engine, running(engine) as endpoint:
+        at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
+
+        def import_(source: str, table: str, *more: str) -> tuple[int, str, str]:
+            return run("import", source, "--table", table, "--hash", "pk", *more, *at)
+
+        import_("s3://data/people.csv", "people")
+        first = run("export", "people", "s3://data/exp", "--recovery", "--format", "ion", *at)
+        printed = first[1].split()[-1]
+        done = [
+            import_("s3://data/exp", "one"),
+            import_(printed, "two"),
+            import_(f"{printed}/data/", "three"),
+            import_("s3://data/exp/", "four", "--format", "ion"),
+            import_("s3://data/exp", "five", "--format", "ion", "--compression", "gzip"),
+        ]
+        run("export", "people", "s3://data/exp", *at)
+        several = import_("s3://data/exp", "six")
+        unknown = import_("s3://data/nope", "seven")
+        nothing = import_("s3://data/nope", "eight", "--format", "csv")
+
+    assert printed.startswith("s3://data/exp/AWSDynamoDB/")
+    for (code, out, err), table in zip(done, ("one", "two", "three", "four", "five"), strict=True):
+        assert (code, out, err) == (Exit.OK, f"2 items are in {table}; refused: 0.\n", "")
+    assert "There are 2 exports there" in several[2]
+    assert "no export to s3://data/nope" in unknown[2]
+    assert nothing[0] == Exit.NOT_FOUND
+    assert "no file there" in nothing[2]
+
+
+def test_a_server_s_refused_rows_are_told_by_the_place_of_their_log(tmp_path: Path) -> None:
+    """The log lies beside the server's buckets, and no CloudWatch is asked."""
+    buckets = tmp_path / "buckets"
+    (buckets / "data").mkdir(parents=True)
+    (buckets / "data" / "people.csv").write_text("pk,sk\na,1\nb,two\n")
+    with Engine.open(buckets=buckets) as engine, running(engine) as endpoint:
+        at = ("--endpoint", endpoint.url, "--region", "us-east-1", "--account", "000000000000")
+        code, out, err = run(
+            *("import", "s3://data/people.csv", "--table", "people", "--hash", "pk", "--range", "sk:N", *at)
+        )
+
+    place = out.splitlines()[1].split()[1]
+    assert code == Exit.FAILED
+    assert json.loads((buckets / place).read_text())["itemS3Pointer"]["itemIndex"] == 1
+    assert place in err
+
+
+def test_buckets_of_this_machine_are_looked_into(shop: Path, tmp_path: Path) -> None:
+    """With a store, s3:// means a folder that can be seen: its manifests tell, and what is missing is missed."""
+    at = ("--store", str(shop), "--buckets", str(tmp_path))
+    keys = ("--hash", "pk", "--range", "sk:N")
+    run("export", "people", "s3://out/exp", "--recovery", *at)
+
+    again = run("import", "s3://out/exp", "--table", "copy", *keys, *at)
+    nothing = run("import", "s3://out/nope", "--table", "none", *keys, *at)
+
+    assert again[:2] == (Exit.OK, "2 items are in copy; refused: 0.\n")
+    assert "Nothing is at s3://out/nope" in nothing[2]
+
+
+def test_a_folder_that_cannot_be_made_is_told(shop: Path, tmp_path: Path) -> None:
+    """It is the person's mistake, and not Tavola's."""
+    (tmp_path / "file").write_text("x")
+
+    code, _, err = run(
+        *(
+            "export",
+            "people",
+            "s3://bucket/x",
+            "--store",
+            str(shop),
+            "--buckets",
+            str(tmp_path / "file" / "b"),
+        )
+    )
+
+    assert code == Exit.FAILED
+    assert "cannot be made (Not a directory)" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

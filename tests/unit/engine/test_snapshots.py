@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Visit, copies
+from tavola.engine import Engine, StoreError, Visit, copies, pasts, snapshots
 from tavola.engine.backups import Backups
 from tavola.engine.operations import backups, restores
 from tavola.engine.snapshots import AsOfRack
@@ -204,8 +204,10 @@ def test_a_time_outside_of_what_is_kept(engine: Engine, clock: ManualClock) -> N
     begun_s = clock.now()
     recover(engine, RecoveryPeriodInDays=2)
     for at_s in (begun_s - 1, begun_s + 10):
-        with pytest.raises(InvalidRestoreTimeFault, match="must be within"):
+        with pytest.raises(InvalidRestoreTimeFault, match="The past of table 'things' is kept from .* to "):
             keys(engine, at_s=at_s)
+        with pytest.raises(InvalidRestoreTimeFault, match="must be within"):
+            restore_to(engine, "new", at_s)
     assert keys(engine, at_s=begun_s) == set()
 
     clock.advance(3 * DAY_S)
@@ -691,6 +693,108 @@ def test_a_log_is_ordered_by_key_while_its_past_is_read(engine: Engine, clock: M
     clock.advance(4000)
     engine.tend(100)
     assert not log.has_key_index
+
+
+def _paged(engine: Engine, at_s: float, *, reverse: bool = False, limit: int = 3) -> list[str]:
+    """Return the keys of a partition of the index as of a time, page by page."""
+    request: dict[str, Any] = {
+        "TableName": "things",
+        "IndexName": "by-g",
+        "KeyConditionExpression": "g = :g",
+        "ExpressionAttributeValues": {":g": {"S": "x"}},
+        "ScanIndexForward": not reverse,
+        "Limit": limit,
+    }
+    found: list[str] = []
+    while True:
+        answer = engine.call("Query", request, visit=Visit(as_of_us=round(at_s * 1_000_000)))
+        found += [item["pk"]["S"] for item in answer["Items"]]
+        if "LastEvaluatedKey" not in answer:
+            return found
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def test_an_index_of_the_past_is_undone_once(
+    engine: Engine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first page goes through the changes; the next ones, also after further writes, only through new ones."""
+    recover(engine)
+    for number in range(20):
+        put(engine, f"p{number:02}", g="x")
+    then_s = clock.now()
+    clock.advance(1)
+    for number in range(0, 20, 2):
+        put(engine, f"p{number:02}", g="y")
+    looked_at: list[bytes] = []
+    made = snapshots._entry
+    monkeypatch.setattr(
+        snapshots, "_entry", lambda index, image: (looked_at.append(image), made(index, image))[1]
+    )
+
+    first = _paged(engine, then_s)
+    after_first = len(looked_at)
+    remove(engine, "p01")
+    put(engine, "p00", g="z")
+    backwards = _paged(engine, then_s, reverse=True)
+
+    assert sorted(first) == [f"p{number:02}" for number in range(20)]
+    assert backwards == first[::-1]
+    assert after_first == 10
+    assert len(looked_at) == 11
+
+
+def test_what_is_kept_of_the_past_is_undone_with_its_writes(engine: Engine, clock: ManualClock) -> None:
+    """A write that was taken back leaves nothing in what a read between has kept."""
+    recover(engine)
+    put(engine, "p", g="x")
+    then_s = clock.now()
+    clock.advance(1)
+    engine.hold()
+    remove(engine, "p")
+    assert _paged(engine, then_s) == ["p"]
+    engine._abandon(StoreError("planted"))
+    with pytest.raises(StoreError, match="planted"):
+        engine.commit()
+    put(engine, "q", g="x")
+
+    assert _paged(engine, then_s) == ["p"]
+
+
+def test_too_many_changes_for_an_index_of_the_past(
+    engine: Engine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read that would take seconds is refused with what to do instead; the table itself is read however far back."""
+    recover(engine)
+    put(engine, "p", g="x")
+    then_s = clock.now()
+    clock.advance(1)
+    monkeypatch.setattr(pasts, "PAST_CHANGES_MAX", 5)
+    for _ in range(6):
+        put(engine, "p", g="y")
+
+    with pytest.raises(ValidationFault, match="changed 6 times since then.*RestoreTableToPointInTime"):
+        keys(engine, index="by-g", at_s=then_s)
+    assert keys(engine, at_s=then_s) == {"p"}
+
+
+def test_the_pasts_that_are_kept_are_bound(
+    engine: Engine, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever was read the longest ago is let go, so that they hold no more changes than one may."""
+    recover(engine)
+    times: list[float] = []
+    for number in range(6):
+        put(engine, f"p{number}", g="x")
+        times.append(clock.now())
+        clock.advance(1)
+    monkeypatch.setattr(pasts, "PAST_CHANGES_MAX", 6)
+
+    for at_s in (*times, times[0]):
+        _paged(engine, at_s)
+
+    kept = engine._catalog.pasts._kept
+    assert sum(len(past.changed) for past in kept.values()) <= 6
+    assert [position for _, _, position in kept][-1] == 1
 
 
 def test_the_past_has_whole_rows(engine: Engine) -> None:

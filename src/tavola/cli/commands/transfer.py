@@ -149,7 +149,8 @@ def import_(
         taken = None if found.place.root is None else _buckets(found.place.root, logs)
         with opened(store, endpoint, region, account, keys, buckets=taken, new=True) as target:
             if store is None:
-                found = source_at(target, found, known=form is not None and compression is not None)
+                if form is None or compression is None:
+                    found = source_at(target, found, form)
                 _check_told(found, form)
             begun = target.call(
                 "ImportTable",

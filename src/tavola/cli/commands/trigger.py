@@ -7,7 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -18,10 +18,21 @@ import typer
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import KeyCommand, KeyFile
-from tavola.cli.output import log_to_terminal, note, say, say_json
+from tavola.cli.output import complain, log_to_terminal, note, say, say_json
 from tavola.cli.targets import DEFAULT_ENDPOINT, Account, EndpointUrl, Region, Store, StoreKey, opened
 
 Start = Literal["TRIM_HORIZON", "LATEST"]
+
+# What the mapping calls its settings, and what the command calls them.
+_OPTIONS = {
+    "batch_size": "--batch-size",
+    "maximum_batching_window_in_seconds": "--window-s",
+    "parallelization_factor": "--parallel",
+    "maximum_retry_attempts": "--retries",
+    "maximum_record_age_in_seconds": "--max-age-s",
+    "tumbling_window_in_seconds": "--tumbling-window-s",
+    "timeout_s": "--timeout-s",
+}
 
 
 def trigger(
@@ -79,7 +90,18 @@ def trigger(
     """Run a Lambda handler on a table's stream as an event source mapping would: batches, retries, checkpoints."""
     log_to_terminal()
     logging.getLogger("tavola.triggers").setLevel(logging.INFO)
-    with told(f"Cannot run {handler} on the stream of {table or stream_arn}."):
+    if (table is None) == (stream_arn is None):
+        complain(
+            f"Cannot run {handler}.",
+            "Nothing says whose stream it shall read."
+            if table is None
+            else "Both a table and a stream are named, and a trigger reads one stream.",
+            "Give --table NAME for a table's present stream, or --stream-arn ARN for one by its ARN.",
+        )
+        raise typer.Exit(Exit.USAGE)
+    # What a handler prints is no part of a result that a program reads.
+    apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
+    with apart, told(f"Cannot run {handler} on the stream of {table or stream_arn}."), _named_as_options():
         from tavola.triggers import REPORT_FAILURES, Mapping, Trigger
 
         mapping = Mapping(
@@ -114,13 +136,14 @@ def trigger(
             note(f"Runs {handler} on the stream of {table or stream_arn} at {where}. Ctrl-C stops it.")
             if checkpoints is None and not once:
                 note(f"Without --checkpoints FILE the next start begins at {start} again.")
-            _work(made, once=once)
-            _conclude(asdict(made.statistics), made.stream_arn, as_json=as_json)
+            unfinished = _work(made, once=once)
+    _conclude(asdict(made.statistics), made.stream_arn, as_json=as_json)
+    _end_failed(made.statistics.discarded, unfinished, dead_letters)
 
 
 def load_handler(text: str) -> Callable[[dict[str, Any], Any], Any]:
     """Return the function that a text names: `module:function`, or Lambda's own `module.function`."""
-    from tavola.triggers import HandlerRefused
+    from tavola.triggers import HandlerBroken, HandlerRefused
 
     module_name, colon, name = text.partition(":")
     if not colon:
@@ -136,9 +159,9 @@ def load_handler(text: str) -> Callable[[dict[str, Any], Any], Any]:
             raise HandlerRefused(
                 f"There is no module {module_name}; run the command in its folder, or install it"
             ) from error
-        raise HandlerRefused(f"{module_name} cannot be imported: {error}") from error
+        raise HandlerBroken(module_name, str(error)) from error
     except Exception as error:
-        raise HandlerRefused(f"{module_name} cannot be imported: {type(error).__name__}: {error}") from error
+        raise HandlerBroken(module_name, f"{type(error).__name__}: {error}") from error
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -148,11 +171,26 @@ def load_handler(text: str) -> Callable[[dict[str, Any], Any], Any]:
     return handler
 
 
-def _work(made: Any, *, once: bool) -> None:
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Let a setting that is refused be called what the command line calls it."""
+    from tavola.triggers import MappingRefused
+
+    try:
+        yield
+    except MappingRefused as error:
+        option = _OPTIONS.get(error.setting, error.setting)
+        raise MappingRefused(option, error.value, error.rule) from error
+
+
+def _work(made: Any, *, once: bool) -> str | None:
+    """Handle what is to be handled; return why something is left that should not be."""
+    from tavola.triggers import HandlerFailing
+
     try:
         with _stopped_by_signals(made.stop):
             if once:
-                made.drain(timeout_s=float("inf"))
+                made.drain(timeout_s=float("inf"), patient=False)
             else:
                 made.run()
                 if made.ended:
@@ -160,6 +198,9 @@ def _work(made: Any, *, once: bool) -> None:
     except KeyboardInterrupt:
         note("Stopped at once; the batch at hand comes again.")
         raise typer.Exit(Exit.FAILED) from None
+    except HandlerFailing as error:
+        return str(error)
+    return None
 
 
 @contextmanager
@@ -190,3 +231,23 @@ def _conclude(statistics: dict[str, int], stream_arn: str | None, *, as_json: bo
             f"({statistics['failures']} failed), {statistics['filtered']} filtered, "
             f"{statistics['discarded']} given up"
         )
+
+
+def _end_failed(discarded: int, unfinished: str | None, dead_letters: Path | None) -> None:
+    """End with the code of a failure where records were not handled."""
+    if unfinished is not None:
+        complain(
+            "Not everything was handled.",
+            unfinished,
+            "Mend the handler, and start again; or let --retries say when a record is given up.",
+        )
+    elif discarded:
+        complain(
+            f"{discarded} records were given up.",
+            "The handler failed on them too often, or they were too old; the log above says which.",
+            "Name a file with --dead-letters that keeps a trace of them."
+            if dead_letters is None
+            else f"Mend the handler; what was given up is told in {dead_letters}.",
+        )
+    if unfinished is not None or discarded:
+        raise typer.Exit(Exit.FAILED)

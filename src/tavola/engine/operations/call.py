@@ -132,7 +132,7 @@ class Call:
     def _past(self, table: Table, at_us: int) -> Table:
         now_s = self.services.clock.now()
         catalog = self.services.catalog
-        past = past_of(table, at_us, now_s, self.services.begin_upkeep)
+        past = past_of(table, at_us, now_s, self.services.begin_upkeep, catalog.pasts)
         catalog.looked_back[table.definition.number] = now_s
         catalog.timeline.reach(at_us + 1)  # what was read as of then stays so, also if the clock goes back
         return past

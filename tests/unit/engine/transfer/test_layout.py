@@ -10,6 +10,7 @@ from tavola.engine.transfer.layout import (
     data_key,
     file_entry,
     files_key,
+    is_beside_data,
     md5_key,
     started_key,
     summary,
@@ -88,3 +89,12 @@ def test_the_summary_tells_an_incremental_export_by_its_period() -> None:
     )
     assert part["exportToTime"] == "1970-01-01T00:00:00.500Z"
     assert "exportTime" not in part
+
+
+def test_what_lies_beside_the_data_is_known_by_its_name() -> None:
+    """Manifests, their sums and the mark of the beginning are no data, by AWS's names as well as ours."""
+    beside = (started_key("e", ID), files_key(None, ID), summary_key("e", ID), md5_key(files_key("e", ID)))
+
+    assert all(map(is_beside_data, (*beside, f"AWSDynamoDB/{ID}/manifest-summary.checksum")))
+    for key in (data_key("e", ID, 1, "ION", incremental=False), "manifest-summary.json", "a/_started"):
+        assert not is_beside_data(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import apsw
 import apsw.sqlite_extra
@@ -14,6 +15,7 @@ _APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
 _CHECKSUM_VFS = "cksmvfs"
 _CHECKSUM_BYTES = 8
 _CIPHER = "aegis"
+_COPIED_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
 _OTHERS_LEAVE_MS = 2000
 _CHECKED_BYTES_MAX = 8 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
@@ -58,13 +60,12 @@ def connect_file(path: str, key: str | None) -> apsw.Connection:
 
 
 def change_key(path: str, key: str | None, new: str | None) -> None:
-    """Write a store's file anew under another key, or under none; the file is nobody else's meanwhile.
+    """Put a store's file under another key, or under none; nobody else can have it open meanwhile.
 
-    SQLite does it in a transaction of its own: a crash leaves the file under the one key or the other. One in
-    clear gets room for its checksums in a second transaction; cut short before that, it is refused until the
-    same call, now without the old key, makes the room.
+    A copy is written under the new key, looked through, and put in the file's place at the end: until then the
+    file is as it was, whatever happens.
     """
-    checksums = _checksums() if new is None else None  # before anything is changed
+    copy = f"{path}.rekeyed"
     connection = connect_file(path, key)
     try:
         connection.pragma("locking_mode", "EXCLUSIVE")
@@ -73,32 +74,54 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         connection.execute("ROLLBACK")
         if owner != _APPLICATION_ID:
             raise StoreError(f"{path} is no Tavola store; give another path")
-        connection.pragma("journal_mode", "DELETE")
-        if key is None and new is not None:
-            connection.close()
-            connection = apsw.Connection(path, vfs=_ciphers())
-            connection.pragma("locking_mode", "EXCLUSIVE")
-            connection.pragma("cipher", _CIPHER)
-        if key is not None or new is not None:
-            connection.pragma("rekey", new or "")
-        found = connection.pragma("integrity_check")
-        if found != "ok":
-            raise damaged(f"{path}: {str(found).splitlines()[-1]}")
+        connection.pragma("journal_mode", "DELETE")  # all of it is in the file, and the lock stays
+        _copy(path, copy)
+        _rekey(copy, key, new)
+        os.replace(copy, path)
     except (apsw.Error, StoreError) as error:
         raise opening_error(path, error, encrypted=key is not None) from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written anew ({error}); it is as it was") from error
     finally:
         connection.close(True)
-    if checksums is not None:
-        _make_room(path, checksums)
+        with suppress(FileNotFoundError):
+            os.unlink(copy)
 
 
-def _make_room(path: str, checksums: str) -> None:
-    """Give the pages of a store that was decrypted their place for checksums back."""
-    connection = apsw.Connection(path, vfs=checksums)
+def _copy(path: str, copy: str) -> None:
+    """Copy a file's bytes for its owner alone, reading them through SQLite, which keeps the lock that we hold."""
+    flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
+    source = apsw.VFSFile("unix" if os.name == "posix" else "win32", path, [flags, 0])
     try:
-        connection.pragma("locking_mode", "EXCLUSIVE")
-        connection.reserve_bytes("main", _CHECKSUM_BYTES)
-        connection.execute("VACUUM")
+        with open(copy, "wb", opener=lambda name, how: os.open(name, how, 0o600)) as target:
+            size, done = source.xFileSize(), 0
+            while done < size:
+                target.write(source.xRead(min(_COPIED_BYTES, size - done), done))
+                done = min(done + _COPIED_BYTES, size)
+            target.flush()
+            os.fsync(target.fileno())
+    finally:
+        source.xClose()
+
+
+def _rekey(path: str, key: str | None, new: str | None) -> None:
+    """Write a file anew under another key, with room for checksums where it has none, and look through it."""
+    connection = apsw.Connection(path, vfs=_ciphers())
+    try:
+        connection.pragma("cipher", _CIPHER)
+        if key is not None:
+            connection.pragma("key", key)
+        connection.pragma("rekey", new or "")
+    finally:
+        connection.close(True)
+    connection = connect_file(path, new)
+    try:
+        if new is None:
+            connection.reserve_bytes("main", _CHECKSUM_BYTES)
+            connection.execute("VACUUM")
+        found = connection.execute("PRAGMA integrity_check(1)").get
+        if found != "ok":
+            raise damaged(f"{path}: {str(found).splitlines()[-1]}")
     finally:
         connection.close(True)
 
