@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from benchmarks import load, machine, plot, report, security
+from benchmarks import history, load, machine, plot, report, security
 from benchmarks.measure import Rules, StageRun
 from benchmarks.peers import ENGINES, Engine, Installed, Unobtainable
 from benchmarks.plan import Settings, stages
@@ -182,6 +182,7 @@ def _run(settings: Settings, output: Path) -> Results:
         if OURS in engines:
             results = _direct(results, settings, scratch)
             results = _security(results, settings, scratch, deadline)
+            results = _history(results, settings, scratch, deadline)
         results.about["disk"] += f", {machine.sync_us(scratch):.0f} µs after it"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -246,6 +247,21 @@ def _security(results: Results, settings: Settings, scratch: Path, deadline: flo
         )
     except (load.LoadFailed, ServerFailed, OSError, HTTPException, subprocess.SubprocessError) as error:
         failure = Failure(OURS, "memory", security.ITEMS, "", f"what security costs: {error}")
+        return replace(results, failures=(*results.failures, failure))
+    return replace(results, costs=results.costs + tuple(costs))
+
+
+def _history(results: Results, settings: Settings, scratch: Path, deadline: float) -> Results:
+    """The run with what looking back and encryption cost added, and a restore of the largest table."""
+    operations = [name for name in history.OPERATIONS if name in settings.operations]
+    if not operations or set(settings.storages) != {"memory", "disk"} or time.monotonic() > deadline:
+        return results
+    _tell("what looking back costs")
+    try:
+        costs = history.measure(operations, settings.rounds, settings.seconds, scratch / "history", _tell)
+        costs += history.restore(max(settings.items), scratch / "restored", _tell)
+    except (load.LoadFailed, ServerFailed, OSError, HTTPException, subprocess.SubprocessError) as error:
+        failure = Failure(OURS, "any", history.ITEMS, "", f"what looking back costs: {error}")
         return replace(results, failures=(*results.failures, failure))
     return replace(results, costs=results.costs + tuple(costs))
 

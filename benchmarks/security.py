@@ -90,10 +90,11 @@ MODES: Final = (
     Mode("open", "open"),
     Mode("log", "access log", _LOG, {"get": 0.10, "put": 0.10}),
     Mode("strict", "strict, with policies", _STRICT, {"get": 0.40}),
+    Mode("leading", "strict, with a condition on LeadingKeys", _STRICT, {"get": 0.40}),
     Mode("both", "strict, policies and access log", (*_STRICT, *_LOG)),
     Mode("tls", "TLS", ("--tls-cert", "{folder}/cert.pem", "--tls-key", "{folder}/key.pem")),
 )
-POLICY: Final = {
+POLICY: Final[dict[str, Any]] = {
     "Version": "2012-10-17",
     "Statement": [
         {
@@ -258,13 +259,19 @@ def _equip(mode: Mode, folder: Path) -> None:
         command = ("openssl", "req", "-x509", *kind, "-nodes", *files, *subject)
         subprocess.run(command, check=True, capture_output=True, timeout=30)
     if "--iam" in mode.options:
-        write_directory(folder / "iam.json")
+        write_directory(folder / "iam.json", leading=mode.name == "leading")
 
 
-def write_directory(path: Path) -> None:
-    """Write a directory with one user, whose policy allows the load and not much else."""
+def write_directory(path: Path, *, leading: bool = False) -> None:
+    """Write a directory with one user, whose policy allows the load and not much else.
+
+    With a condition on the leading keys it must be decided anew for each request.
+    """
+    first, *others = POLICY["Statement"]
+    own = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["TICKET#*"]}}
+    policy = {**POLICY, "Statement": [{**first, "Condition": own} if leading else first, *others]}
     key = {"id": KEY_ID, "secret": SECRET}
-    user = {"id": "AIDAIOSFODNN7EXAMPLE", "inline": {"load": POLICY}, "keys": [key]}
+    user = {"id": "AIDAIOSFODNN7EXAMPLE", "inline": {"load": policy}, "keys": [key]}
     path.write_text(json.dumps({"tavola_iam": 1, "accounts": {ACCOUNT: {"users": {"loader": user}}}}))
 
 

@@ -11,6 +11,7 @@ The families, each in the room that raises it:
     ├── PolicyRefused         protocol: a policy document that cannot be read, with the place
     ├── IamError              iam: a directory that cannot be read, a name that is not in it
     ├── StoreError            engine: the file cannot be opened, read or written
+    ├── CopyIncomplete        engine: a backup or restore that lacks items of its source
     ├── EmulationRefused      engine: a hardship that cannot be emulated, or not so
     ├── ConnectionRefused     connections: a target that cannot be connected to
     ├── RequestMalformed      client: a request that cannot be written as JSON

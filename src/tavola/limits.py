@@ -142,7 +142,9 @@ BACKUP_ARN_CHARACTERS_MIN = 37
 BACKUP_ARN_CHARACTERS_MAX = 1024
 BACKUPS_LISTED_MAX = 100
 ITEM_VERSIONS_MAX = 1_000  # ours: of one answer of ListItemVersions
-PAST_CHANGES_MAX = 200_000  # ours: that a read of an index as of a time undoes, and that are held for more pages
+PAST_CHANGES_MAX = (
+    200_000  # ours: that a read of an index as of a time undoes, and that are held for more pages
+)
 
 # Exports, imports and bulk loads (DG, quotas; B).
 TRANSFER_RECORD_LIFE_S = 90 * 86_400  # that one is described and listed

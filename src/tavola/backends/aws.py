@@ -17,13 +17,19 @@ import msgspec
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from botocore.exceptions import BotoCoreError, NoRegionError
+from botocore.exceptions import BotoCoreError, ConnectionClosedError, NoRegionError, SSLError
 from botocore.httpsession import URLLib3Session
 from botocore.session import Session
 from botocore.utils import get_environ_proxies
 
 from tavola.backends.answers import read_answer
-from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, PastUnavailable, RegionMissing
+from tavola.backends.errors import (
+    CredentialsMissing,
+    EndpointUnreachable,
+    EndpointUntrusted,
+    PastUnavailable,
+    RegionMissing,
+)
 from tavola.backends.mocking import current_stage
 from tavola.client import encode_request
 from tavola.protocol import (
@@ -102,6 +108,12 @@ class AwsBackend:
         asked = self._signed(known, endpoint, body)
         try:
             answer = transport.send(asked.prepare())
+        except SSLError as error:
+            raise EndpointUntrusted(endpoint, _told(error)) from error
+        except ConnectionClosedError as error:
+            plain = endpoint.startswith("http:")
+            hint = "; if it speaks HTTPS, its name begins with https://" if plain else ""
+            raise EndpointUnreachable(endpoint, f"{error}{hint}") from error
         except BotoCoreError as error:
             raise EndpointUnreachable(endpoint, str(error)) from error
         return read_answer(endpoint, answer.status_code, answer.content, answer.headers.get("x-amz-crc32"))

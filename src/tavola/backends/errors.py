@@ -29,6 +29,18 @@ class EndpointUnreachable(BackendError):
         )
 
 
+class EndpointUntrusted(BackendError):
+    """An endpoint that shows a certificate which nobody here vouches for; nothing was sent to it."""
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        self.endpoint = endpoint
+        self.reason = reason
+        super().__init__(
+            f"The certificate of {endpoint} is not trusted ({reason}); set AWS_CA_BUNDLE to the PEM file of the "
+            "certificate that signed it"
+        )
+
+
 class AnswerDamaged(BackendError):
     """The bytes of an answer are not those that the endpoint sent."""
 

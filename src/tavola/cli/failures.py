@@ -12,10 +12,7 @@ from tavola.cli.keys import KeyUnusable
 from tavola.cli.output import complain
 from tavola.errors import TavolaError
 
-_ELSEWHERE = (
-    "Look at the name, and at whose it is: without --region and --account, or AWS_REGION set, tables of us-east-1 "
-    "and account 000000000000 are meant."
-)
+_ELSEWHERE = "Look at the name, and at whose it is: --region and --account say so."
 
 
 @contextmanager
@@ -25,25 +22,38 @@ def told(what: str) -> Iterator[None]:
         yield
     except TavolaError as error:
         remedy, code = _remedy_of(error)
-        complain(what, str(error), remedy)
+        complain(what, "; ".join((str(error), *getattr(error, "__notes__", ()))), remedy)
         raise typer.Exit(code) from error
 
 
-def _remedy_of(error: TavolaError) -> tuple[str, Exit]:
-    from tavola.backends import EndpointUnreachable
+def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
+    """Return what to do, None where the error's own sentence says it, and the exit code."""
+    from tavola.backends import AnswerUnreadable, EndpointUnreachable, EndpointUntrusted, ExtraMissing
+    from tavola.connections import ConnectionRefused
     from tavola.engine import EmulationRefused, StoreDamaged, StoreError, StoreFull, StoreInUse, StoreLocked
-    from tavola.iam import AlreadyInDirectory, DirectoryRefused, DirectoryUnreadable, NotInDirectory
+    from tavola.expressions import ExpressionError
+    from tavola.iam import (
+        AlreadyInDirectory,
+        AssumeRefused,
+        DirectoryRefused,
+        DirectoryUnreadable,
+        DocumentUnreadable,
+        NotInDirectory,
+    )
+    from tavola.keys import KeyRefused
     from tavola.protocol import Fault, PolicyRefused, ResourceNotFoundFault, TableNotFoundFault
     from tavola.server import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
     from tavola.triggers import (
         FileInUse,
         FileRefused,
         FilterRefused,
+        HandlerBroken,
         HandlerRefused,
         MappingRefused,
         StreamMissing,
         TriggerError,
     )
+    from tavola.values import ValueMalformed, ValueRefused
 
     match error:
         case AddressInUse():
@@ -58,6 +68,14 @@ def _remedy_of(error: TavolaError) -> tuple[str, Exit]:
             return "See `tavola serve --help`, and the guide's page on emulation.", Exit.USAGE
         case EndpointUnreachable():
             return "Start a server with `tavola serve`, or name another with --endpoint.", Exit.UNREACHABLE
+        case EndpointUntrusted():
+            return "Set AWS_CA_BUNDLE to the PEM file of the certificate that signed it.", Exit.UNREACHABLE
+        case AnswerUnreadable():
+            return "Name the endpoint of a DynamoDB with --endpoint.", Exit.UNREACHABLE
+        case ExtraMissing():
+            return "Install it, or name the file of a store with --store, which needs none.", Exit.FAILED
+        case ConnectionRefused():
+            return "Name a server with --endpoint, or the file of a store with --store.", Exit.USAGE
         case ResourceNotFoundFault() | TableNotFoundFault():
             return _ELSEWHERE, Exit.NOT_FOUND
         case Fault():
@@ -69,28 +87,41 @@ def _remedy_of(error: TavolaError) -> tuple[str, Exit]:
         case StoreFull():
             return "Make room on the disk and start again; nothing that was confirmed is lost.", Exit.FAILED
         case StoreLocked():
-            return "Give the key with --key-file, --key-command or TAVOLA_KEY.", Exit.FAILED
+            return (
+                "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none.",
+                Exit.FAILED,
+            )
         case KeyUnusable():
             return "Give one key, with --key-file, --key-command or TAVOLA_KEY.", Exit.USAGE
         case StoreError():
             return "Name another file, or make this one a readable and writable file.", Exit.FAILED
+        case DocumentUnreadable():
+            return f"Name a file that can be read with {error.option}.", Exit.NOT_FOUND
         case DirectoryUnreadable():
             return "Name a file that is there with --iam; `tavola iam init` makes one.", Exit.NOT_FOUND
         case NotInDirectory():
             return "See who there is with `tavola iam list`.", Exit.NOT_FOUND
         case AlreadyInDirectory():
             return "Choose another name, or remove what has it with `tavola iam remove`.", Exit.CONFLICT
+        case AssumeRefused():
+            return "Change the role's trust policy or the session, or leave --by out.", Exit.FAILED
         case DirectoryRefused() | PolicyRefused():
             return "Mend it at the place that is named; nothing was changed.", Exit.FAILED
         case MappingRefused() | FilterRefused():
             return "Change the option; see `tavola trigger --help`.", Exit.USAGE
+        case HandlerBroken():
+            return f"Mend the module {error.module}, or install what it imports, and start again.", Exit.FAILED
         case HandlerRefused():
             return "Name a function of an event and a context, as module:function.", Exit.USAGE
         case StreamMissing():
             return "Enable a stream on the table, and start again.", Exit.NOT_FOUND
         case FileInUse():
             return "Stop the other trigger, or name another file with --checkpoints.", Exit.CONFLICT
-        case FileRefused() | TriggerError():
+        case FileRefused():
+            return "Name another file with --checkpoints or --dead-letters, or mend this one.", Exit.FAILED
+        case TriggerError():
             return "Mend what is named, and start again; it goes on where it was.", Exit.FAILED
-        case _:
-            return "See `tavola --help`.", Exit.FAILED
+        case ValueRefused() | ValueMalformed() | KeyRefused() | ExpressionError():
+            return "Mend the value or expression that is named; nothing was changed.", Exit.FAILED
+        case _:  # the other sentences say what to do themselves
+            return None, Exit.FAILED

@@ -28,11 +28,12 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def complain(what: str, why: str, remedy: str) -> None:
-    """Print what went wrong, why, and what to do about it: a line each."""
+def complain(what: str, why: str, remedy: str | None) -> None:
+    """Print what went wrong, why, and what to do about it: a line each; no remedy where the reason has it."""
     note(f"Error: {what}")
     note(f"  Why: {why}")
-    note(f"  Do:  {remedy}")
+    if remedy is not None:
+        note(f"  Do:  {remedy}")
 
 
 @contextmanager

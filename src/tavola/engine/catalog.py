@@ -483,6 +483,7 @@ class Catalog:
         history = self.remembers or definition.recovery is not None or definition.pins > 0
         if view is None and not history:
             return None
+        self.timeline.tick()  # the first log of a store may begin in the middle of a call
         log = self._store.log(definition.number)
         if definition.number not in self._logs:
             self._store.create_log(definition.number)

@@ -35,7 +35,8 @@ _HASHES = 2**32  # a key begins with four bytes of the hash of its partition
 _SEQUENCE_BASE = 10**20  # AWS's numbers have 21 digits at least
 _WALK_ROWS = 10_000  # of the log that one read looks through at most
 _CHUNK_ROWS = 32
-_SHARDS_KEPT_MAX = 2_000
+_SHARDS_OPEN_MAX = 64
+_SHARDS_KEPT_MAX = 4_000
 
 _EVENTS = {INSERT: "INSERT", MODIFY: "MODIFY", REMOVE: "REMOVE"}
 _encode = msgspec.json.Encoder().encode
@@ -157,7 +158,7 @@ class Streams:
             range=definition.range,
             created_at_s=now_s,
         )
-        count = partitions_of(table)
+        count = min(partitions_of(table), _SHARDS_OPEN_MAX)
         edges = [place * _HASHES // count for place in range(count + 1)]
         first = table.journal.position + 1
         shards = tuple(
@@ -190,6 +191,17 @@ class Streams:
                 id_ = _shard_id(stream, now_s, len(stream.shards) + len(children))
                 children.append(Shard(id_, last + 1, low, high, now_s, parent=shard.id))
         return self.keep(msgspec.structs.replace(stream, shards=(*shards, *children)))
+
+    def widen(self, table: Table, now_s: float) -> None:
+        """Split shards of a table's stream until there is one for each partition that its throughput asks for."""
+        for stream in self.of_table(table.definition.number):
+            current = stream
+            while current.closed_at_s is None:
+                opened = [shard for shard in current.shards if shard.last is None]
+                if len(opened) >= min(partitions_of(table), _SHARDS_OPEN_MAX):
+                    break
+                widest = max(opened, key=lambda shard: shard.high - shard.low)
+                current = self.reshape(current, now_s, split=widest.id)
 
     def tend(self, now_s: float) -> None:
         """Roll shards that are old enough, and forget shards and streams whose records are gone."""

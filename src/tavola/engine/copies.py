@@ -14,12 +14,17 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import entry_of, every_index
 from tavola.engine.storage import Entry, Row
 from tavola.engine.vectors import Vector
+from tavola.errors import TavolaError
 from tavola.keys import Bounds
 from tavola.values import decode_item
 
 SLICE_ROWS_MAX = 500
 _SLICE_ROWS_MIN = 4
 _SLICE_BYTES = 512 * 1024
+
+
+class CopyIncomplete(TavolaError):
+    """A copy that has come to its end without being what it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,16 @@ def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
     if len(found) < place.rows:
         return None
     return Place(found[-1][0], _next_rows(place.rows, sum(row[1] for row in found)))
+
+
+def check_complete(target: Table, items: int, bytes_: int) -> None:
+    """Refuse a finished copy that does not hold the items that it should."""
+    counts = target.counts
+    if (counts.items, counts.bytes) != (items, bytes_):
+        raise CopyIncomplete(
+            f"it should hold {items:,} items of {bytes_:,} bytes, and {counts.items:,} of {counts.bytes:,} bytes "
+            "are there; `tavola verify` tells what is wrong with the store's file"
+        )
 
 
 def _next_rows(rows: int, bytes_: int) -> int:

@@ -336,7 +336,8 @@ class Engine:
             raise InternalServerFault(self._failure)
         if not self._wrote:
             self._wrote = True
-            self._catalog.timeline.tick()
+            if self._catalog.has_logs:
+                self._catalog.timeline.tick()
         if not self._store.open_transaction:
             self._store.begin()
             self._begun = True

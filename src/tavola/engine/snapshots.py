@@ -32,7 +32,7 @@ from tavola.protocol import (
 from tavola.values import decode_item, item_size
 
 _CHUNK_ROWS = 128
-_VERSIONS_READ = 16
+_VERSIONS_READ = 4
 _EVERYTHING = Bounds(b"", None)
 _UNORDERED_CHANGES_MAX = 500
 _EVERY_BYTE = 1 << 62

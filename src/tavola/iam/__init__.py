@@ -39,6 +39,7 @@ from tavola.iam.errors import (
     AssumeRefused,
     DirectoryRefused,
     DirectoryUnreadable,
+    DocumentUnreadable,
     IamError,
     NotInDirectory,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "DirectoryFile",
     "DirectoryRefused",
     "DirectoryUnreadable",
+    "DocumentUnreadable",
     "Explained",
     "Group",
     "Guard",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tavola.errors import TavolaError
 
 
@@ -28,6 +30,15 @@ class AlreadyInDirectory(IamError):
 
 class DirectoryUnreadable(IamError):
     """A file that cannot be read or written."""
+
+
+class DocumentUnreadable(IamError):
+    """A file with a policy or a request that cannot be read; `option` is what named it."""
+
+    def __init__(self, path: Path, option: str, reason: str) -> None:
+        self.path = path
+        self.option = option
+        super().__init__(f"{path} cannot be read: {reason}")
 
 
 class AssumeRefused(IamError):

@@ -394,3 +394,26 @@ def test_streams_of_one_millisecond_are_two(engine: Engine) -> None:
     assert len(engine.call("ListStreams", {})["Streams"]) == 3
     described = engine.call("DescribeStream", {"StreamArn": first})["StreamDescription"]
     assert described["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+
+
+def test_a_table_that_is_given_more_throughput_splits_its_shards(clock: ManualClock) -> None:
+    """A parent has two children, each of half its range; what is written later goes to one of them."""
+    with closing(Engine.open(clock=clock)) as engine:
+        units = {"ReadCapacityUnits": 10, "WriteCapacityUnits": 10}
+        create(engine, BillingMode="PROVISIONED", ProvisionedThroughput=units)
+        put(engine, "a", 1)
+        (parent,) = shards(engine)
+        more = {"ReadCapacityUnits": 10, "WriteCapacityUnits": 2_000}
+        engine.call("UpdateTable", {"TableName": "Orders", "ProvisionedThroughput": more})
+        put(engine, "a", 2)
+
+        found = shards(engine)
+
+        children = [shard for shard in found if shard.get("ParentShardId") == parent["ShardId"]]
+        assert len(found) == 3
+        assert len(children) == 2
+        assert "EndingSequenceNumber" in found[0]["SequenceNumberRange"]
+        told = [
+            r["dynamodb"]["Keys"]["sk"]["N"] for s in by_lineage(found) for r in read(engine, s["ShardId"])
+        ]
+        assert told == ["1", "2"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tavola.cli.commands.iam_explain import account_of, explain
+from tavola.cli.commands.iam_explain import account_of, explain, text_of, warn
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.output import complain, note, say, say_json
@@ -150,7 +150,7 @@ def add_role_(
             account_of(directory, account),
             name,
             SYSTEM_ENTROPY,
-            trust=None if trust is None else _document(trust),
+            trust=None if trust is None else _document(trust, "--trust"),
             tags=_tags(tag),
             boundary=boundary,
         )
@@ -207,14 +207,14 @@ def attach_(
     def change(directory: Directory) -> Directory:
         number = account_of(directory, account)
         if file is not None and inline:
-            return put_inline(directory, number, kind, name, policy, _document(file))
+            return put_inline(directory, number, kind, name, policy, _document(file, "--file"))
         if file is not None:
-            directory = put_policy(directory, number, policy, _document(file))
+            directory = put_policy(directory, number, policy, _document(file, "--file"))
         return attach(directory, number, kind, name, policy)
 
     changed = _change(iam, f"Cannot attach {policy} to {who}.", change)
     note(f"Attached {policy} to {who}.")
-    _warn_of_actions(changed)
+    warn(changed)
 
 
 @app.command("detach")
@@ -288,7 +288,7 @@ def assume_role_(
             now_s=SYSTEM_CLOCK.now(),
             life_s=duration_s,
             by=None if by is None else directory.principal(by, number),
-            policy=None if policy is None else _document(policy),
+            policy=None if policy is None else _document(policy, "--policy"),
             tags=_tags(tag),
         )
         made.append(opened)
@@ -337,15 +337,11 @@ def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> 
     return changed
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _document(path: Path, option: str) -> dict[str, Any]:
     """Return a policy from a file; what is wrong with it is told with its place when it is put."""
-    from tavola.iam import DirectoryUnreadable
     from tavola.protocol import load_document
 
-    try:
-        found: dict[str, Any] = load_document(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DirectoryUnreadable(f"{path} cannot be read: {error}") from error
+    found: dict[str, Any] = load_document(text_of(path, option))
     return found
 
 
@@ -368,14 +364,6 @@ def _who(text: str) -> tuple[Literal["user", "group", "role"], str]:
 
 def _tags(texts: list[str] | None) -> dict[str, str]:
     return dict(text.partition("=")[::2] for text in texts or ())
-
-
-def _warn_of_actions(directory: Directory) -> None:
-    """Say which actions of policies exist nowhere: on AWS they are taken too, and do nothing."""
-    from tavola.iam import unknown_actions
-
-    for place, action in unknown_actions(directory):
-        note(f"Warning: DynamoDB has no action {action}, which {place} names.")
 
 
 def _say_key(

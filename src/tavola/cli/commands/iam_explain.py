@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias
 
@@ -10,7 +11,7 @@ import typer
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.output import complain, say, say_json
+from tavola.cli.output import complain, note, say, say_json
 
 # Rooms are entered when a command runs, so that others need not load them; their types stay outside too.
 Directory: TypeAlias = Any
@@ -83,10 +84,12 @@ def explain(
         from tavola.protocol import Scope
 
         directory = load_directory(iam)
+        warn(directory)
+        _warn_of(action)
         principal = directory.principal(who, account_of(directory, account))
         scope = Scope(principal.account, region)
         guard = Guards().guard(directory, principal, scope, Circumstances(source_ip=source_ip, secure=secure))
-        policy = None if resource_policy is None else resource_policy.read_text(encoding="utf-8")
+        policy = None if resource_policy is None else text_of(resource_policy, "--resource-policy")
         if request is not None:
             facts = Facts(scope, table_key, index or [], policy)
             explained = _of_request(guard, action, request, facts)
@@ -162,7 +165,7 @@ def _of_request(guard: Guard, operation: str, request: str, facts: Facts) -> tup
     if request == "-":
         text = sys.stdin.read()
     elif request.startswith("@"):
-        text = Path(request[1:]).read_text(encoding="utf-8")
+        text = text_of(Path(request[1:]), "--request @FILE")
     else:
         text = request
     parsed = parse(name, text.encode())
@@ -238,6 +241,36 @@ def _rule(rule: Any) -> dict[str, Any]:
         "sid": rule.sid,
         "effect": "Deny" if rule.denies else "Allow",
     }
+
+
+def warn(directory: Directory) -> None:
+    """Say what policies name that exists nowhere: on AWS it is taken too, and does nothing."""
+    from tavola.iam import unknown_actions, unknown_keys
+
+    for place, action in unknown_actions(directory):
+        note(f"Warning: DynamoDB has no action {action}, which {place} names.")
+    for place, key, meant in unknown_keys(directory):
+        near = f"; did you mean {meant}?" if meant else ""
+        note(f"Warning: AWS has no condition key {key}, which {place} names{near}")
+
+
+def _warn_of(action: str) -> None:
+    from tavola.iam import ACTIONS
+
+    if action.startswith("dynamodb:") and action.lower() not in {known.lower() for known in ACTIONS}:
+        near = get_close_matches(action, ACTIONS, n=1)
+        meant = f"; did you mean {near[0]}?" if near else "."
+        note(f"Warning: DynamoDB has no action {action}{meant}")
+
+
+def text_of(path: Path, option: str) -> str:
+    """Return what a file holds that an option names."""
+    from tavola.iam import DocumentUnreadable
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentUnreadable(path, option, str(error)) from error
 
 
 def account_of(directory: Directory, account: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from tavola.engine.backups import Backup, Backups, BackupType, leave, pin, pinned_past, unpin
 from tavola.engine.catalog import Table
 from tavola.engine.copies import START, Place, copy_slice
+from tavola.engine.failures import Failure, failure_of, note_failure
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call, Services
 from tavola.engine.operations.descriptions import describe
@@ -30,6 +32,8 @@ from tavola.protocol import (
     table_arn,
     table_name_of,
 )
+
+_log = logging.getLogger("tavola.engine")
 
 BACKUP_JOB = "backup"
 _DAY_S = 86_400
@@ -158,10 +162,14 @@ def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
 
 
 def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Take back a backup that cannot go on."""
+    """Take back a backup that cannot go on; why is in the log, and in the answer to whoever asks for it."""
     backups = Backups(services.store)
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
     if backup is not None:
+        what = f"Backup {backup.name} of table {backup.definition.name}"
+        failure = Failure(services.clock.now(), what, state["failure"])
+        _log.error("%s", failure.sentence)
+        note_failure(services.store, backup.arn, failure)
         backups.drop(backup)
     unpin(services.catalog, services.store, state["source"])
 
@@ -183,7 +191,9 @@ def found(call: Call, arn: str, *, anywhere: bool = False) -> Backup:
     if anywhere or parts.scope.region == call.scope.region:
         backup = Backups(call.services.store).find(parts.scope, parts.table, parts.label)
     if backup is None or _is_over(call.services, backup):
-        raise BackupNotFoundFault.of_arn(arn)
+        fault = BackupNotFoundFault.of_arn(arn)
+        failure = failure_of(call.services.store, parts.text, call.services.clock.now())
+        raise fault if failure is None else BackupNotFoundFault(f"{fault}. {failure.sentence}")
     return backup
 
 

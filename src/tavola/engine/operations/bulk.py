@@ -10,6 +10,7 @@ from tavola.engine.isolation import digest_of
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call, Services
 from tavola.engine.operations.transfers import (
+    abandoned,
     buckets_of,
     check_compression,
     check_place,
@@ -172,6 +173,13 @@ def bulk_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | Non
             forget(services.store, services.buckets, transfer.id, progress.reached)
     records.keep(transfer)
     return None if done else state | {"progress": msgspec.to_builtins(progress)}
+
+
+def bulk_abandoned(services: Services, state: dict[str, Any]) -> None:
+    """Let go of the objects that a bulk load would have read; what it has written stays."""
+    abandoned(services, "bulk", state)
+    if state["progress"]:
+        forget(services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Loaded).reached)
 
 
 def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:

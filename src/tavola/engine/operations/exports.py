@@ -21,6 +21,7 @@ from tavola.engine.operations.terms import (
     projection_of,
 )
 from tavola.engine.operations.transfers import (
+    abandoned,
     buckets_of,
     check_account,
     check_place,
@@ -183,6 +184,12 @@ def export_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
         unpin(services.catalog, services.store, number)
         return None
     return state | {"progress": msgspec.to_builtins(progress)}
+
+
+def export_abandoned(services: Services, state: dict[str, Any]) -> None:
+    """Let go of the past that an export would have read; its record says why it cannot go on."""
+    abandoned(services, "export", state)
+    unpin(services.catalog, services.store, state["number"])
 
 
 def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str, Any]) -> Export:

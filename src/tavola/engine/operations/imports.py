@@ -12,6 +12,7 @@ from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call, Services
 from tavola.engine.operations.tables import create_table
 from tavola.engine.operations.transfers import (
+    abandoned,
     buckets_of,
     check_compression,
     check_place,
@@ -183,6 +184,16 @@ def import_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
         return None
     assert table is not None, "an import that goes on has a table"
     return state | {"number": table.definition.number, "progress": msgspec.to_builtins(progress)}
+
+
+def import_abandoned(services: Services, state: dict[str, Any]) -> None:
+    """Take back an import that cannot go on: its table goes, whose name is free again, and its record says why."""
+    abandoned(services, "import", state)
+    if state["progress"]:
+        forget(services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Imported).reached)
+    table = None if state["number"] is None else services.catalog.of_number(state["number"])
+    if table is not None:
+        services.catalog.drop(table)
 
 
 def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> tuple[Table, Imported]:

@@ -7,6 +7,7 @@ are set again by hand, and a stream reader that woke up by itself would do harm.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -21,7 +22,8 @@ from tavola.engine.catalog import (
     TableDefinition,
     Throughput,
 )
-from tavola.engine.copies import START, Place, copy_slice
+from tavola.engine.copies import START, Place, check_complete, copy_slice
+from tavola.engine.failures import Failure, forget_failure, note_failure
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import backed_up, found
 from tavola.engine.operations.call import Call, Services
@@ -48,6 +50,8 @@ from tavola.protocol import (
     scope_of,
     table_arn,
 )
+
+_log = logging.getLogger("tavola.engine")
 
 RESTORE_JOB = "restore"
 _NEVER_S = 1e15  # the table becomes ready when its rows are there, and not at a time
@@ -118,6 +122,7 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
     if place is not None:
         return state | {"place": place.encode()}
     if backup is not None:
+        check_complete(target, backup.items, backup.bytes)
         backups.keep(msgspec.structs.replace(backup, restoring=False))
     else:
         unpin(services.catalog, services.store, state["source"])
@@ -129,9 +134,18 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
 
 
 def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
-    """Take back a restore that cannot go on: the table goes, and what it was made of is free again."""
+    """Take back a restore that cannot go on: the table goes, and what it was made of is free again.
+
+    Why it goes is in the log, and in the answer to whoever asks for the table.
+    """
     target = services.catalog.of_number(state["target"])
     if target is not None:
+        restored = target.definition.restored
+        source = "what is gone" if restored is None else restored.backup_arn or restored.table_arn
+        what = f"The restore of table {target.name} from {source}"
+        failure = Failure(services.clock.now(), what, state["failure"])
+        _log.error("%s; the table is taken back", failure.sentence)
+        note_failure(services.store, target.arn, failure)
         services.catalog.drop(target)
     if "backup" not in state:
         unpin(services.catalog, services.store, state["source"])
@@ -147,6 +161,7 @@ def _begin(call: Call, definition: TableDefinition, source: dict[str, Any]) -> b
     services = call.services
     number = services.catalog.next_number()
     table = services.catalog.create(msgspec.structs.replace(definition, number=number))
+    forget_failure(services.store, table.arn)
     services.jobs.start(RESTORE_JOB, source | {"target": number, "place": START.encode()})
     return encode({"TableDescription": describe(table, services.clock.now(), status="CREATING")})
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tavola.engine.operations.backups import BACKUP_JOB, backup_abandoned, backup_step
-from tavola.engine.operations.bulk import BULK_JOB, bulk_step
+from tavola.engine.operations.bulk import BULK_JOB, bulk_abandoned, bulk_step
 from tavola.engine.operations.call import Services
-from tavola.engine.operations.exports import EXPORT_JOB, export_step
-from tavola.engine.operations.imports import IMPORT_JOB, import_step
+from tavola.engine.operations.exports import EXPORT_JOB, export_abandoned, export_step
+from tavola.engine.operations.imports import IMPORT_JOB, import_abandoned, import_step
 from tavola.engine.operations.restores import RESTORE_JOB, restore_abandoned, restore_step
 
 Step: TypeAlias = Callable[[Services, dict[str, Any]], dict[str, Any] | None]
@@ -28,6 +28,9 @@ STEPS: dict[str, Step] = {
 
 ABANDONED: dict[str, Callable[[Services, dict[str, Any]], None]] = {
     BACKUP_JOB: backup_abandoned,
+    BULK_JOB: bulk_abandoned,
+    EXPORT_JOB: export_abandoned,
+    IMPORT_JOB: import_abandoned,
     RESTORE_JOB: restore_abandoned,
 }
 """What becomes of a job that has failed in a way nobody foresaw, where something must."""

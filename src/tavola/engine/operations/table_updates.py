@@ -338,4 +338,5 @@ def _carry_out(call: Call, table: Table, definition: TableDefinition) -> Table:
         call.services.streams.disable(table, now_s)
         if definition.stream is not None and definition.stream.enabled:
             call.services.streams.enable(changed, now_s)
+    call.services.streams.widen(changed, call.services.clock.now())
     return changed

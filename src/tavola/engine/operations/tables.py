@@ -13,6 +13,7 @@ from tavola.engine.catalog import (
     Throughput,
 )
 from tavola.engine.changes import label_of
+from tavola.engine.failures import failure_of
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import put_aside
 from tavola.engine.operations.call import Call
@@ -53,6 +54,7 @@ from tavola.protocol import (
     ValidationFault,
     labels_of,
     scope_of,
+    table_arn,
     table_name_of,
 )
 
@@ -121,8 +123,17 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
 
 
 def describe_table(call: Call, request: DescribeTableRequest) -> bytes:
-    """Answer a table's description."""
-    return encode({"Table": describe(named(call, request.table_name), call.services.clock.now())})
+    """Answer a table's description; of one whose restore was given up lately, why."""
+    now_s = call.services.clock.now()
+    try:
+        table = named(call, request.table_name)
+    except ResourceNotFoundFault as fault:
+        arn = table_arn(call.own(request.table_name), table_name_of(request.table_name))
+        failure = failure_of(call.services.store, arn, now_s)
+        if failure is None:
+            raise
+        raise ResourceNotFoundFault(f"{fault}. {failure.sentence}") from fault
+    return encode({"Table": describe(table, now_s)})
 
 
 def delete_table(call: Call, request: DeleteTableRequest) -> bytes:

@@ -13,6 +13,7 @@ from tavola.engine.transfer import (
     BucketMissing,
     Buckets,
     CodecMissing,
+    Kind,
     PlaceRefused,
     Records,
     Transfer,
@@ -20,9 +21,8 @@ from tavola.engine.transfer import (
     checked_key,
     load_zstd,
 )
-from tavola.engine.transfer.records import Kind
 from tavola.limits import TRANSFERS_LISTED
-from tavola.protocol import AccessDeniedFault, Fault, ResourceArn, ValidationFault, parse_resource_arn
+from tavola.protocol import AccessDeniedFault, Fault, ResourceArn, Scope, ValidationFault, parse_resource_arn
 
 _STATUS = {"export": "ExportStatus", "import": "ImportStatus", "bulk": "BulkOperationStatus"}
 _TOKEN_STEP = 16  # letters, of which AWS's tokens have a multiple
@@ -150,6 +150,22 @@ def failed(kind: Kind, transfer: Transfer, error: Exception, now_s: float) -> Tr
     code, message = _failure(error)
     return transfer.with_description(
         **{_STATUS[kind]: "FAILED"}, EndTime=now_s, FailureCode=code, FailureMessage=message
+    )
+
+
+def abandoned(services: Services, kind: Kind, state: dict[str, Any]) -> None:
+    """Note that the work on a transfer failed in a way nobody foresaw, and why; one that is forgotten stays so."""
+    records = Records(services.store, kind)
+    transfer = records.find(Scope(state["account"], state["region"]), state["id"])
+    if transfer is None:
+        return
+    records.keep(
+        transfer.with_description(
+            **{_STATUS[kind]: "FAILED"},
+            EndTime=services.clock.now(),
+            FailureCode="InternalServerError",
+            FailureMessage=f"The work on it failed in a way it should not, and was given up: {state['failure']}",
+        )
     )
 
 

@@ -20,7 +20,7 @@ from tavola.engine.transfer.exports import Export, Period, Progress, Wanted
 from tavola.engine.transfer.imports import SOME_FAILED, Import, Imported
 from tavola.engine.transfer.layout import transfer_id
 from tavola.engine.transfer.loads import Format, Load, Reached, forget
-from tavola.engine.transfer.records import Records, Transfer
+from tavola.engine.transfer.records import Kind, Records, Transfer
 
 __all__ = [
     "SOME_FAILED",
@@ -32,6 +32,7 @@ __all__ = [
     "Format",
     "Import",
     "Imported",
+    "Kind",
     "Load",
     "Loaded",
     "Period",
