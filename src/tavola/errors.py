@@ -20,6 +20,7 @@ The families, each in the room that raises it:
     ├── TransferError         engine: a file, row or bucket that cannot be moved in or out
     ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
     ├── AccessLogUnusable     server: an access log that cannot be written
+    ├── CopyGivenUp           cli: a backup or restore that was waited for, and taken back
     ├── TargetRefused         cli: a command line that names nothing that can be asked
     └── TriggerError          triggers: a mapping, filter, stream or file that a trigger cannot work with
 """

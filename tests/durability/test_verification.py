@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -68,6 +70,31 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def put_aside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a backup made on demand (rack 2), and the backup of a deleted table (rack 3)."""
+    path = tmp_path_factory.mktemp("backups") / "store.db"
+    with Engine.open(path) as engine:
+        engine.call("CreateTable", TABLE)
+        _fill(engine, "notes")
+        engine.call("CreateBackup", {"TableName": "notes", "BackupName": "friday"})
+        engine.call("CreateTable", TABLE | {"TableName": "gone"})
+        specification = {"PointInTimeRecoveryEnabled": True}
+        engine.call(
+            "UpdateContinuousBackups",
+            {"TableName": "gone", "PointInTimeRecoverySpecification": specification},
+        )
+        _fill(engine, "gone")
+        engine.call("DeleteTable", {"TableName": "gone"})
+    return path
+
+
+def _fill(engine: Engine, table: str) -> None:
+    for place in range(10):
+        item: dict[str, Any] = {"pk": {"S": f"k{place}"}, "who": {"S": f"w{place % 3}"}}
+        engine.call("PutItem", {"TableName": table, "Item": item})
+
+
 @pytest.fixture
 def copied(sound: Path, tmp_path: Path) -> Path:
     """A copy of it, to be spoilt."""
@@ -126,6 +153,116 @@ def test_planted_damage_is_told_with_its_place(copied: Path, statement: str, pla
     report = verify(copied)
 
     assert any(place in each.place and what in each.what for each in report.problems), report.problems
+
+
+def test_sound_backups_have_no_problems(put_aside: Path) -> None:
+    """They are gone through as tables are."""
+    report = verify(put_aside)
+
+    assert report.problems == []
+    assert (report.tables, report.backups, report.items) == (1, 2, 30)
+
+
+@pytest.mark.parametrize(
+    ("statement", "place", "what"),
+    [
+        ("UPDATE rack2 SET item = x'7b7d' WHERE id = 3", "backup friday", "not as it was written"),
+        ("UPDATE rack2 SET key = x'00' WHERE id = 3", "backup friday", "under another key"),
+        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "backup friday", "counts"),
+        ("UPDATE rack2 SET x1 = x'00' WHERE id = 3", "backup friday", "its entry in index by-who"),
+        ("DELETE FROM rack2 WHERE id = 3", "backup friday", "10 items of 90 bytes are kept as its count"),
+        ("DROP TABLE rack2", "backup friday", "cannot be read"),
+        ("UPDATE rack3 SET sum = sum + 1 WHERE id = 3", "backup gone$DeletedTableBackup", "not as it was"),
+        ("DELETE FROM rack3 WHERE id = 3", "backup gone$DeletedTableBackup", "10 items of 90 bytes"),
+        ("UPDATE record SET data = x'7b' WHERE kind = 'backup'", "catalog", "of a backup cannot be read"),
+    ],
+)
+def test_damage_to_a_backup_is_told_with_its_place(
+    put_aside: Path, tmp_path: Path, statement: str, place: str, what: str
+) -> None:
+    """Nobody should learn that a backup is damaged when it is needed."""
+    path = tmp_path / "store.db"
+    shutil.copy(put_aside, path)
+    _spoil(path, statement)
+
+    report = verify(path)
+
+    assert any(place in each.place and what in each.what for each in report.problems), report.problems
+
+
+def test_rows_that_a_copy_still_needs_are_gone_through(tmp_path: Path) -> None:
+    """A table that was deleted while it was backed up is kept for that, and looked at."""
+    path = tmp_path / "store.db"
+    with Engine.open(path) as engine:
+        engine.tend(0)  # so that nothing is done in passing
+        engine.call("CreateTable", TABLE)
+        _fill(engine, "notes")
+        engine.call("CreateBackup", {"TableName": "notes", "BackupName": "friday"})
+        engine.call("DeleteTable", {"TableName": "notes"})
+    assert verify(path).problems == []
+    _spoil(path, "UPDATE rack1 SET sum = sum + 1 WHERE id = 3")
+
+    (problem,) = verify(path).problems
+
+    assert "what a copy still needs of table notes" in problem.place
+
+
+@pytest.mark.parametrize("key", [None, "secret"])
+@pytest.mark.parametrize(
+    ("tree", "owner"),
+    [
+        ("rack1", "table wide"),
+        ("rack1_x1", "index by-who of table wide"),
+        ("sqlite_autoindex_rack1_1", "the order by key of table wide"),
+        ("log1", "the log of table"),
+        ("record", "the catalog"),
+    ],
+)
+def test_a_spoilt_page_has_a_place(tmp_path: Path, key: str | None, tree: str, owner: str) -> None:
+    """The page is told by its number where pages have checksums, and whose it is always."""
+    path = tmp_path / "store.db"
+    with Engine.open(path, key=key) as engine:
+        engine.call("CreateTable", TABLE | {"TableName": "wide"})
+        for place in range(150):
+            item = {"pk": {"S": f"{place:064}"}, "who": {"S": f"{place:064}"}}
+            engine.call("PutItem", {"TableName": "wide", "Item": item})
+    connection: apsw.Connection = connect_file(str(path), key)
+    page = connection.execute(
+        "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' LIMIT 1", (tree,)
+    ).get
+    connection.close(True)
+    spoilt = bytearray(path.read_bytes())
+    spoilt[page * 4096 - 500] ^= 1
+    path.write_bytes(bytes(spoilt))
+
+    places = [each.place for each in verify(path, key=key).problems]
+
+    told = "file" if key is not None else f"file, page {page}"
+    assert any(place.startswith(f"{told}, of {owner}") for place in places), places
+
+
+def test_what_is_no_store_is_not_called_a_damaged_one(tmp_path: Path) -> None:
+    """A folder, a text, another database and an empty file are refused each in its words, and left as they are."""
+    run: Callable[..., Any] = CliRunner().invoke
+    text, empty, other = (tmp_path / name for name in ("proj.py", "empty.db", "other.db"))
+    text.write_text("print('hello')\n" * 400)
+    empty.touch()
+    connection = apsw.Connection(str(other))
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+
+    folder = run(app, ["verify", str(tmp_path)])
+    refused = {path: run(app, ["verify", str(path)]) for path in (text, empty, other)}
+
+    assert (folder.exit_code, "It is a folder" in folder.stderr) == (3, True)
+    assert "is no Tavola store: neither its beginning nor its size" in refused[text].stderr
+    assert "is empty: it is no Tavola store yet" in refused[empty].stderr
+    assert "is an SQLite database, but not a Tavola store" in refused[other].stderr
+    for result in refused.values():
+        assert result.exit_code == 1
+        assert "Restore" not in result.stderr
+        assert "problem" not in result.stderr
+    assert empty.stat().st_size == 0
 
 
 def test_an_expiry_that_does_not_fit_is_told(copied: Path) -> None:
@@ -188,8 +325,13 @@ def test_the_command_tells_a_person_and_a_program(sound: Path, copied: Path) -> 
 
 def test_a_store_that_is_open_is_not_verified(copied: Path) -> None:
     """One process owns a file; a second look would see it change."""
-    with Engine.open(copied), pytest.raises(StoreInUse):
-        verify(copied)
+    opened = f"from tavola.engine import Engine\nEngine.open({str(copied)!r})"
+    with Engine.open(copied):
+        with pytest.raises(StoreInUse):
+            verify(copied)
+        # Nor does the look take the lock away from who has it.
+        other = subprocess.run([sys.executable, "-c", opened], capture_output=True, text=True, check=False)
+    assert "StoreInUse" in other.stderr
     assert CliRunner().invoke(app, ["verify", str(copied)]).exit_code == 0
 
 

@@ -94,6 +94,14 @@ def test_a_time_that_is_not_kept(connection: Connection) -> None:
         got(connection.as_of("2020-01-01"))
 
 
+def test_no_time_at_all(connection: Connection) -> None:
+    """It is told in a sentence, as every other time that is none."""
+    nothing: Any = None
+
+    with pytest.raises(ValidationFault, match="None is no time"):
+        connection.as_of(nothing)
+
+
 def test_the_history_of_an_item(connection: Connection) -> None:
     """Every version comes with its time, the earliest first; the last is what stands."""
     times = [put(connection, value) for value in ("first", "second")]

@@ -109,10 +109,12 @@ class AwsBackend:
         try:
             answer = transport.send(asked.prepare())
         except SSLError as error:
-            raise EndpointUntrusted(endpoint, _told(error)) from error
+            told = str(error.kwargs.get("error", error))
+            if "certificate" in told.lower():
+                raise EndpointUntrusted(endpoint, told) from error
+            raise EndpointUnreachable(endpoint, f"{told}; does it speak plain http://?") from error
         except ConnectionClosedError as error:
-            plain = endpoint.startswith("http:")
-            hint = "; if it speaks HTTPS, its name begins with https://" if plain else ""
+            hint = "; does it speak https://?" if endpoint.startswith("http:") else ""
             raise EndpointUnreachable(endpoint, f"{error}{hint}") from error
         except BotoCoreError as error:
             raise EndpointUnreachable(endpoint, str(error)) from error

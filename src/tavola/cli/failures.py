@@ -41,7 +41,17 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
         NotInDirectory,
     )
     from tavola.keys import KeyRefused
-    from tavola.protocol import Fault, PolicyRefused, ResourceNotFoundFault, TableNotFoundFault
+    from tavola.protocol import (
+        AccessDeniedFault,
+        Fault,
+        InvalidSignatureFault,
+        MissingAuthenticationTokenFault,
+        PointInTimeRecoveryUnavailableFault,
+        PolicyRefused,
+        ResourceNotFoundFault,
+        TableNotFoundFault,
+        UnrecognizedClientFault,
+    )
     from tavola.server import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
     from tavola.triggers import (
         FileInUse,
@@ -78,12 +88,24 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
             return "Name a server with --endpoint, or the file of a store with --store.", Exit.USAGE
         case ResourceNotFoundFault() | TableNotFoundFault():
             return _ELSEWHERE, Exit.NOT_FOUND
+        case PointInTimeRecoveryUnavailableFault():
+            return "Keep its past from now on with `tavola backup enable TABLE`.", Exit.FAILED
+        case MissingAuthenticationTokenFault() | UnrecognizedClientFault() | InvalidSignatureFault():
+            return (
+                "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave.",
+                Exit.FAILED,
+            )
+        case AccessDeniedFault():
+            return "Ask for a policy that allows it; `tavola iam explain` says what decides.", Exit.FAILED
         case Fault():
-            return "Change what was asked for: the sentence above is DynamoDB's own.", Exit.FAILED
+            return "Change what was asked for, as the sentence above says.", Exit.FAILED
         case StoreInUse():
             return "Stop the other process, or use its endpoint; one process owns a file.", Exit.CONFLICT
         case StoreDamaged():
-            return "Restore the file from a copy; what is in it is not served.", Exit.FAILED
+            return (
+                "Give the key if it is encrypted (--key-file); otherwise restore it from a copy.",
+                Exit.FAILED,
+            )
         case StoreFull():
             return "Make room on the disk and start again; nothing that was confirmed is lost.", Exit.FAILED
         case StoreLocked():
@@ -110,7 +132,10 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
         case MappingRefused() | FilterRefused():
             return "Change the option; see `tavola trigger --help`.", Exit.USAGE
         case HandlerBroken():
-            return f"Mend the module {error.module}, or install what it imports, and start again.", Exit.FAILED
+            return (
+                f"Mend the module {error.module}, or install what it imports, and start again.",
+                Exit.FAILED,
+            )
         case HandlerRefused():
             return "Name a function of an event and a context, as module:function.", Exit.USAGE
         case StreamMissing():

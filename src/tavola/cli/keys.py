@@ -61,4 +61,6 @@ def _whole(text: str, what: str) -> str:
     key = text.rstrip("\r\n")
     if not key:
         raise KeyUnusable(f"{what} is empty; a key is one line of text")
+    if "\n" in key or "\r" in key:
+        raise KeyUnusable(f"{what} has more than one line; a key is one line of text")
     return key

@@ -28,10 +28,18 @@ EndpointUrl: TypeAlias = Annotated[
     typer.Option(
         "--endpoint",
         envvar="TAVOLA_ENDPOINT",
-        help=f"The server to ask, unless --store is given.  [default: {DEFAULT_ENDPOINT}]",
+        help=f"The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: {DEFAULT_ENDPOINT}]",
     ),
 ]
-Region: TypeAlias = Annotated[str | None, typer.Option("--region", help="Whose region is meant.")]
+Region: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--region",
+        envvar=["AWS_DEFAULT_REGION", "AWS_REGION"],
+        show_envvar=False,
+        help="Whose region is meant; or AWS_DEFAULT_REGION, AWS_REGION.",
+    ),
+]
 Account: TypeAlias = Annotated[str | None, typer.Option("--account", help="Whose account is meant.")]
 StoreKey: TypeAlias = Annotated[
     str | None,
@@ -46,6 +54,7 @@ Keys: TypeAlias = Annotated[
 
 _POLL_S = 0.2
 _SLICE_MS = 50.0
+_TABLES_NAMED = 5
 _AGO = re.compile(r"([0-9]+)\s*([smhd])(?:\s+ago)?")
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -104,36 +113,84 @@ def opened(
     from tavola.protocol import DEFAULT_SCOPE, Scope
 
     if store is None:
-        with connect(endpoint or DEFAULT_ENDPOINT, region=region, account=account) as connection:
-            yield Target(connection, None)
+        asked = endpoint or DEFAULT_ENDPOINT
+        if asked.startswith("aws:"):  # names its region itself; that of the environment stands in
+            asked, region = f"aws:{asked.removeprefix('aws:') or region or ''}", None
+        with connect(asked, region=region, account=account) as connection:
+            target = Target(connection, None)
+            with _located(target, getattr(connection.backend, "region", None), account):
+                yield target
         return
+    if store.is_dir():
+        raise TargetRefused(f"{store} is a folder; name the file of a store with --store")
     if not store.is_file() and not new:
         raise TargetRefused(f"{store} is not there; name the file of a store with --store")
     scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
     engine = Engine.open(store, key=key_from(*keys), buckets=buckets)
     with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
         engine.tend(0)  # long work waits for `follow`, which shows it
-        yield Target(connection, engine)
+        target = Target(connection, engine)
+        with _located(target, scope.region, scope.account):
+            yield target
         while engine.tend(_SLICE_MS):
             pass
+
+
+@contextmanager
+def _located(target: Target, region: str | None, account: str | None) -> Iterator[None]:
+    """Let whoever misses a table know where it was looked for, and what is there."""
+    from tavola.protocol import ResourceNotFoundFault, TableNotFoundFault
+
+    try:
+        yield
+    except (ResourceNotFoundFault, TableNotFoundFault) as fault:
+        whose = "" if account is None else f" of account {account}"
+        fault.add_note(f"looked in {region}{whose}, where {_tables_of(target)}")
+        raise
+
+
+def _tables_of(target: Target) -> str:
+    """Return in words which tables there are."""
+    try:
+        names = target.call("ListTables", Limit=_TABLES_NAMED + 1)["TableNames"]
+    except TavolaError:
+        return "nobody may list the tables"
+    if not names:
+        return "there is no table"
+    more = " and more" if len(names) > _TABLES_NAMED else ""
+    return f"the tables are {', '.join(names[:_TABLES_NAMED])}{more}"
 
 
 def moment(text: str) -> int:
     """Return the microseconds of a moment on the command line: a time, or how long ago it was, as in `10m`."""
     from tavola.clock import SYSTEM_CLOCK
-    from tavola.protocol import parse_instant
+    from tavola.protocol import TIME_FORMS, ValidationFault, parse_instant
 
     ago = _AGO.fullmatch(text.strip())
     if ago is not None:
         return int((SYSTEM_CLOCK.now() - int(ago[1]) * _UNITS_S[ago[2]]) * 1_000_000)
-    return parse_instant(text)
+    try:
+        return parse_instant(text)
+    except ValidationFault as fault:
+        raise TargetRefused(
+            f"{text!r} is no time; give how long ago it was, as 30s, 10m, 2h or 1d, or a time such as "
+            f"{TIME_FORMS}; a time without a zone is UTC"
+        ) from fault
 
 
 def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
     """Return the key that the options name, with the types that the table gives to its attributes."""
     if len(given) == 1 and given[0].lstrip().startswith("{"):
         return json_of("--key", given[0])
-    described = target.call("DescribeTable", TableName=table)["Table"]
+    from tavola.protocol import AccessDeniedFault
+
+    try:
+        described = target.call("DescribeTable", TableName=table)["Table"]
+    except AccessDeniedFault as denied:
+        denied.add_note(
+            '--key with DynamoDB JSON, such as {"pk": {"S": "a"}}, needs no description of the table'
+        )
+        raise
     types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
     names = [each["AttributeName"] for each in described["KeySchema"]]
     key: dict[str, Any] = {}

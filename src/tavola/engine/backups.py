@@ -154,6 +154,12 @@ def pinned_past(catalog: Catalog, store: Store, number: int, position: int) -> T
     return as_of(table, log, position)
 
 
+def kept_tables(store: Store) -> list[Table]:
+    """Return the tables that were deleted while somebody copied from them, as far as they are kept for that."""
+    kept = (msgspec.json.decode(data, type=TableDefinition) for _, data in store.records(KEPT_LOG))
+    return [Table(definition, store, Counts()) for definition in kept]
+
+
 def _begun() -> None:
     """Begin nothing: a step has its transaction."""
 

@@ -20,7 +20,7 @@ from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
 from tavola.engine.catalog import Catalog
 from tavola.engine.changes import Streams
 from tavola.engine.chores import Chores, upgrade
-from tavola.engine.emulation import Emulation, Hottest, Switches, is_watched, parse_switches
+from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches, watching
 from tavola.engine.isolation import Tokens
 from tavola.engine.jobs import Jobs
 from tavola.engine.operations import HANDLERS, Call, Services
@@ -86,7 +86,7 @@ class Engine:
             streams=Streams(store, self._catalog),
             seals=Seals(store, entropy, self._begin),
             jobs=Jobs(store),
-            emulation=Emulation(switches, clock) if switches.any or is_watched(self._catalog) else None,
+            emulation=watching(Emulation(switches, clock), self._catalog, clock),
             buckets=buckets,
         )
         self._chores = Chores(self._services, ttl_interval_s)
@@ -380,6 +380,9 @@ class Engine:
                 self._services.streams.load()
                 self._services.jobs.load()
                 self._services.seals.forget()
+                self._services.emulation = watching(
+                    self._services.emulation, self._catalog, self._services.clock
+                )
         except StoreError as second:
             # What the catalog says may not be what is stored: better no answer than a wrong one.
             self._failure = self._lost = str(second)

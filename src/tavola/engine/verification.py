@@ -1,25 +1,37 @@
 """Verification: a store's file gone through whole, and everything told that is not as it should be.
 
-Three things are held against each other: the file's pages, as SQLite fits them together; each row, whose sum,
-size, key and index entries all follow from its item; and what is kept about all rows, the counts and the logs.
+Three things are held against each other: the file's pages, as SQLite fits them together; each row of a table or a
+backup, whose sum, size, key and index entries all follow from its item; and what is kept about all rows, the counts
+and the logs.
 Whatever cannot be read is told and passed by, so one spoilt place does not hide the next.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.engine.backups import Backup, Backups, kept_tables
 from tavola.engine.catalog import Catalog, Counts, Index, Table
 from tavola.engine.indexes import entry_of, expiry_of
 from tavola.engine.journal import DIFFERS, new_image
-from tavola.engine.storage import Entry, Log, LogRow, Row, SqliteStore, StoreDamaged, StoreError
+from tavola.engine.storage import (
+    Entry,
+    Log,
+    LogRow,
+    Row,
+    SqliteStore,
+    StoreDamaged,
+    StoreError,
+    may_be_store,
+)
 from tavola.engine.vectors import Vector
 from tavola.keys import Bounds, KeyRefused
 from tavola.protocol import ValidationFault
@@ -31,6 +43,8 @@ _LISTED_MAX = 100
 _EVERYTHING = Bounds(b"", None)
 PROBLEMS_MAX = 1_000  # more of them tell no more
 Progress = Callable[[int], None]
+
+_TREE = re.compile(r"\b(?:sqlite_autoindex_)?(rack|log)([0-9]+)(?:_([a-z0-9]+))?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,8 @@ class Report:
     """What was gone through, and what was wrong with it."""
 
     tables: int = 0
-    items: int = 0
+    backups: int = 0
+    items: int = 0  # of both
     changes: int = 0  # in the logs
     problems: list[Problem] = field(default_factory=list)
     untold: int = 0  # problems beyond those that are listed
@@ -67,6 +82,7 @@ def verify(
     progress: Progress | None = None,
 ) -> Report:
     """Go through a store's file; nothing of it is changed, and nobody else may have it open meanwhile."""
+    _check_form(path)
     report = Report()
     try:
         store = SqliteStore.open(path, sync="full", cache_mb=_CACHE_MB, key=key, walked=False)
@@ -74,8 +90,6 @@ def verify(
         report.add("file", str(error))
         return report
     try:
-        for found in store.problems(_LISTED_MAX):
-            report.add("file", found)
         _verify_store(store, clock, report, progress)
     finally:
         with suppress(StoreError):
@@ -84,37 +98,99 @@ def verify(
     return report
 
 
+def _check_form(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that was never a store, rather than call it a damaged one; nor make one of an empty file."""
+    if not os.path.getsize(path):
+        raise StoreError(f"{path} is empty: it is no Tavola store yet")
+    if not may_be_store(path):
+        raise StoreError(f"{path} is no Tavola store: neither its beginning nor its size is that of one")
+
+
 def _verify_store(store: SqliteStore, clock: Clock, report: Report, progress: Progress | None) -> None:
+    spoilt = store.problems(_LISTED_MAX)  # before a transaction, which a page that cannot be read would end
+    checks: list[_TableCheck] = []
+    logs: dict[int, Log] = {}
+    unreadable: list[Problem] = []
     try:
         store.begin()  # so that what reading makes on its way is undone
-        tables = list(Catalog(store, clock).tables())
+        checks += [_TableCheck(store, table, report, progress) for table in Catalog(store, clock).tables()]
         logs = {number: store.log(number) for number in store.log_numbers()}
+        checks += _kept_aside(store, report, progress)
     except StoreError as error:
-        report.add("catalog", str(error))
-        return
-    for table in tables:
-        report.tables += 1
-        _TableCheck(store, table, report, progress).run()
-    owners = {table.definition.number: table.name for table in tables}
+        unreadable.append(Problem("catalog", str(error)))
+    except msgspec.DecodeError as error:
+        unreadable.append(Problem("catalog", f"what is kept of a backup cannot be read: {error}"))
+    owners = {check.table.definition.number: check for check in checks}
+    for page, tree, what in spoilt:
+        place = "file" if page is None else f"file, page {page}"
+        told = place if tree is None else f"{place}, of {_owner(tree, owners)}"
+        report.add(told, _TREE.sub(lambda found: _owner(found[0], owners), what))
+    for problem in unreadable:
+        report.add(problem.place, problem.what)
+    for check in checks:
+        check.run()
+    names = {number: check.table.name for number, check in owners.items() if check.kept_as == "table"}
     for number, log in logs.items():
-        _verify_log(log, f"log of {owners.get(number, f'table {number}, which is gone')}", report)
+        _verify_log(log, f"log of {names.get(number, f'table {number}, which is gone')}", report)
+
+
+def _kept_aside(store: SqliteStore, report: Report, progress: Progress | None) -> list[_TableCheck]:
+    """Return the checks of backups, and of the rows of deleted tables that a running copy still needs."""
+    checks = [
+        _TableCheck(store, Backups(store).table(backup), report, progress, backup)
+        for backup in Backups(store)
+    ]
+    numbers = {check.table.definition.number for check in checks}
+    rests = (table for table in kept_tables(store) if table.definition.number not in numbers)
+    return checks + [_TableCheck(store, table, report, progress, kept_as="rest") for table in rests]
+
+
+def _owner(tree: str, owners: dict[int, _TableCheck]) -> str:
+    """Return what a table or index of SQLite's is to us."""
+    found = _TREE.fullmatch(tree)
+    if found is None:
+        return "the catalog"
+    kind, number, part = found[1], int(found[2]), found[3]
+    check = owners.get(number)
+    name = f"table {number}" if check is None else check.name
+    if kind == "log":
+        return f"the log of {name}"
+    if check is not None and part is not None:
+        index = next((each.name for each in _indexes(check.table) if part in each.columns), None)
+        return f"the order by key of {name}" if index is None else f"index {index} of {name}"
+    return name
 
 
 class _TableCheck:
-    """One table: its rows one by one, then what is counted over them."""
+    """One table or backup: its rows one by one, then what is counted over them."""
 
-    def __init__(self, store: SqliteStore, table: Table, report: Report, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        store: SqliteStore,
+        table: Table,
+        report: Report,
+        progress: Progress | None,
+        backup: Backup | None = None,
+        kept_as: Literal["table", "backup", "rest"] = "table",
+    ) -> None:
         definition = table.definition
         self.rack = store.rack(definition.number, table.columns)
         self.table = table
         self.report = report
         self.progress = progress
+        self.kept_as = kept_as if backup is None else "backup"
         self.name = f"table {definition.name} of {definition.account} in {definition.region}"
+        if backup is not None:
+            self.name = f"backup {backup.name} ({backup.id}) of {self.name}"
+        elif kept_as == "rest":
+            self.name = f"what a copy still needs of {self.name}"
         self.counted = Counts()
         self.whole = True  # every row could be read, so that they can be counted
 
     def run(self) -> None:
         """Note every problem of the table."""
+        self.report.tables += self.kept_as == "table"
+        self.report.backups += self.kept_as == "backup"
         row = 0
         while True:
             try:
@@ -193,13 +269,15 @@ class _TableCheck:
 
     def _verify_counts(self) -> None:
         kept, counted = self.table.counts, self.counted
+        if self.kept_as == "rest":
+            return  # of a table that is gone no count is kept
         if (kept.items, kept.bytes) != (counted.items, counted.bytes):
             self.report.add(
                 self.name,
                 f"{kept.items} items of {kept.bytes} bytes are kept as its count; there are {counted.items} of "
                 f"{counted.bytes}",
             )
-        for index in _indexes(self.table):
+        for index in _indexes(self.table) if self.kept_as == "table" else ():
             slot = index.definition.slot
             said = (kept.index_items.get(slot, 0), kept.index_bytes.get(slot, 0))
             found = (counted.index_items.get(slot, 0), counted.index_bytes.get(slot, 0))

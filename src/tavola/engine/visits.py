@@ -53,3 +53,4 @@ class Visit:
     guard: Guard | None = None  # None: everybody may
     as_of_us: int | None = None  # reads see the state of then, and writes are refused
     touches: list[Touch] | None = None  # a list to note in what was touched; None: nothing is noted
+    denied: int = 0  # statements of batches that were denied one by one, since somebody last looked

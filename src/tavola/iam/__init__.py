@@ -21,6 +21,7 @@ from tavola.iam.changes import (
     put_policy,
     remove,
 )
+from tavola.iam.condition_keys import GLOBAL_KEYS, unknown_keys
 from tavola.iam.decisions import Considered, Decision, Rulebook, decide, denial, narrow
 from tavola.iam.directory import (
     Account,
@@ -52,6 +53,7 @@ from tavola.iam.resources import Resources
 
 __all__ = [
     "ACTIONS",
+    "GLOBAL_KEYS",
     "MANAGED",
     "Access",
     "Account",
@@ -105,4 +107,5 @@ __all__ = [
     "render_directory",
     "save_directory",
     "unknown_actions",
+    "unknown_keys",
 ]

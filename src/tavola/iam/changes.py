@@ -15,7 +15,7 @@ from tavola.entropy import Entropy
 from tavola.iam.directory import Account, Directory, Document, Group, Key, Role, Session, User
 from tavola.iam.errors import AlreadyInDirectory, AssumeRefused, NotInDirectory
 from tavola.iam.policy import reach_of
-from tavola.iam.principals import Principal, session_arn
+from tavola.iam.principals import Principal
 from tavola.protocol import PolicyDocument, access_key_of
 
 Holder: TypeAlias = Literal["user", "group", "role"]
@@ -186,11 +186,6 @@ def remove(directory: Directory, account: str, kind: str, name: str) -> Director
     if kind == "role":
         changed = replace(changed, sessions=tuple(each for each in found.sessions if each.role != name))
     return _with(directory, account, changed)
-
-
-def session_name_of(session: Session, account: str) -> str:
-    """Return the ARN of a session."""
-    return session_arn(account, session.role, session.name)
 
 
 def _added(

@@ -22,7 +22,10 @@ def load_directory(path: Path) -> Directory:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DirectoryUnreadable(f"{path} cannot be read: {error}") from error
-    return parse_directory(text)
+    try:
+        return parse_directory(text)
+    except DirectoryRefused as refused:
+        raise DirectoryRefused(f"{path}: {refused.reason}", refused.place) from refused
 
 
 def save_directory(path: Path, directory: Directory) -> None:

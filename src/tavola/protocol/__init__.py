@@ -98,7 +98,7 @@ from tavola.protocol.insights import (
     ListContributorInsightsRequest,
     UpdateContributorInsightsRequest,
 )
-from tavola.protocol.instants import AS_OF_HEADER, instant_of, instant_text, parse_instant
+from tavola.protocol.instants import AS_OF_HEADER, TIME_FORMS, instant_of, instant_text, parse_instant
 from tavola.protocol.items import (
     AttributeValueUpdate,
     DeleteItemRequest,
@@ -295,6 +295,7 @@ __all__ = [
     "ONE",
     "OPERATIONS",
     "TARGET_PREFIXES",
+    "TIME_FORMS",
     "AccessDeniedFault",
     "AttributeDefinition",
     "AttributeValueUpdate",

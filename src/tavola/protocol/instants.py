@@ -20,20 +20,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _SECONDS = re.compile(r"[0-9]{1,11}(?:\.[0-9]+)?")
-_FORMS = "2026-11-16T10:00:00Z, 2026-11-16T11:00:00.5+01:00 or 1794823200 (seconds since 1970)"
+_CHARACTERS_MAX = 64  # more than any form of a time takes
+TIME_FORMS = "2026-11-16T10:00:00Z, 2026-11-16T11:00:00.5+01:00 or 1794823200 (seconds since 1970)"
+"""How a time may be written, for a sentence."""
 
 
 def parse_instant(text: str) -> int:
     """Return the microseconds since the epoch that a text names; refuse one that names no time."""
     text = text.strip()
+    if len(text) > _CHARACTERS_MAX:
+        raise ValidationFault(f"{text[:_CHARACTERS_MAX]!r}… is no time; give one such as {TIME_FORMS}")
     if _SECONDS.fullmatch(text):
         whole, _, part = text.partition(".")
         return _checked(int(whole) * 1_000_000 + int((part + "000000")[:6]), text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValidationFault(f"{text!r} is no time; give one such as {_FORMS}") from error
-    return instant_of(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+        raise ValidationFault(f"{text!r} is no time; give one such as {TIME_FORMS}") from error
+    return _checked(_since_epoch(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)), text)
 
 
 def instant_of(moment: datetime | float | str) -> int:
@@ -43,12 +47,14 @@ def instant_of(moment: datetime | float | str) -> int:
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise ValidationFault(
-                f"{moment!r} has no time zone; give it one, such as datetime.now(timezone.utc) has"
+                f"{moment.isoformat()!r} has no time zone; give it one, such as datetime.now(timezone.utc) has"
             )
-        found = (moment - _EPOCH) // _MICROSECOND
-    else:
-        found = round(moment * 1_000_000) if isfinite(moment) else -1
-    return _checked(found, moment)
+        return _checked(_since_epoch(moment), moment.isoformat())
+    if isinstance(moment, bool) or not isinstance(moment, int | float):
+        raise ValidationFault(
+            f"{moment!r} is no time; give a datetime with a time zone, or one such as {TIME_FORMS}"
+        )
+    return _checked(round(moment * 1_000_000) if isfinite(moment) else -1, moment)
 
 
 def instant_text(at_us: int) -> str:
@@ -57,7 +63,12 @@ def instant_text(at_us: int) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def _checked(at_us: int, told: object) -> int:
+def _since_epoch(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _checked(at_us: int, told: str | float) -> int:
+    """Return a moment that can be told; refuse another, `told` as it was given."""
     if not 0 <= at_us <= _LAST_US:
-        raise ValidationFault(f"{told!r} is no time between 1970 and 9999; give one such as {_FORMS}")
+        raise ValidationFault(f"{told!r} is no time between 1970 and 9999; give one such as {TIME_FORMS}")
     return at_us

@@ -33,6 +33,7 @@ from tavola.server.records import (
     event_time,
     gap_members,
     head_members,
+    joined_members,
     named_members,
     resources_of,
     touched_parameters,
@@ -55,9 +56,9 @@ _encode = msgspec.json.Encoder().encode
 
 _Units = float | tuple[float, ...]
 _Place = tuple[str, str | tuple[str | None, ...] | None, bool, _Units, _Units]  # True: without a key
-# Caller, operation, request's id, beginning, end, what decided; what was touched, or else the rest of the line.
+# Caller, operation, request's id, beginning, end; what was touched, or else the rest of the line.
 _Touched = Touch | tuple[Touch, ...] | None
-_Call = tuple[Caller, str, bytes, float, float, str | None, _Touched, bytes | None]
+_Call = tuple[Caller, str, bytes, float, float, _Touched, bytes | None]
 _MARK = _encode("\x00")[1:-1]  # where the hash will stand; no name of a table or index has it
 
 
@@ -107,17 +108,17 @@ class AccessLog:
         touches: Sequence[Touch],
         body: bytes,
         fault: Fault | None = None,
-        decided_by: str | None = None,
+        denied: int = 0,
     ) -> None:
-        """Note one call, with the fault that was its answer and the statement that decided, if there were."""
+        """Note one call, with the fault that was its answer, and how many statements of a batch were denied."""
         calls = self._calls
-        if fault is None and touches:
+        if fault is None and touches and not denied:
             touched = touches[0] if len(touches) == 1 else tuple(touches)
-            calls.append((caller, operation, request_id, began_s, self._now(), decided_by, touched, None))
+            calls.append((caller, operation, request_id, began_s, self._now(), touched, None))
         else:
             took_us = int((self._now() - began_s) * 1e6)
-            rest = self._rest(caller, touches, body, fault, took_us, decided_by)
-            calls.append((caller, operation, request_id, began_s, 0.0, decided_by, None, rest))
+            rest = self._rest(caller, touches, body, fault, took_us, denied)
+            calls.append((caller, operation, request_id, began_s, 0.0, None, rest))
         if len(calls) == 1:
             self._begin_batch()
         elif len(calls) == BATCH_CALLS:
@@ -164,7 +165,7 @@ class AccessLog:
             return
         parts: list[bytes] = []
         count, places, hasher, form = self._count, self._places, self._hasher, self._id_form
-        for caller, operation, request_id, began_s, ended_s, decided_by, touched, rest in calls:
+        for caller, operation, request_id, began_s, ended_s, touched, rest in calls:
             count += 1
             if not self._second <= began_s < self._second + 1:
                 self._begin_second(began_s)
@@ -187,7 +188,7 @@ class AccessLog:
                 shown = hexlify(hashing.digest())
             took_us = int((ended_s - began_s) * 1e6)
             took = _MS[took_us] if 0 <= took_us < _MS_MAX else f"{max(0, took_us) / 1000:.3f}".encode()
-            tail = caller.tails.get(decided_by) or _tail(caller, decided_by)
+            tail = caller.tail or _tail(caller)
             parts += (head, self._time, request_id, form % count, begins, shown, ends, took, tail)
         self._count = count
         self._chunks.append(b"".join(parts))
@@ -256,12 +257,13 @@ class AccessLog:
         body: bytes,
         fault: Fault | None,
         took_us: int,
-        decided_by: str | None,
+        denied: int,
     ) -> bytes:
         """Return the varying part of a record that touches several items or none, or failed."""
         request = decoded(body)
         members: dict[str, Any] = {}
-        decision = caller.decision
+        decision = "denied" if denied and caller.decision == "allowed" else caller.decision
+        decided_by: str | None = None
         if fault is not None:
             members["errorCode"] = fault.code
             told = scrubbed_sentence(fault, request)
@@ -269,9 +271,11 @@ class AccessLog:
                 members["errorMessage"] = told
             if isinstance(fault, AccessDeniedFault) and decision == "allowed":
                 decision = "denied"
-                decided_by = decided_by or denying_policy(fault)
-        if touches:
+                decided_by = denying_policy(fault)
+        if touches and not denied:
             members |= self._touched_members(touches)
+        elif touches:
+            members |= joined_members(self._touched_members(touches), named_members(caller.scope, request))
         else:
             members |= named_members(caller.scope, request)
         members["additionalEventData"] = {
@@ -279,6 +283,7 @@ class AccessLog:
             "latencyMs": max(0, took_us) / 1000,
             "decision": decision,
             **({} if decided_by is None else {"decidedBy": decided_by}),
+            **({"deniedStatements": denied} if denied else {}),
         }
         return b",%b\n" % _encode(members)[1:]
 
@@ -287,10 +292,9 @@ class AccessLog:
         return _encode(gap_members(self._now(), count)) + b"\n"
 
 
-def _tail(caller: Caller, decided_by: str | None) -> bytes:
+def _tail(caller: Caller) -> bytes:
     """Return the end of a record of a call that was not refused."""
-    decision = {"decision": caller.decision, **({} if decided_by is None else {"decidedBy": decided_by})}
-    tail = caller.tails[decided_by] = b",%b}\n" % _encode(decision)[1:]
+    tail = caller.tail = b",%b}\n" % _encode({"decision": caller.decision})[1:]
     return tail
 
 

@@ -34,7 +34,7 @@ class Caller:
     guard: Guard | None = None
     visit: Visit | None = None  # what the engine is told of each call; the dispatcher's own
     heads: dict[str, bytes] = field(default_factory=dict)  # of log records, by operation
-    tails: dict[str | None, bytes] = field(default_factory=dict)  # likewise, by what decided
+    tail: bytes = b""  # of log records; empty before the first
 
 
 @dataclass(slots=True, eq=False)

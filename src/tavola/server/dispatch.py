@@ -63,6 +63,7 @@ class Dispatch:
         "_hosts",
         "_log",
         "_now",
+        "_tells",
         "_touches",
         "_wire",
     )
@@ -85,6 +86,7 @@ class Dispatch:
         self._hosts = hosts or Hosts("")
         self._attended = callers is not None or log is not None
         self._callers: Callers = callers or OpenCallers()
+        self._tells = callers is None  # a probe of a strict server proves nothing, and is told no reasons
         self._log = log
         self._touches: list[Touch] | None = None if log is None else []
         self._now = clock.now
@@ -153,6 +155,7 @@ class Dispatch:
         request_id = wire.request_id()
         touches = self._touches
         caller: Caller | None = None
+        visit: Visit | None = None
         fault: Fault | None = None
         try:
             caller = self._callers.admit(url, fields, body, peer)
@@ -176,7 +179,10 @@ class Dispatch:
             payload = wire.answer(500, content_type, fault.body(), close, request_id)
         if self._log is not None and touches is not None:
             caller = caller or self._callers.stranger(url, fields, peer)
-            self._log.note(caller, operation, request_id, began_s, touches, body, fault)
+            denied = 0
+            if visit is not None and visit.denied:
+                denied, visit.denied = visit.denied, 0
+            self._log.note(caller, operation, request_id, began_s, touches, body, fault, denied)
             touches.clear()
         return payload
 
@@ -222,14 +228,16 @@ class Dispatch:
     ) -> Payload:
         """Answer what is no plain request of an SDK: health, a query string, a refusal."""
         path = _path_of(url)
-        if method == b"GET":
-            return self._wire.answer(*self._looked_at(path, fields, url), close)
-        if method == b"HEAD":
-            return self._wire.headers_only(*self._looked_at(path, fields, url), close)
+        if method in (b"GET", b"HEAD"):
+            looked = self._looked_at(path, fields, url)
+            if looked is None:
+                return self._not_found(method, url, fields, body, close, peer)
+            make = self._wire.answer if method == b"GET" else self._wire.headers_only
+            return make(*looked, close)
         told = fields.get(b"content-type", b"").partition(b";")[0].strip().lower()
         content_type = _CONTENT_TYPES.get(told)
         if method != b"POST" or path != b"/" or (content_type is None and body):
-            return self._wire.answer(404, TEXT, _NOT_FOUND, close)
+            return self._not_found(method, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
         if operation is not None and (self._attended or _AS_OF in fields):
             return self._attend(operation, url, fields, body, close, content_type or JSON, peer)
@@ -240,8 +248,25 @@ class Dispatch:
         self._note_refused(UNKNOWN, request_id, fault, url, fields, body, peer)
         return self._wire.answer(fault.status, content_type or JSON, fault.body(), close, request_id)
 
-    def _looked_at(self, path: bytes, fields: Mapping[bytes, bytes], url: bytes) -> tuple[int, bytes, bytes]:
-        """Return status, content type and body of the pages that a person or a probe looks at."""
+    def _not_found(
+        self,
+        method: bytes,
+        url: bytes,
+        fields: Mapping[bytes, bytes],
+        body: bytes,
+        close: bool,
+        peer: Peer,
+    ) -> Payload:
+        """Answer what is no call at all as AWS does, and note it."""
+        request_id = self._wire.request_id()
+        self._note_refused(UNKNOWN, request_id, UnknownOperationFault(), url, fields, body, peer)
+        make = self._wire.headers_only if method == b"HEAD" else self._wire.answer
+        return make(404, TEXT, _NOT_FOUND, close, request_id)
+
+    def _looked_at(
+        self, path: bytes, fields: Mapping[bytes, bytes], url: bytes
+    ) -> tuple[int, bytes, bytes] | None:
+        """Return status, content type and body of a page that a person or a probe looks at; None: it is none."""
         match path:
             case b"/":
                 region = scope_of_request(fields, url).region
@@ -252,10 +277,10 @@ class Dispatch:
                 failure = self._engine.failure
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
-                told = {"status": "failing", "reason": failure}
+                told = {"status": "failing", **({"reason": failure} if self._tells else {})}
                 return 503, PLAIN_JSON, msgspec.json.encode(told)
             case _:
-                return 404, TEXT, _NOT_FOUND
+                return None
 
 
 def _tell(fault: Fault, request_id: bytes, operation: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,6 +104,25 @@ def named_members(scope: Scope, request: Any) -> dict[str, Any]:
         "requestParameters": {"tables": named} if len(named) > 1 else (named[0] if named else None),
         "resources": resources_of(arns),
     }
+
+
+def joined_members(touched: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters and resources of a request that was done in part: touched, or only named."""
+    tables = [*_tables(touched["requestParameters"])]
+    known = {table["tableName"] for table in tables}
+    tables += [table for table in _tables(named["requestParameters"]) if table["tableName"] not in known]
+    resources = {each["ARN"]: each for each in (*touched["resources"], *named["resources"])}
+    return {
+        "requestParameters": {"tables": tables} if len(tables) > 1 else tables[0],
+        "resources": list(resources.values()),
+    }
+
+
+def _tables(parameters: Any) -> list[dict[str, Any]]:
+    if parameters is None:
+        return []
+    found: list[dict[str, Any]] = parameters.get("tables", [parameters])
+    return found
 
 
 def touched_parameters(touches: Sequence[Touch]) -> list[dict[str, Any]]:

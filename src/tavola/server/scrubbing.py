@@ -40,6 +40,14 @@ _QUOTES = re.compile(r"[:;='\"`“‘<>\[\](){}\\/|#$@%^*~\d]")
 _WORD = re.compile(r"[\w-]+")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
+# The table that a statement begins with. Nothing in single quotes comes before it: that would be a value.
+_STATEMENT = re.compile(
+    r"""\s*(?:EXISTS\s*\(\s*)?
+    (?:UPDATE|INSERT\s+INTO|DELETE\s+FROM|SELECT\s(?:[^'"]|"[^"]*")*?\sFROM)
+    \s+(?:"(?P<quoted>[^"]+)"|(?P<plain>[\w-]+))(?:\."(?P<index>[^"]+)")?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -119,9 +127,22 @@ def tables_in(request: Any) -> list[tuple[str, str | None]]:
         for action in actions if isinstance(actions, list) else ():
             for part in action.values() if isinstance(action, dict) else ():
                 _note(found, part)
+        _note(found, _of_statement(request))
+        for member in ("Statements", "TransactStatements"):
+            statements = request.get(member)
+            for each in statements if isinstance(statements, list) else ():
+                _note(found, _of_statement(each))
         parameters = request.get("TableCreationParameters")
         _note(found, parameters)
     return list(found)
+
+
+def _of_statement(part: Any) -> dict[str, Any]:
+    text = part.get("Statement") if isinstance(part, dict) else None
+    begun = _STATEMENT.match(text) if isinstance(text, str) else None
+    return (
+        {} if begun is None else {"TableName": begun["quoted"] or begun["plain"], "IndexName": begun["index"]}
+    )
 
 
 def arns_in(request: Any) -> list[str]:

@@ -85,9 +85,11 @@ class Wire:
             size,
         ), body
 
-    def headers_only(self, status: int, content_type: bytes, body: bytes, close: bool) -> bytes:
+    def headers_only(
+        self, status: int, content_type: bytes, body: bytes, close: bool, request_id: bytes | None = None
+    ) -> bytes:
         """Return what a HEAD request is answered: the headers of `body` without it."""
-        payload = self.answer(status, content_type, body, close)
+        payload = self.answer(status, content_type, body, close, request_id)
         return payload[: len(payload) - len(body)] if isinstance(payload, bytes) else payload[0]
 
     def _head(self, status: int, content_type: bytes, close: bool) -> bytes:

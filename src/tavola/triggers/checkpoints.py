@@ -1,8 +1,9 @@
 """Checkpoints: how far each shard is dealt with, kept so that a restart goes on from there.
 
 `Checkpoints` is the port. The file is a log of JSON lines, each with its checksum, synced before `save`
-returns: a process killed at any moment leaves at most one torn line, and losing any line only means that
-some records are handed over a second time. When the log has grown it is written anew and put in the place of
+returns: a process killed at any moment leaves at most one torn line. A line that is damaged only means that
+some records are handed over a second time: where no other is left of a stream, `damaged` says that it may have
+been begun, and it is not begun at LATEST again. When the log has grown it is written anew and put in the place of
 the old one in one step.
 """
 
@@ -52,12 +53,17 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True):
 class Checkpoints(Protocol):
     """Keeps positions, by stream and shard."""
 
+    @property
+    def damaged(self) -> bool:
+        """Tell whether positions may be lost, so that a stream without any may nevertheless have been begun."""
+        ...
+
     def streams(self) -> tuple[str, ...]:
         """Return the streams that were begun, by their ARNs."""
         ...
 
     def load(self, stream_arn: str) -> dict[str, Position]:
-        """Return the positions of a stream's shards; empty: this stream was never begun."""
+        """Return the positions of a stream's shards; empty: this stream was never begun, unless `damaged`."""
         ...
 
     def save(self, stream_arn: str, positions: Mapping[str, Position | None]) -> None:
@@ -71,6 +77,8 @@ class Checkpoints(Protocol):
 
 class MemoryCheckpoints:
     """Positions for as long as the process lives, for tests and for handlers that may begin anew."""
+
+    damaged = False
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Position] = {}
@@ -107,6 +115,7 @@ class FileCheckpoints:
         self.path = Path(path)
         self._rewrite_bytes = rewrite_bytes
         self._kept: dict[tuple[str, str], Position] = {}
+        self._damaged = False
         self._closed = False
         try:
             self._file = _open_locked(self.path)
@@ -120,12 +129,24 @@ class FileCheckpoints:
             os.close(self._file)
             raise
 
+    @property
+    def damaged(self) -> bool:
+        """Tell whether a line of the file could not be read."""
+        return self._damaged
+
     def streams(self) -> tuple[str, ...]:
         """Return the streams that were begun."""
         return _streams(self._kept)
 
     def load(self, stream_arn: str) -> dict[str, Position]:
-        """Return the positions of a stream's shards."""
+        """Return the positions of a stream's shards; refuse a file that is of other tables' streams."""
+        table = table_of(stream_arn)
+        if self._kept and all(table_of(arn) != table for arn, _ in self._kept):
+            raise FileRefused(
+                self.path,
+                f"holds the checkpoints of another stream, {self.streams()[0]}, and none of {stream_arn}; give "
+                "each trigger a file of its own",
+            )
         return {shard: position for (arn, shard), position in self._kept.items() if arn == stream_arn}
 
     def save(self, stream_arn: str, positions: Mapping[str, Position | None]) -> None:
@@ -160,7 +181,8 @@ class FileCheckpoints:
         """Take in what the file holds; a damaged line is passed over, and a torn end is cut off."""
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
         whole = content[: content.rfind(b"\n") + 1]
-        lines = whole.splitlines()
+        lines = whole.split(b"\n")[:-1]
+        torn = content[len(whole) :]
         if not lines:
             if content and not _HEADER.startswith(content):
                 raise FileRefused(self.path, "is no checkpoint file of Tavola's; name another one")
@@ -176,6 +198,7 @@ class FileCheckpoints:
         for number, line in enumerate(lines[1:], start=2):
             found = _parse(line)
             if found is None:
+                self._damaged = True
                 _log.warning(
                     "%s is damaged in line %d; the records it stood for may be handled a second time",
                     self.path,
@@ -183,6 +206,8 @@ class FileCheckpoints:
                 )
             else:
                 _apply(self._kept, found.stream, found.shards)
+        # A torn line was not saved. One that is whole but for its end was, and is damaged.
+        self._damaged = self._damaged or any(_parse(torn[:end]) for end in (len(torn), len(torn) - 1))
         os.ftruncate(self._file, len(whole))
         os.lseek(self._file, 0, os.SEEK_END)
         self._bytes = len(whole)
@@ -216,6 +241,11 @@ class FileCheckpoints:
         yield _HEADER + b"\n"
         for stream in self.streams():
             yield _line(stream, self.load(stream))
+
+
+def table_of(stream_arn: str) -> str:
+    """Return the ARN of a stream's table."""
+    return stream_arn.partition("/stream/")[0]
 
 
 def _streams(kept: Mapping[tuple[str, str], Position]) -> tuple[str, ...]:

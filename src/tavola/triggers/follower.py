@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tavola.clock import Clock
 from tavola.errors import TavolaError
-from tavola.triggers.checkpoints import Checkpoints, Position
+from tavola.triggers.checkpoints import Checkpoints, Position, table_of
 from tavola.triggers.consumer import Reading, ShardConsumer
 from tavola.triggers.lanes import Backoff
 from tavola.triggers.mapping import Mapping
@@ -175,8 +175,20 @@ class Follower:
         return max(0.001, min(times) - self._clock.now())
 
     def _begin(self, stream: Stream) -> None:
-        """Take the starting position, once for all restarts to come."""
-        latest = self._mapping.starting_position == "LATEST"
+        """Take the starting position, once for all restarts to come.
+
+        Where it may have been taken before and is lost, LATEST would pass over what came since: so all there is
+        comes again instead.
+        """
+        starting = self._mapping.starting_position
+        latest = starting == "LATEST" and not self._checkpoints.damaged
+        if starting == "LATEST" and not latest:
+            starting = "TRIM_HORIZON"
+            _log.warning(
+                "the checkpoints are damaged and do not tell how far %s was handled; it is begun at TRIM_HORIZON, "
+                "not at LATEST, so that nothing is passed over: records may be handled a second time",
+                stream.arn,
+            )
         now_s = self._clock.now()
         positions: dict[str, Position] = {}
         for shard in stream.shards:
@@ -184,7 +196,7 @@ class Follower:
                 positions[shard.id] = Position(finished=True)
             else:
                 positions[shard.id] = Position(since_s=now_s if latest else None)
-        _log.info("begins with %s at %s", stream.arn, self._mapping.starting_position)
+        _log.info("begins with %s at %s", stream.arn, starting)
         self._tell_of_others(stream)
         self._save(positions)
         self._positions = positions
@@ -193,10 +205,10 @@ class Follower:
 
     def _tell_of_others(self, stream: Stream) -> None:
         """Warn of a stream of the same table that was begun and is not finished: nobody reads it now."""
-        table = stream.arn.partition("/stream/")[0]
+        table = table_of(stream.arn)
         for arn in self._checkpoints.streams():
             unfinished = any(not position.finished for position in self._checkpoints.load(arn).values())
-            if arn != stream.arn and arn.partition("/stream/")[0] == table and unfinished:
+            if arn != stream.arn and table_of(arn) == table and unfinished:
                 _log.warning(
                     "%s was begun with these checkpoints and is not handled to its end; to finish it, run a "
                     "trigger on that stream_arn with the same checkpoints",

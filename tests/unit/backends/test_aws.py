@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from botocore.httpsession import URLLib3Session
@@ -14,12 +15,14 @@ from tavola.backends import (
     AnswerUnreadable,
     CredentialsMissing,
     EndpointUnreachable,
+    EndpointUntrusted,
     RegionMissing,
 )
 from tavola.backends.aws import AwsBackend
 from tavola.engine import Engine
 from tavola.protocol import ConditionalCheckFailedFault, Fault, UnknownOperationFault
-from tavola.server import running
+from tavola.server import Safeguards, running, server_context
+from tests.server.certificates import make_certificates
 from tests.unit.backends.endpoints import deserted, telling
 from tests.unit.backends.test_embedded import KEY, TABLE
 
@@ -155,6 +158,24 @@ def test_an_endpoint_that_does_not_answer_is_named() -> None:
     assert caught.value.endpoint == url
     assert str(caught.value).startswith(f"{url} does not answer")
     assert "check that a server listens" in str(caught.value)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is another matter than a server that is not there; and so is one that is spoken to in clear."""
+    files = make_certificates(tmp_path, "127.0.0.1")
+    safeguards = Safeguards(tls=server_context(files.certificate, files.key))
+    with Engine.open() as engine, running(engine, safeguards=safeguards) as served:
+        with pytest.raises(EndpointUntrusted, match="set AWS_CA_BUNDLE"):
+            AwsBackend(endpoint=served.url).call("ListTables", {})
+        with pytest.raises(EndpointUnreachable, match="does it speak https://"):
+            AwsBackend(endpoint=served.url.replace("https:", "http:")).call("ListTables", {})
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(files.authority))
+        assert AwsBackend(endpoint=served.url).call("ListTables", {}) == {"TableNames": []}
+    with Engine.open() as engine, running(engine) as plain:
+        with pytest.raises(EndpointUnreachable, match="does it speak plain http://"):
+            AwsBackend(endpoint=plain.url.replace("http:", "https:")).call("ListTables", {})
 
 
 def test_an_endpoint_that_is_something_else_is_named() -> None:

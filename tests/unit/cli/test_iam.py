@@ -135,6 +135,17 @@ def test_what_was_added_is_taken_away(alice: Path) -> None:
         (("attach", "user/alice", "x", "--inline"), Exit.USAGE, "Name one with --file."),
         (("attach", "user/alice", "Else"), Exit.FAILED, "there is no policy Else"),
         (("attach", "user/alice", "x", "--file", "none.json"), Exit.NOT_FOUND, "none.json cannot be read"),
+        (("attach", "user/alice", "x", "--file", "none.json"), Exit.NOT_FOUND, "be read with --file."),
+        (
+            ("explain", "alice", "GetItem", "--request", "@none.json"),
+            Exit.NOT_FOUND,
+            "be read with --request @FILE.",
+        ),
+        (
+            ("explain", "alice", "GetItem", "T", "--resource-policy", "none.json"),
+            Exit.NOT_FOUND,
+            "be read with --resource-policy.",
+        ),
         (
             ("attach", "user/alice", "Bad", "--file", "bad.json"),
             Exit.FAILED,
@@ -174,6 +185,33 @@ def test_a_mistyped_action_is_told(alice: Path) -> None:
 
     assert result.exit_code == 0
     assert "Warning: DynamoDB has no action dynamodb:GetItm" in result.stderr
+
+
+def test_a_mistyped_key_or_variable_is_told(alice: Path) -> None:
+    """AWS takes these too; a person is warned when one is attached and when a decision is explained."""
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": {
+            "Effect": "Allow",
+            "Action": "dynamodb:GetItem",
+            "Resource": "arn:aws:dynamodb:*:*:table/${aws:usrname}",
+            "Condition": {
+                "StringEquals": {"aws:PrincipalTg/team": "a", "aws:SourceIp": "::1", "s3:prefix": "b"}
+            },
+        },
+    }
+    (alice.parent / "typo.json").write_text(json.dumps(policy))
+
+    attached = CliRunner().invoke(app, ["iam", "attach", "user/alice", "Typo", "--file", "typo.json"])
+    explained = CliRunner().invoke(app, ["iam", "explain", "alice", "dynamodb:GetItme", "Tickets"])
+
+    assert attached.exit_code == 0
+    for told in (attached.stderr, explained.stderr):
+        assert "no condition key aws:usrname" in told
+        assert "did you mean aws:username?" in told
+        assert "did you mean aws:PrincipalTag/team?" in told
+        assert told.count("condition key") == 2
+    assert "no action dynamodb:GetItme; did you mean dynamodb:GetItem?" in explained.stderr
 
 
 def test_an_explanation_says_which_statement_decided(alice: Path) -> None:

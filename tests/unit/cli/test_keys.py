@@ -44,11 +44,12 @@ def test_a_command_that_gives_no_key_is_told(command: str) -> None:
 
 
 def test_a_file_that_gives_no_key_is_told(tmp_path: Path) -> None:
-    """Missing or empty, it is named."""
-    empty = tmp_path / "empty"
+    """Missing, empty or of several lines, it is named."""
+    empty, long = tmp_path / "empty", tmp_path / "long"
     empty.write_text("\n")
+    long.write_text("one\ntwo\n")
 
-    for path in (tmp_path / "missing", empty):
+    for path in (tmp_path / "missing", empty, long):
         with pytest.raises(KeyUnusable, match=path.name):
             key_from(path, None, None)
 

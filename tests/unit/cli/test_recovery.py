@@ -16,6 +16,7 @@ import tavola
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
+from tavola.engine.storage.sqlite.files import connect_file
 from tavola.server import running
 
 Run = Callable[..., Result]
@@ -187,13 +188,111 @@ def test_what_cannot_be_done_is_told(place: tuple[Run, datetime], tmp_path: Path
 
     for wanted, found in zip(
         (
-            *("Requested resource not found", "'yesterday' is no time", "EarliestRestorableDateTime"),
+            *("Requested resource not found", "'yesterday' is no time", "The past of table 'things' is kept"),
             *("give --key pk=… --key sk=…", "--key is no JSON", "give one", "Backup not found"),
         ),
         told,
         strict=True,
     ):
         assert wanted in found
+
+
+@pytest.mark.parametrize("text", ["10 minutes", "nonsense", "", "2026-13-40"])
+def test_a_time_that_is_none(place: tuple[Run, datetime], text: str) -> None:
+    """The sentence lists every form that is taken, and says nothing of DynamoDB, whose words it is not."""
+    run, _ = place
+
+    read = run("read", "things", "--as-of", text, code=Exit.FAILED).stderr
+    restored = run("restore", "things", "--as", "new", "--to", text, code=Exit.FAILED).stderr
+
+    for told in (read, restored):
+        for form in ("30s", "10m", "2h", "1d", "2026-11-16T10:00:00Z", "+01:00", "1794823200", "UTC"):
+            assert form in told
+        assert "DynamoDB" not in told
+
+
+def test_a_time_that_is_not_kept(place: tuple[Run, datetime]) -> None:
+    """A read is refused in words of a read, a restore in AWS's."""
+    run, _ = place
+
+    read = run("read", "things", "--as-of", "30d", code=Exit.FAILED).stderr
+    restored = run("restore", "things", "--as", "new", "--to", "30d", code=Exit.FAILED).stderr
+
+    assert "The past of table 'things' is kept from" in read
+    assert "RestoreDateTime" not in read
+    assert "RestoreDateTime" in restored
+
+
+def test_the_past_is_kept_from_now_on(tmp_path: Path) -> None:
+    """Where it is not kept, the remedy is the command that keeps it."""
+    path = tmp_path / "store.db"
+    where = ("--store", str(path))
+    with tavola.connect(f"file:{path}") as connection:
+        connection.call(
+            "CreateTable",
+            {
+                "TableName": "plain",
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+    run: Callable[..., Result] = CliRunner().invoke
+
+    refused = run(app, ["read", "plain", "--as-of", "0s", *where])
+    enabled = run(app, ["backup", "enable", "plain", "--days", "7", *where])
+    again = run(app, ["backup", "enable", "plain", "--json", *where])
+    read = run(app, ["read", "plain", "--as-of", "0s", *where])
+    wrong = run(app, ["backup", "enable", "plain", "--days", "99", *where])
+
+    assert "`tavola backup enable TABLE`" in refused.stderr
+    assert enabled.stdout.startswith("The past of plain is kept since ")
+    assert enabled.stdout.endswith("for 7 days.\n")
+    assert json.loads(again.stdout)["days"] == 7
+    assert read.exit_code == Exit.OK
+    assert wrong.exit_code == Exit.FAILED
+
+
+@pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+def test_the_region_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A command on a file looks in the region that is set, as one on a server does."""
+    path = tmp_path / "store.db"
+    with tavola.connect(f"file:{path}", region="eu-west-1") as connection:
+        _fill(connection)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    arguments = ["read", "things", "--store", str(path)]
+
+    elsewhere = CliRunner().invoke(app, arguments)
+    monkeypatch.setenv(variable, "eu-west-1")
+    there = CliRunner().invoke(app, arguments)
+    over = CliRunner().invoke(app, [*arguments, "--region", "us-east-1"])
+
+    assert elsewhere.exit_code == over.exit_code == Exit.NOT_FOUND
+    assert len(items(there)) == 4
+
+
+def test_a_restore_that_is_given_up_is_told(tmp_path: Path) -> None:
+    """A backup that lacks an item is not restored as if it were whole; the command says what it found."""
+    path = tmp_path / "store.db"
+    where = ("--store", str(path))
+    with tavola.connect(f"file:{path}") as connection:
+        _fill(connection)
+    run: Callable[..., Result] = CliRunner().invoke
+    run(app, ["backup", "create", "things", "first", *where])
+    (listed,) = json.loads(run(app, ["backup", "list", "--json", *where]).stdout)["backups"]
+    spoilt = connect_file(str(path), None)
+    spoilt.execute("DELETE FROM rack2 WHERE id = 2")
+    spoilt.close(True)
+
+    restored = run(app, ["backup", "restore", listed["BackupArn"], "--as", "again", *where])
+
+    assert restored.exit_code == Exit.FAILED
+    assert "Table again was begun, and is not there any more" in restored.stderr
+    assert "it should hold 4 items" in restored.stderr
+    assert run(app, ["read", "again", *where]).exit_code == Exit.NOT_FOUND
 
 
 def test_a_store_that_is_not_there(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def endpoint() -> Iterator[str]:
 def table(endpoint: str, tmp_path: Path) -> Iterator[tuple[Connection, str]]:
     """A table with a stream and three items, and a module of handlers where the command runs."""
     (tmp_path / "projector.py").write_text(HANDLERS)
+    (tmp_path / "broken.py").write_text("def handler(event, context)\n")
     with connect(endpoint, region="us-east-1", account="0" * 12) as connection:
         name = f"t-{os.urandom(8).hex()}"
         connection.call(
@@ -126,16 +127,31 @@ def test_once_handles_what_is_there(endpoint: str, table: tuple[Connection, str]
     first = _run(tmp_path, "projector:handler", *options, *files)
     second = _run(tmp_path, "projector:handler", *options, *files)
 
-    *handled, summary = first.stdout.splitlines()
-    assert set(handled) == {"handled a", "handled b"}
-    told: dict[str, Any] = json.loads(summary)
+    told: dict[str, Any] = json.loads(first.stdout)
+    assert {"handled a", "handled b"} <= set(first.stderr.splitlines())
     assert (told["schema"], told["handled"], told["discarded"]) == ("tavola.trigger/1", 2, 1)
     assert told["stream"].endswith(told["stream"].rpartition("/")[2])
     (letter,) = (tmp_path / "dead.jsonl").read_text().splitlines()
     assert json.loads(letter)["payload"]["Records"][0]["dynamodb"]["Keys"] == {"pk": {"S": "poison"}}
     assert "ValueError: cannot handle poison" in first.stderr
     assert json.loads(second.stdout)["read"] == 0
-    assert (first.returncode, second.returncode) == (0, 0)
+    assert (first.returncode, second.returncode) == (Exit.FAILED, Exit.OK)
+    assert "1 records were given up" in first.stderr
+    assert "told in dead.jsonl" in first.stderr
+
+
+def test_once_ends_though_the_handler_fails(
+    endpoint: str, table: tuple[Connection, str], tmp_path: Path
+) -> None:
+    """Retries without an end are left to the next start; what is left is told, and the code says so."""
+    _, name = table
+    run = _run(tmp_path, "projector:handler", "--table", name, "--endpoint", endpoint, "--once", "--json")
+
+    told: dict[str, Any] = json.loads(run.stdout)
+    assert run.returncode == Exit.FAILED
+    assert told["failures"] == 1
+    assert f"{3 - told['handled']} records or more are left" in run.stderr
+    assert "--retries" in run.stderr
 
 
 def test_a_signal_ends_it_after_the_batch(
@@ -167,10 +183,23 @@ def test_a_signal_ends_it_after_the_batch(
         (("nowhere:handler", "--table", "Orders"), Exit.USAGE, "no module nowhere"),
         (("projector:gone", "--table", "Orders"), Exit.USAGE, "no function gone"),
         (("projector:nothing", "--table", "Orders"), Exit.USAGE, "no function nothing"),
-        (("projector:handler", "--table", "Orders", "--batch-size", "0"), Exit.USAGE, "batch_size"),
+        (("projector:handler", "--table", "Orders", "--batch-size", "0"), Exit.USAGE, "--batch-size is 0"),
+        (
+            ("projector:handler", "--table", "Orders", "--window-s", "9999"),
+            Exit.USAGE,
+            "--window-s is 9999; give a whole number",
+        ),
+        (
+            ("projector:handler", "--table", "Orders", "--timeout-s", "0"),
+            Exit.USAGE,
+            "--timeout-s is 0",
+        ),
         (("projector:handler", "--table", "Orders", "--filter", "{"), Exit.USAGE, "no JSON"),
-        (("projector:handler",), Exit.FAILED, "table or stream_arn"),
+        (("projector:handler",), Exit.USAGE, "--table NAME"),
+        (("projector:handler", "--table", "x", "--stream-arn", "y"), Exit.USAGE, "--stream-arn ARN"),
+        (("broken:handler", "--table", "Orders"), Exit.FAILED, "Mend the module broken"),
         (("projector:handler", "--table", "Gone", "--once"), Exit.NOT_FOUND, "Gone not found"),
+        (("projector:handler", "--table", "Gone", "--once"), Exit.NOT_FOUND, "looked in"),
     ],
 )
 def test_what_cannot_be_run_is_told(

@@ -12,8 +12,10 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreError, Visit, copies, pasts, snapshots
 from tavola.engine.backups import Backups
+from tavola.engine.catalog import Index
 from tavola.engine.operations import backups, restores
 from tavola.engine.snapshots import AsOfRack
+from tavola.engine.storage.sqlite.files import connect_file
 from tavola.entropy import SeededEntropy
 from tavola.keys import Bounds
 from tavola.protocol import (
@@ -24,6 +26,7 @@ from tavola.protocol import (
     InvalidRestoreTimeFault,
     PointInTimeRecoveryUnavailableFault,
     ResourceInUseFault,
+    ResourceNotFoundFault,
     Scope,
     TableInUseFault,
     TableNotFoundFault,
@@ -204,7 +207,7 @@ def test_a_time_outside_of_what_is_kept(engine: Engine, clock: ManualClock) -> N
     begun_s = clock.now()
     recover(engine, RecoveryPeriodInDays=2)
     for at_s in (begun_s - 1, begun_s + 10):
-        with pytest.raises(InvalidRestoreTimeFault, match="The past of table 'things' is kept from .* to "):
+        with pytest.raises(InvalidRestoreTimeFault, match=r"The past of table 'things' is kept from .* to "):
             keys(engine, at_s=at_s)
         with pytest.raises(InvalidRestoreTimeFault, match="must be within"):
             restore_to(engine, "new", at_s)
@@ -695,6 +698,90 @@ def test_a_log_is_ordered_by_key_while_its_past_is_read(engine: Engine, clock: M
     assert not log.has_key_index
 
 
+def _spoilt(path: Path, statement: str) -> None:
+    """Change a store behind its back."""
+    connection = connect_file(str(path), None)
+    connection.execute(statement)
+    connection.close(True)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        (
+            "DELETE FROM rack2 WHERE id = 3",
+            "it should hold 20 items of 100 bytes, and 19 of 95 bytes are there",
+        ),
+        ("UPDATE rack2 SET size = size + 1 WHERE id = 3", "it should hold 20 items of 100 bytes"),
+        ("UPDATE rack2 SET item = x'7b7d' WHERE id = 3", "an item is not as it was written"),
+    ],
+)
+def test_a_backup_that_is_damaged_is_not_restored(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture, statement: str, why: str
+) -> None:
+    """The table goes away, as on AWS; why is logged, and told for a day to whoever asks for the table."""
+    path = tmp_path / "s.db"
+    with closing(Engine.open(path, clock=clock)) as engine:
+        engine.call("CreateTable", DESCRIBED)
+        for number in range(20):
+            put(engine, f"p{number:02}")
+        arn = back_up(engine)
+    _spoilt(path, statement)
+    with closing(Engine.open(path, clock=clock)) as engine:
+        restore(engine, arn)
+        (logged,) = [each.getMessage() for each in caplog.records if "The restore of" in each.getMessage()]
+        with pytest.raises(
+            ResourceNotFoundFault, match=r"Table: new not found. The restore of table new"
+        ) as told:
+            status(engine, "new")
+        clock.advance(DAY_S)
+        with pytest.raises(ResourceNotFoundFault, match=r"Table: new not found$"):
+            status(engine, "new")
+        freed = engine.call("DescribeBackup", {"BackupArn": arn})
+
+    for sentence in (logged, str(told.value)):
+        assert "table new" in sentence
+        assert arn in sentence
+        assert why in sentence
+    assert freed["BackupDescription"]["BackupDetails"]["BackupStatus"] == "AVAILABLE"
+    assert "ERROR" in {each.levelname for each in caplog.records}
+
+
+def test_why_a_restore_failed_is_forgotten_with_the_next(tmp_path: Path, clock: ManualClock) -> None:
+    """A table that came about is what is told of, also after it was deleted."""
+    path = tmp_path / "s.db"
+    with closing(Engine.open(path, clock=clock)) as engine:
+        engine.call("CreateTable", DESCRIBED)
+        put(engine, "p")
+        spoilt, sound = back_up(engine), back_up(engine)
+    _spoilt(path, "DELETE FROM rack2")
+    with closing(Engine.open(path, clock=clock)) as engine:
+        restore(engine, spoilt)
+        restore(engine, sound)
+        assert keys(engine, "new") == {"p"}
+        engine.call("DeleteTable", {"TableName": "new"})
+
+        with pytest.raises(ResourceNotFoundFault, match=r"Table: new not found$"):
+            status(engine, "new")
+
+
+def test_a_backup_of_a_damaged_table_is_taken_back(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not there, and whoever asks for it is told why."""
+    path = tmp_path / "s.db"
+    with closing(Engine.open(path, clock=clock)) as engine:
+        engine.call("CreateTable", DESCRIBED)
+        put(engine, "p")
+    _spoilt(path, "UPDATE rack1 SET sum = sum + 1")
+    with closing(Engine.open(path, clock=clock)) as engine:
+        arn = back_up(engine)
+        with pytest.raises(BackupNotFoundFault, match="Backup backup of table things was given up"):
+            backup_status(engine, arn)
+
+    assert any("an item is not as it was written" in each.getMessage() for each in caplog.records)
+
+
 def _paged(engine: Engine, at_s: float, *, reverse: bool = False, limit: int = 3) -> list[str]:
     """Return the keys of a partition of the index as of a time, page by page."""
     request: dict[str, Any] = {
@@ -727,9 +814,12 @@ def test_an_index_of_the_past_is_undone_once(
         put(engine, f"p{number:02}", g="y")
     looked_at: list[bytes] = []
     made = snapshots._entry
-    monkeypatch.setattr(
-        snapshots, "_entry", lambda index, image: (looked_at.append(image), made(index, image))[1]
-    )
+
+    def noted(index: Index, image: bytes) -> tuple[bytes, int] | None:
+        looked_at.append(image)
+        return made(index, image)
+
+    monkeypatch.setattr(snapshots, "_entry", noted)
 
     first = _paged(engine, then_s)
     after_first = len(looked_at)
@@ -772,7 +862,7 @@ def test_too_many_changes_for_an_index_of_the_past(
     for number in range(6):
         put(engine, "p", g=f"{number}")
 
-    with pytest.raises(ValidationFault, match="changed 6 times since then.*RestoreTableToPointInTime"):
+    with pytest.raises(ValidationFault, match=r"changed 6 times since then.*RestoreTableToPointInTime"):
         keys(engine, index="by-g", at_s=then_s)
     assert keys(engine, at_s=then_s) == {"p"}
 

@@ -58,6 +58,35 @@ def test_pythons_times() -> None:
             instant_of(wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, [], object, True, b"2026-11-16"])
+def test_what_is_no_time_at_all(wrong: Any) -> None:
+    """It is refused in a sentence that says what would do."""
+    with pytest.raises(ValidationFault, match="is no time; give a datetime with a time zone, or one such as"):
+        instant_of(wrong)
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T12:00:00Z", "1969-12-31T23:59:59.5+00:00", "0001-01-01"])
+def test_a_time_out_of_range_is_told_as_it_was_given(text: str) -> None:
+    """Whoever wrote it finds it in the sentence, and nothing of how it is computed with."""
+    moment = datetime.fromisoformat(text)
+    asked: list[str | datetime] = [text] if moment.tzinfo is None else [text, moment]
+    for each in asked:
+        with pytest.raises(ValidationFault, match="is no time between 1970 and 9999") as refused:
+            instant_of(each)
+        assert (text if each is text else moment.isoformat()) in str(refused.value)
+        assert "datetime.datetime" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 5000, "1794823200." + "0" * 5000, "2026-11-16T10:00:00." + "5" * 5000]
+)
+def test_a_text_longer_than_any_time_is_none(text: str) -> None:
+    """It is refused, and only its beginning is told."""
+    with pytest.raises(ValidationFault, match="is no time; give one such as") as refused:
+        parse_instant(text)
+    assert len(str(refused.value)) < 250
+
+
 @given(st.integers(0, 253_370_764_800_000_000))
 def test_a_moment_is_written_and_read(at_us: int) -> None:
     """What is told can be asked, to the microsecond."""

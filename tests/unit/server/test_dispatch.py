@@ -10,7 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol import OPERATIONS, Scope
-from tavola.server.callers import Peer
+from tavola.server.callers import OpenCallers, Peer
 from tavola.server.dispatch import READS, TARGETS, Dispatch
 from tavola.server.wire import Wire
 from tests.unit.server.standin import StandIn
@@ -210,6 +210,14 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
     status, _, body = _asked(dispatch, b"", method=b"GET", url=b"/readyz")
     assert (status, json.loads(body)) == (503, {"status": "failing", "reason": "the disk did not sync"})
     assert _asked(dispatch, b"", method=b"GET", url=b"/healthz")[0] == 200
+
+
+def test_a_strict_server_tells_probes_the_status_alone(engine: StandIn) -> None:
+    """Whoever can reach it can probe it; what failed, and where, is for the server's own log."""
+    strict = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.hold, callers=OpenCallers())
+    engine.failure = "the disk of /srv/secret failed"
+
+    assert _asked(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')
 
 
 def test_a_proxy_may_send_the_whole_url(dispatch: Dispatch) -> None:

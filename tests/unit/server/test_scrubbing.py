@@ -87,6 +87,28 @@ def test_tables_are_found_wherever_a_request_names_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("SELECT * FROM Orders", [("Orders", None)]),
+        ('select a, "b FROM c" from "Orders"."by-x" where pk = \'FROM Others\'', [("Orders", "by-x")]),
+        (f'SELECT a FROM "{ARN}" WHERE a = 1', [("Orders", None)]),
+        ("INSERT INTO Orders VALUE {'pk': 'UPDATE Others'}", [("Orders", None)]),
+        ('UPDATE "Orders" SET a = 1', [("Orders", None)]),
+        ('DELETE FROM "Orders" WHERE pk = 1', [("Orders", None)]),
+        ('EXISTS(SELECT * FROM "Orders" WHERE pk = 1)', [("Orders", None)]),
+        ("SELECT 'a FROM secret FROM b", []),
+        ("nonsense FROM Orders", []),
+        (7, []),
+    ],
+)
+def test_the_table_of_a_statement_is_found(statement: Any, named: list[Any]) -> None:
+    """By where it stands; a value that reads like a statement names nothing."""
+    assert tables_in({"Statement": statement}) == named
+    assert tables_in({"Statements": [{"Statement": statement}, 1]}) == named
+    assert tables_in({"TransactStatements": [{"Statement": statement}]}) == named
+
+
+@pytest.mark.parametrize(
     "request_",
     [
         *(None, 1, [], "x", {"TableName": 7}, {"TableName": "a secret!"}, {"TableName": "x" * 300}),

@@ -17,7 +17,8 @@ from tavola.triggers import (
     WindowPosition,
 )
 
-ARN = "arn:stream"
+ARN = "arn:table/a/stream/1"
+LATER = "arn:table/a/stream/2"
 POSITION = Position(
     after="21", factor=2, lanes={1: "23"}, windows={0: WindowPosition(60, 120, '{"n":1}')}, since_s=None
 )
@@ -29,13 +30,13 @@ def test_positions_are_found_again(tmp_path: Path) -> None:
     with FileCheckpoints(path) as kept:
         assert kept.load(ARN) == {}
         kept.save(ARN, {"a": Position(after="1"), "b": Position(since_s=1.5), "c": Position(finished=True)})
-        kept.save("other", {"a": Position(after="7")})
+        kept.save(LATER, {"a": Position(after="7")})
         kept.save(ARN, {"a": POSITION, "c": None})
         assert kept.load(ARN) == {"a": POSITION, "b": Position(since_s=1.5)}
 
     with FileCheckpoints(path) as again:
         assert again.load(ARN) == {"a": POSITION, "b": Position(since_s=1.5)}
-        assert again.load("other") == {"a": Position(after="7")}
+        assert again.load(LATER) == {"a": Position(after="7")}
 
 
 def test_memory_keeps_them_as_the_file_does() -> None:
@@ -46,7 +47,7 @@ def test_memory_keeps_them_as_the_file_does() -> None:
     kept.close()
 
     assert kept.load(ARN) == {"a": POSITION}
-    assert kept.load("other") == {}
+    assert kept.load(LATER) == {}
 
 
 def test_a_file_cut_anywhere_opens_and_is_no_further_than_it_was(tmp_path: Path) -> None:
@@ -156,3 +157,48 @@ def test_a_full_disk_is_told_and_nothing_is_believed(tmp_path: Path, monkeypatch
 
     with FileCheckpoints(tmp_path / "checkpoints") as again:
         assert again.load(ARN) == {"a": Position(after="1"), "b": Position(after="3")}
+
+
+def test_a_file_with_one_byte_changed_is_damaged_or_says_what_it_said(tmp_path: Path) -> None:
+    """Whichever byte it is, a stream that was begun is never taken for one that was not."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        kept.save(ARN, {"a": Position(since_s=1.5)})
+    whole = path.read_bytes()
+    outcomes: set[object] = set()
+    for place in range(len(whole)):
+        for flip in (0x01, 0x07, 0x20):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+            try:
+                with FileCheckpoints(path) as again:
+                    outcomes.add((bool(again.load(ARN)), again.damaged))
+            except FileRefused:
+                outcomes.add("refused")
+
+    assert outcomes == {(False, True), "refused"}
+
+
+def test_a_torn_first_line_is_no_damage(tmp_path: Path) -> None:
+    """What was killed within its first save had begun nothing."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        kept.save(ARN, {"a": Position(since_s=1.5)})
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for end in range(first, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        with FileCheckpoints(path) as torn:
+            assert (torn.load(ARN), torn.damaged) == ({}, False)
+
+
+def test_the_file_of_another_tables_stream_is_refused(tmp_path: Path) -> None:
+    """It names both streams; a later stream of the same table is another matter."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        kept.save(ARN, {"a": Position(after="1")})
+
+        assert kept.load(LATER) == {}
+        with pytest.raises(
+            FileRefused, match=r"another stream, arn:table/a/stream/1, and none of arn:table/b/"
+        ):
+            kept.load("arn:table/b/stream/1")

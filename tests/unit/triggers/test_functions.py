@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from decimal import Decimal
 from typing import Any
 
@@ -124,3 +125,16 @@ def test_an_object_can_be_a_handler() -> None:
         def __call__(self, event: object, context: object) -> None: ...
 
     assert Function.of(Projector()).name == "Projector"
+
+
+def test_reported_failures_are_logged_with_their_numbers(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever looks at the log sees which records come again."""
+    with caplog.at_level(logging.WARNING, "tavola.triggers"):
+        outcome = run(
+            lambda event, context: {"batchItemFailures": [{"itemIdentifier": "2"}, {"itemIdentifier": "1"}]},
+            reports_failures=True,
+        )
+
+    assert isinstance(outcome, FailedFrom)
+    assert outcome.index == 0
+    assert "the handler reported 2 records as failed: 1, 2" in caplog.text

@@ -18,7 +18,9 @@ from tavola.triggers import (
     REPORT_FAILURES,
     Backoff,
     DrainUnfinished,
+    FileCheckpoints,
     FileRefused,
+    HandlerFailing,
     Mapping,
     MemoryCheckpoints,
     MemoryDeadLetters,
@@ -147,6 +149,29 @@ def test_other_shards_go_on_beside_a_poison_record(stream: FakeStream) -> None:
     with pytest.raises(DrainUnfinished):
         trigger(stream, seen).drain()
     assert seen.handled == [11]
+
+
+def test_an_impatient_drain_does_not_wait_for_ever(stream: FakeStream) -> None:
+    """Where retries have no end, one attempt is made of what fails, and of everything beside it."""
+    stream.add("b")
+    for _ in range(3):
+        stream.put("b")
+    seen = Seen(2)
+    running = trigger(stream, seen, mapping=Mapping(batch_size=5))
+    with pytest.raises(HandlerFailing, match="poison") as failing:
+        running.drain(timeout_s=float("inf"), patient=False)
+    assert failing.value.left == 10
+    assert [2 in batch for batch in seen.batches].count(True) == 1
+    assert len(seen.handled) == 3
+
+
+def test_an_impatient_drain_makes_the_retries_that_are_bounded(stream: FakeStream) -> None:
+    """Then the record is given up, and the rest is handled."""
+    seen = Seen(2)
+    running = trigger(stream, seen, mapping=Mapping(batch_size=1, maximum_retry_attempts=2))
+    assert running.drain(timeout_s=float("inf"), patient=False) == 9
+    assert seen.batches.count([2]) == 3
+    assert running.statistics.discarded == 1
 
 
 def test_new_shards_are_found_in_time(stream: FakeStream) -> None:
@@ -363,6 +388,39 @@ def test_latest_is_begun_once(stream: FakeStream) -> None:
     trigger(stream, seen, mapping=mapping, checkpoints=checkpoints, clock=clock).drain()
 
     assert seen.handled == [11]
+
+
+def test_latest_is_not_begun_anew_on_damaged_checkpoints(
+    stream: FakeStream, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the file no longer tells how far it was, everything comes again and nothing is passed over."""
+    path = tmp_path / "checkpoints"
+    mapping = Mapping(starting_position="LATEST")
+    clock = ManualClock(START_S + 100)
+    with trigger(stream, Seen(), mapping=mapping, checkpoints=path, clock=clock) as first:
+        first.start()
+    stream.put("a", at_s=START_S + 101)
+    path.write_bytes(path.read_bytes().replace(b"since_s", b"sinse_s"))
+    seen = Seen()
+    with trigger(stream, seen, mapping=mapping, checkpoints=path, clock=clock) as second:
+        second.drain()
+
+    assert 11 in seen.handled
+    assert "begun at TRIM_HORIZON, not at LATEST" in caplog.text
+
+
+def test_a_trigger_refuses_the_checkpoints_of_another_tables_stream(
+    stream: FakeStream, tmp_path: Path
+) -> None:
+    """It says whose they are, before a record is read."""
+    path = tmp_path / "checkpoints"
+    with FileCheckpoints(path) as kept:
+        kept.save("arn:aws:dynamodb:eu-west-1:1:table/Other/stream/x", {"a": Position(after="1")})
+    seen = Seen()
+
+    with trigger(stream, seen, checkpoints=path) as found, pytest.raises(FileRefused, match="table/Other/"):
+        found.drain()
+    assert seen.batches == []
 
 
 def test_a_stream_that_is_being_enabled_is_waited_for() -> None:

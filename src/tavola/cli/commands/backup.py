@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -20,13 +22,57 @@ from tavola.cli.targets import (
     moment,
     opened,
 )
+from tavola.errors import TavolaError
 
-app = typer.Typer(name="backup", help="Backups of tables: make, list, look at, restore and delete them.")
+app = typer.Typer(
+    name="backup",
+    help="Backups of tables: make, list, look at, restore and delete them; or keep every moment.",
+)
 
 Arn = Annotated[str, typer.Argument(help="The backup's ARN, as `tavola backup list` prints it.")]
 NewName = Annotated[str, typer.Option("--as", help="The name of the new table.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 NoIndexes = Annotated[bool, typer.Option("--no-indexes", help="Leave the secondary indexes out.")]
+
+
+class CopyGivenUp(TavolaError):
+    """A backup or restore that was begun, and taken back."""
+
+
+@app.command()
+def enable(
+    table: Annotated[str, typer.Argument(help="The table.")],
+    days: Annotated[
+        int | None,
+        typer.Option("--days", help="How many days of it are kept, up to 35; without it 35, or as it was."),
+    ] = None,
+    as_json: AsJson = False,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Keep the past of TABLE from now on (point-in-time recovery): for `restore`, `history` and `--as-of`."""
+    keys = (key_file, key_command, store_key)
+    with (
+        told(f"Cannot keep the past of {table}."),
+        opened(store, endpoint, region, account, keys) as target,
+    ):
+        wanted: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
+        if days is not None:
+            wanted["RecoveryPeriodInDays"] = days
+        answer = target.call(
+            "UpdateContinuousBackups", TableName=table, PointInTimeRecoverySpecification=wanted
+        )
+    kept = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    since, kept_days = kept["EarliestRestorableDateTime"], kept["RecoveryPeriodInDays"]
+    if as_json:
+        say_json("tavola.recovery/1", {"table": table, "since": _time(since), "days": kept_days})
+    else:
+        say(f"The past of {table} is kept since {_time(since)}, for {kept_days} days.")
 
 
 @app.command()
@@ -49,7 +95,8 @@ def create(
         arn = target.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
 
         def done() -> int | None:
-            described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+            with _taken_back(f"Backup {name} of {table}"):
+                described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
             creating = described["BackupDetails"]["BackupStatus"] == "CREATING"
             return int(described["SourceTableDetails"]["ItemCount"]) if creating else None
 
@@ -206,7 +253,8 @@ def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
     """Wait until a table is restored, and tell what it is."""
 
     def done() -> int | None:
-        described = target.call("DescribeTable", TableName=new)["Table"]
+        with _taken_back(f"Table {new}"):
+            described = target.call("DescribeTable", TableName=new)["Table"]
         return int(described["ItemCount"]) if described["TableStatus"] == "CREATING" else None
 
     target.follow(f"Restoring {new}", total, done)
@@ -216,6 +264,17 @@ def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
         say_json("tavola.restore/1", told_of)
     else:
         say(f"{new} is there: {table['ItemCount']:,} items, {table['TableSizeBytes']:,} bytes.")
+
+
+@contextmanager
+def _taken_back(what: str) -> Iterator[None]:
+    """Tell of what was begun and is not there any more that it was given up, and why."""
+    from tavola.protocol import BackupNotFoundFault, ResourceNotFoundFault
+
+    try:
+        yield
+    except (BackupNotFoundFault, ResourceNotFoundFault) as fault:
+        raise CopyGivenUp(f"{what} was begun, and is not there any more: {fault}") from fault
 
 
 def _show(target: Target, arn: str, as_json: bool) -> None:

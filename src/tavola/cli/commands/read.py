@@ -70,9 +70,10 @@ def read(
             raise TargetRefused("--key, --query and --scan are three ways to read; give one")
         with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
             wanted = None if key is None else key_of(target, table, key)
-            asked = (
-                target if as_of is None else Target(target.connection.as_of(moment(as_of) / 1_000_000), None)
-            )
+            asked = target
+            if as_of is not None:
+                at_us = moment(as_of)
+                asked = Target(target.connection.as_of(at_us / 1_000_000), None)
             if wanted is not None:
                 item = asked.call("GetItem", TableName=table, Key=wanted, ConsistentRead=True).get("Item")
                 found = iter(()) if item is None else iter((item,))

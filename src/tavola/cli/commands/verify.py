@@ -20,12 +20,13 @@ def verify(
     key_command: KeyCommand = None,
     key: Key = None,
 ) -> None:
-    """Check that everything in FILE is as it was written: pages, items, index entries, counts, logs.
+    """Check that everything in FILE is as it was written: pages, items, index entries, backups, counts, logs.
 
     Each problem is a line with its place; the exit code is 1 if there is any. Nothing is mended.
     """
     if not file.is_file():
-        complain(f"Cannot verify {file}.", "It is not there.", "Name the file of a store.")
+        why = "It is a folder." if file.is_dir() else "It is not there."
+        complain(f"Cannot verify {file}.", why, "Name the file of a store.")
         raise typer.Exit(Exit.NOT_FOUND)
     with told(f"Cannot verify {file}."):
         from tavola.engine import verify as verified
@@ -37,6 +38,7 @@ def verify(
             "tavola.verify/1",
             {
                 "tables": report.tables,
+                "backups": report.backups,
                 "items": report.items,
                 "changes": report.changes,
                 "problems": problems,
@@ -48,14 +50,22 @@ def verify(
             say(f"{each['place']}: {each['problem']}")
         if report.untold:
             say(f"and {report.untold} more")
-        note(f"{report.tables} tables, {report.items} items and {report.changes} changes were gone through.")
+        note(
+            f"{_counted(report.tables, 'table')}, {_counted(report.backups, 'backup')}, "
+            f"{_counted(report.items, 'item')} and {_counted(report.changes, 'change')} were gone through."
+        )
     if problems:
         if not as_json:
             complain(
-                f"{file} has {len(problems) + report.untold} problems.",
+                f"{file} has {_counted(len(problems) + report.untold, 'problem')}.",
                 "What is in it is not all as it was written.",
                 "Restore it from a copy; keep this one until the copy is verified too.",
             )
         raise typer.Exit(Exit.FAILED)
     if not as_json:
         say(f"{file} is sound.")
+
+
+def _counted(number: int, what: str) -> str:
+    """Return a number of things, as a person says it."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -5,7 +5,7 @@ batches that are left undone, streams that interleave, and the counters of hot k
 pages, and no request: the operations ask it. Nothing here is on unless a switch says so.
 """
 
-from tavola.engine.emulation.emulation import Emulation, HotItem, Hottest, insights_mode, is_watched
+from tavola.engine.emulation.emulation import Emulation, HotItem, Hottest, insights_mode, watching
 from tavola.engine.emulation.interleaving import interleaved
 from tavola.engine.emulation.switches import SWITCHES, EmulationRefused, Switches, parse_switches
 
@@ -18,6 +18,6 @@ __all__ = [
     "Switches",
     "insights_mode",
     "interleaved",
-    "is_watched",
     "parse_switches",
+    "watching",
 ]

@@ -253,6 +253,14 @@ class Emulation:
         """Count a table's or index's keys anew."""
         self._watches.pop(_watched(table, index), None)
 
+    def drop(self, table: Table) -> None:
+        """Let go of all that is known of a table that is deleted."""
+        number = table.definition.number
+        for place in [place for place in self._watches if place[0] == number]:
+            del self._watches[place]
+        if self.throughput is not None:
+            self.throughput.drop(table)
+
     def _meters(self, table: Table) -> bool:
         """Tell whether anybody asks what an access of a table takes."""
         return self.throughput is not None or bool(table.definition.insights)
@@ -329,6 +337,15 @@ def insights_mode(table: Table, index: Index | None) -> str | None:
         return None
     setting = insights.get(0 if index is None else index.definition.slot)
     return setting.mode if setting is not None and setting.enabled else None
+
+
+def watching(standing: Emulation | None, catalog: Catalog, clock: Clock) -> Emulation | None:
+    """Return what there is to emulate, or to watch by what the catalog says; None, and nobody pays for it."""
+    if standing is not None and standing.switches.any:
+        return standing
+    if not is_watched(catalog):
+        return None
+    return standing or Emulation(Switches(), clock)
 
 
 def is_watched(catalog: Catalog) -> bool:

@@ -249,6 +249,12 @@ class Throughput:
             found.renew(table, index, self._clock.now())
         return found
 
+    def drop(self, table: Table) -> None:
+        """Let go of a table that is deleted, and of its indexes."""
+        number = table.definition.number
+        for place in [place for place in self._resources if place[0] == number]:
+            del self._resources[place]
+
 
 def fault_of(throttles: Sequence[Throttle]) -> Fault:
     """Return AWS's answer to a request that limits stand in the way of."""

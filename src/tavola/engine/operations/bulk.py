@@ -179,7 +179,9 @@ def bulk_abandoned(services: Services, state: dict[str, Any]) -> None:
     """Let go of the objects that a bulk load would have read; what it has written stays."""
     abandoned(services, "bulk", state)
     if state["progress"]:
-        forget(services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Loaded).reached)
+        forget(
+            services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Loaded).reached
+        )
 
 
 def _begin(transfer: Transfer, load: Load) -> tuple[Loaded, Transfer]:

@@ -190,7 +190,12 @@ def import_abandoned(services: Services, state: dict[str, Any]) -> None:
     """Take back an import that cannot go on: its table goes, whose name is free again, and its record says why."""
     abandoned(services, "import", state)
     if state["progress"]:
-        forget(services.store, services.buckets, state["id"], msgspec.convert(state["progress"], Imported).reached)
+        forget(
+            services.store,
+            services.buckets,
+            state["id"],
+            msgspec.convert(state["progress"], Imported).reached,
+        )
     table = None if state["number"] is None else services.catalog.of_number(state["number"])
     if table is not None:
         services.catalog.drop(table)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Index, Insights, Table
-from tavola.engine.emulation import Emulation, HotItem, Switches, is_watched
+from tavola.engine.emulation import HotItem, watching
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import is_index_active
@@ -66,13 +66,11 @@ def update_contributor_insights(call: Call, request: UpdateContributorInsightsRe
     call.services.begin()
     insights = table.definition.insights | {_slot(index): setting}
     changed = msgspec.structs.replace(table.definition, insights=insights)
-    call.services.catalog.change(table, changed)
-    if call.services.emulation is None:
-        call.services.emulation = Emulation(Switches(), call.services.clock)
-    if standing is None or not standing.enabled:
-        call.services.emulation.forget(table, index)
-    if not call.services.emulation.switches.any and not is_watched(call.services.catalog):
-        call.services.emulation = None  # so that nobody pays for what nobody watches
+    services = call.services
+    services.catalog.change(table, changed)
+    services.emulation = watching(services.emulation, services.catalog, services.clock)
+    if services.emulation is not None and (standing is None or not standing.enabled):
+        services.emulation.forget(table, index)
     return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
 
 

@@ -40,6 +40,7 @@ from tavola.engine.operations.transactions import (
 from tavola.engine.writes import KEY_MISMATCH, key_of_request
 from tavola.expressions import Statement, StatementError, branches_of, single_key
 from tavola.protocol import (
+    AccessDeniedFault,
     BatchExecuteStatementRequest,
     BatchStatementRequest,
     CancellationReason,
@@ -163,7 +164,11 @@ def _plan_member(call: Call, request: BatchExecuteStatementRequest, place: int, 
     statement = member.statement
     assert statement is not None, "what was not read has a fault"
     if call.visit is not None and call.visit.guard is not None:
-        call.visit.guard.check_statement(call.operation, place, request, call)
+        try:
+            call.visit.guard.check_statement(call.operation, place, request, call)
+        except AccessDeniedFault:
+            call.visit.denied += 1
+            raise
     if statement.kind == "exists":
         raise ValidationFault(EXISTS_MISPLACED)
     table = call.table(statement.table)

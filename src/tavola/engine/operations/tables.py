@@ -154,6 +154,8 @@ def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
     call.services.begin()
     call.services.streams.disable(table, now_s)
     put_aside(call.services, table)
+    if call.services.emulation is not None:
+        call.services.emulation.drop(table)
     return encode({"TableDescription": describe(table, now_s, status="DELETING")})
 
 

@@ -91,14 +91,15 @@ def read_json(data: bytes, start: int, *, last: bool) -> Span | None:
 
 
 def _row_of_json(line: bytes) -> Row | RowRefused:
+    """Return the row of a line; one that is not JSON spoils no other, since a row begins at each newline."""
     try:
         if not line.isascii():
             line.decode()
         record = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TextMalformed(f"The line is not JSON: {error}") from error
+        return RowRefused(f"The line is not JSON: {error}")
     if type(record) is not dict:
-        raise TextMalformed("The line is not a JSON object")
+        return RowRefused("The line is not a JSON object")
     return _row_of(record)
 
 

@@ -12,6 +12,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
 from tavola.protocol import (
+    DEFAULT_SCOPE,
     Fault,
     ResourceNotFoundFault,
     TransactionCanceledFault,
@@ -422,3 +423,46 @@ def test_statements_meet_the_same_hardships() -> None:
         engine.call("ExecuteStatement", {"Statement": "DELETE FROM other WHERE pk = 'a'"})
 
     assert written.value.code == read.value.code == "ProvisionedThroughputExceededException"
+
+
+@pytest.mark.parametrize("action", ["DISABLE", "ENABLE"])
+def test_whether_keys_are_watched_is_what_is_stored(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of Contributor Insights that is undone leaves a watcher where there is something to watch."""
+    engine, _ = opened()
+    make(engine, "notes")
+    if action == "DISABLE":
+        engine.call(
+            "UpdateContributorInsights", {"TableName": "notes", "ContributorInsightsAction": "ENABLE"}
+        )
+    before = engine._services.emulation
+    with monkeypatch.context() as broken:
+        broken.setattr(engine._catalog.__class__, "keep_counts", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.call(
+                "UpdateContributorInsights", {"TableName": "notes", "ContributorInsightsAction": action}
+            )
+    put(engine, "notes", item("a"))
+    told = engine.call("DescribeContributorInsights", {"TableName": "notes"})
+
+    assert (engine._services.emulation is None) is (before is None)
+    assert told["ContributorInsightsStatus"] == ("ENABLED" if action == "DISABLE" else "DISABLED")
+    if action == "DISABLE":
+        assert [hot["Key"] for hot in told["TavolaHottestKeys"]["MostAccessedPartitionKeys"]] == [KEY]
+
+
+def test_a_deleted_table_leaves_nothing_behind() -> None:
+    """Its hot keys and its partitions go with it, those of its indexes too; another table's stay."""
+    engine, _ = opened("throughput")
+    for name in ("notes", "kept"):
+        make(engine, name, indexes={"by_n": "n"})
+        put(engine, name, item("a", n="1"))
+    emulation = engine._services.emulation
+    assert emulation is not None
+    assert emulation.throughput is not None
+    kept = engine._catalog.find(DEFAULT_SCOPE, "kept")
+    assert kept is not None
+    engine.call("DeleteTable", {"TableName": "notes"})
+
+    numbers = {number for number, _ in (*emulation._watches, *emulation.throughput._resources)}
+    assert numbers == {kept.definition.number}
+    assert len(emulation._watches) == len(emulation.throughput._resources) == 2

@@ -12,6 +12,7 @@ import apsw
 from tavola.engine.storage.sqlite.errors import store_error, translated
 from tavola.engine.storage.sqlite.files import connect_file, opening_error, set_up_file
 from tavola.engine.storage.sqlite.log import SqliteLog
+from tavola.engine.storage.sqlite.pages import has_checksums, spoilt_pages, spoilt_trees
 from tavola.engine.storage.sqlite.rack import SqliteRack
 from tavola.engine.storage.store import StoreError
 
@@ -92,13 +93,26 @@ class SqliteStore:
         """Return the rack of this number, with these columns in this order."""
         return SqliteRack(self._connection, self._cursor, number, columns, summed=not self.in_memory)
 
-    def problems(self, most: int) -> list[str]:
-        """Return what is wrong with the file as SQLite sees it, after a walk through all of its pages."""
+    def problems(self, most: int) -> list[tuple[int | None, str | None, str]]:
+        """Return what is wrong with the file as SQLite sees it, after a walk through all of its pages.
+
+        Each with its page and with the table or index of SQLite's, as far as they are known.
+        """
         try:
             found = [str(row[0]) for row in self._connection.execute(f"PRAGMA integrity_check({most:d})")]
         except apsw.Error as error:
-            return [str(store_error(error))]
-        return [] if found == ["ok"] else [line for text in found for line in text.splitlines()]
+            return self._spoilt(most) or [(None, None, str(store_error(error)))]
+        return [] if found == ["ok"] else [(None, None, line) for text in found for line in text.splitlines()]
+
+    def _spoilt(self, most: int) -> list[tuple[int | None, str | None, str]]:
+        """Return the pages that cannot be read; of an encrypted file, the tables and indexes they are of."""
+        pages: list[tuple[int | None, str | None]] = []
+        with suppress(apsw.Error):
+            if has_checksums(self._connection):
+                pages += spoilt_pages(self._connection, most)
+        if not pages:
+            pages += [(None, tree) for tree in spoilt_trees(self._connection)]
+        return [(page, tree, "a page is not as it was written") for page, tree in pages]
 
     @translated
     def create_rack(self, number: int) -> None:

@@ -1,0 +1,69 @@
+"""Condition keys: those that AWS gives to every service, for whoever wants to know whether one is mistyped.
+
+AWS takes a policy with a key that does not exist. It is absent from every request then, so that an Allow
+never holds and a Deny with IfExists or ForAllValues always does: worth a warning, and no refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from tavola.iam.directory import Directory
+from tavola.protocol import CONDITION_KEYS, PolicyStatement, Variable, parse_pieces
+
+GLOBAL_KEYS: tuple[str, ...] = tuple(
+    f"aws:{name}"
+    for name in """
+    AssumedRoot CalledVia CalledViaFirst CalledViaLast ChatbotSourceArn CurrentTime Ec2InstanceSourcePrivateIPv4
+    Ec2InstanceSourceVpc EpochTime FederatedProvider IsMcpServiceAction MultiFactorAuthAge
+    MultiFactorAuthPresent PrincipalAccount PrincipalArn PrincipalIsAWSService PrincipalOrgID PrincipalOrgPaths
+    PrincipalServiceName PrincipalServiceNamesList PrincipalType RequestedRegion ResourceAccount ResourceOrgID
+    ResourceOrgPaths SecureTransport SignInSessionArn SourceAccount SourceArn SourceIdentity SourceIp SourceOrgID
+    SourceOrgPaths SourceVpc SourceVpcArn SourceVpce TagKeys TokenIssueTime UserAgent ViaAWSMCPService
+    ViaAWSService VpcSourceIp VpceAccount VpceOrgID VpceOrgPaths referer userid username
+    """.split()
+)
+"""AWS's own names of them; they are compared without their case."""
+
+_TAGGED = ("aws:PrincipalTag/", "aws:RequestTag/", "aws:ResourceTag/")
+_NAMES = {name.lower(): name for name in (*GLOBAL_KEYS, *CONDITION_KEYS)}
+_TAGGED_NAMES = {name.lower(): name for name in _TAGGED}
+_OURS = ("aws:", "dynamodb:")  # what other services and identity providers have is not known here
+
+
+def unknown_keys(directory: Directory) -> Iterator[tuple[str, str, str | None]]:
+    """Give the keys and variables of policies that AWS does not have: where, which, and what may be meant."""
+    for policy, document in directory.documents():
+        for statement in document.statements:
+            for place, key in _named(statement, variables=document.has_variables):
+                if key.lower().startswith(_OURS) and not _is_known(key.lower()):
+                    yield f"{policy}, {place}", key, _near(key)
+
+
+def _named(statement: PolicyStatement, *, variables: bool) -> Iterator[tuple[str, str]]:
+    """Give each condition key and each variable of a statement, with its place."""
+    for test in statement.conditions:
+        yield test.place, test.key
+    texts = [
+        *((f"{statement.place}.Resource", text) for text in statement.resources or ()),
+        *((f"{statement.place}.NotResource", text) for text in statement.not_resources or ()),
+        *((test.place, text) for test in statement.conditions for text in test.values),
+    ]
+    for place, text in texts:
+        for piece in parse_pieces(text, wildcards=False, variables=variables):
+            if isinstance(piece, Variable):
+                yield place, piece.key
+
+
+def _is_known(key: str) -> bool:
+    return key in _NAMES or any(key.startswith(each) and key != each for each in _TAGGED_NAMES)
+
+
+def _near(key: str) -> str | None:
+    head, slash, tag = key.partition("/")
+    if slash:
+        found = get_close_matches(f"{head.lower()}/", _TAGGED_NAMES, n=1)
+        return f"{_TAGGED_NAMES[found[0]]}{tag}" if found else None
+    found = get_close_matches(key.lower(), _NAMES, n=1, cutoff=0.75)
+    return _NAMES[found[0]] if found else None
