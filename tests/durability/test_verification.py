@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tavola.cli.main import app
-from tavola.engine import Engine, StoreInUse, verify
+from tavola.engine import Engine, StoreInUse, StoreLocked, verify
 from tavola.engine.storage.sqlite.files import connect_file
 from tests.durability.damage import FILE_KINDS, damaged, make_store
 from tests.durability.power import NAME
@@ -344,6 +344,8 @@ def test_an_encrypted_store_is_verified_with_its_key(tmp_path: Path) -> None:
             engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": f"k{place}" * 20}}})
 
     assert verify(path, key="secret").problems == []
+    with pytest.raises(StoreLocked, match="is encrypted, and no key was given"):
+        verify(path)
 
     spoilt = bytearray(path.read_bytes())
     spoilt[len(spoilt) // 2] ^= 1

@@ -237,6 +237,43 @@ def test_every_call_is_noted_with_its_caller(tmp_path: Path) -> None:
     assert not any(secret in text for secret in (READER[1], WRITER[1], SESSION[1], SESSION[2], "o#1"))
 
 
+def test_denied_statements_are_noted_with_their_tables(tmp_path: Path) -> None:
+    """A statement that is denied names its table; of a batch that is denied in part, the record says how many."""
+    deny = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": ["dynamodb:PartiQLSelect", "dynamodb:PartiQLInsert"],
+        "Resource": "*",
+    }
+    with _strict(tmp_path) as served:
+        client = served.client(WRITER)
+        for name in ("Orders", "Closed"):
+            client.create_table(**{**TABLE, "TableName": name})
+        client.put_resource_policy(
+            ResourceArn=f"arn:aws:dynamodb:eu-west-1:{ACCOUNT}:table/Closed",
+            Policy=json.dumps({"Version": "2012-10-17", "Statement": [deny]}),
+        )
+        with pytest.raises(ClientError) as refused:
+            client.execute_statement(Statement="SELECT * FROM Closed WHERE pk = 'o#1'")
+        some, none, every = (
+            client.batch_execute_statement(
+                Statements=[{"Statement": f"SELECT * FROM {name} WHERE pk = 'o#1'"} for name in names]
+            )["Responses"]
+            for names in (("Closed", "Orders", "Closed"), ("Orders",), ("Closed",))
+        )
+    alone, *batches = served.records()[-4:]
+
+    assert _code(refused) == "AccessDeniedException"
+    assert alone["requestParameters"] == {"tableName": "Closed"}
+    assert [("Error" in each) for each in (*some, *none, *every)] == [True, False, True, False, True]
+    told = [record["additionalEventData"] for record in batches]
+    assert [each["decision"] for each in told] == ["denied", "allowed", "denied"]
+    assert [each.get("deniedStatements") for each in told] == [2, None, 1]
+    assert [table["tableName"] for table in batches[0]["requestParameters"]["tables"]] == ["Orders", "Closed"]
+    assert [each["table"] for each in told[0]["consumed"]] == ["Orders"]
+    assert batches[2]["requestParameters"] == {"tableName": "Closed"}
+
+
 def test_tls_is_spoken_where_a_certificate_is_given(tmp_path: Path) -> None:
     """Boto3 trusts the authority it is given and is served; plain HTTP is not answered."""
     with _strict(tmp_path, tls=True) as served:

@@ -30,7 +30,8 @@ from tavola.engine.storage import (
     SqliteStore,
     StoreDamaged,
     StoreError,
-    may_be_store,
+    StoreLocked,
+    form_of,
 )
 from tavola.engine.vectors import Vector
 from tavola.keys import Bounds, KeyRefused
@@ -82,7 +83,7 @@ def verify(
     progress: Progress | None = None,
 ) -> Report:
     """Go through a store's file; nothing of it is changed, and nobody else may have it open meanwhile."""
-    _check_form(path)
+    _check_form(path, key)
     report = Report()
     try:
         store = SqliteStore.open(path, sync="full", cache_mb=_CACHE_MB, key=key, walked=False)
@@ -98,12 +99,15 @@ def verify(
     return report
 
 
-def _check_form(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that was never a store, rather than call it a damaged one; nor make one of an empty file."""
+def _check_form(path: str | os.PathLike[str], key: str | None) -> None:
+    """Refuse a file that was never a store, or is locked, rather than call it damaged; make none of an empty file."""
     if not os.path.getsize(path):
         raise StoreError(f"{path} is empty: it is no Tavola store yet")
-    if not may_be_store(path):
+    form = form_of(path)
+    if form == "other":
         raise StoreError(f"{path} is no Tavola store: neither its beginning nor its size is that of one")
+    if form == "encrypted" and key is None:
+        raise StoreLocked(f"{path} is encrypted, and no key was given")
 
 
 def _verify_store(store: SqliteStore, clock: Clock, report: Report, progress: Progress | None) -> None:

@@ -103,3 +103,12 @@ def test_a_file_that_cannot_be_read_is_refused_at_the_start(tmp_path: Path) -> N
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(DirectoryRefused):
         DirectoryFile(tmp_path / "bad.json")
+
+
+def test_a_file_that_is_refused_is_named(tmp_path: Path) -> None:
+    """Whoever has several knows which to mend."""
+    path = tmp_path / "broken.json"
+    path.write_text("{")
+
+    with pytest.raises(DirectoryRefused, match=r"broken\.json: this is no JSON \(line 1"):
+        load_directory(path)

@@ -65,6 +65,15 @@ class Attended:
         found: dict[str, Any] = json.loads(answer)
         return int(head.split()[1]), found
 
+    def ask_plainly(self, method: bytes, url: bytes, **headers: bytes) -> tuple[int, str]:
+        """Send what may be no operation at all; return the status and the request's id."""
+        fields = {b"host": b"localhost:8000", b"content-type": b"application/x-amz-json-1.0"}
+        fields |= {name.replace("_", "-").encode(): value for name, value in headers.items()}
+        payload = self._dispatch.answer(method, url, fields, b"{}", False, self._peer)
+        head = (payload if isinstance(payload, bytes) else payload[0]).partition(b"\r\n\r\n")[0]
+        id_ = head.partition(b"x-amzn-RequestId: ")[2].partition(b"\r\n")[0]
+        return int(head.split()[1]), id_.decode()
+
     def records(self) -> list[dict[str, Any]]:
         """Close the log and return what it has."""
         self.log.close()

@@ -483,3 +483,24 @@ def test_many_lines_of_one_moment_are_all_there(tmp_path: Path) -> None:
 
     assert [record["requestID"].encode() for record in records] == ids
     assert [place for place, record in enumerate(records) if "errorCode" in record] == [3, 990]
+
+
+def test_what_is_no_call_is_a_record_too(tmp_path: Path) -> None:
+    """Another path, method or content type is noted as unknown, under the id of its answer; a probe is not."""
+    with attended(tmp_path) as server:
+        asked = [
+            server.ask_plainly(b"POST", b"/elsewhere"),
+            server.ask_plainly(b"PUT", b"/"),
+            server.ask_plainly(b"POST", b"/", content_type=b"text/plain"),
+            server.ask_plainly(b"GET", b"/admin"),
+            server.ask_plainly(b"HEAD", b"/admin"),
+        ]
+        probed = [server.ask_plainly(b"GET", path) for path in (b"/", b"/healthz", b"/readyz")]
+    records = server.records()
+
+    assert [status for status, _ in asked] == [404] * 5
+    assert [status for status, _ in probed] == [200] * 3
+    assert [record["requestID"] for record in records] == [id_ for _, id_ in asked]
+    for record in records:
+        assert (record["eventName"], record["errorCode"]) == ("Unknown", "UnknownOperationException")
+        assert record["additionalEventData"]["decision"] == "refused"

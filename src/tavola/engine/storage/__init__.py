@@ -5,7 +5,7 @@ durability, and nothing of DynamoDB. Why behind a port: everything above is told
 SQL stays in one file.
 """
 
-from tavola.engine.storage.sqlite import SqliteStore, change_key, may_be_store
+from tavola.engine.storage.sqlite import SqliteStore, change_key, form_of
 from tavola.engine.storage.store import (
     Entry,
     Found,
@@ -42,5 +42,5 @@ __all__ = [
     "StoreInUse",
     "StoreLocked",
     "change_key",
-    "may_be_store",
+    "form_of",
 ]

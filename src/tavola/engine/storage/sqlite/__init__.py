@@ -9,8 +9,8 @@ knows their place.
 """
 
 from tavola.engine.storage.sqlite.files import change_key
-from tavola.engine.storage.sqlite.pages import may_be_store
+from tavola.engine.storage.sqlite.pages import form_of
 from tavola.engine.storage.sqlite.rack import SqliteRack
 from tavola.engine.storage.sqlite.store import SqliteStore
 
-__all__ = ["SqliteRack", "SqliteStore", "change_key", "may_be_store"]
+__all__ = ["SqliteRack", "SqliteStore", "change_key", "form_of"]

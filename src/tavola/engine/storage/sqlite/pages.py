@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import Literal, TypeAlias
 
 import apsw
 
@@ -16,20 +17,29 @@ _CHUNK_PAGES = 256
 _CIPHERS = "multipleciphers-"
 _MAGIC = b"SQLite format 3\x00"
 _ALIKE = slice(
-    21, 24
-)  # bytes of SQLite's header that are the same in every file, also in one that is encrypted
-_ALIKE_BYTES = bytes((64, 32, 32))
+    20, 24
+)  # of SQLite's header: the bytes at the end of each page that are not SQLite's, and constants
+_ENCRYPTED = bytes((64, 64, 32, 32))
+
+Form: TypeAlias = Literal["store", "encrypted", "pages", "other"]
 
 
-def may_be_store(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file begins as a store does, encrypted or not, or is at least made of pages as one is."""
+def form_of(path: str | os.PathLike[str]) -> Form:
+    """Return what a file looks like: a store, one that is encrypted, mere pages as of either, or something else.
+
+    Encryption leaves the few bytes of SQLite's header in clear that tell the form of the pages.
+    """
     file = _file(os.fspath(path))
     try:
         size = file.xFileSize()
         head = file.xRead(min(size, _ALIKE.stop), 0)
     finally:
         file.xClose()
-    return head.startswith(_MAGIC) or head[_ALIKE] == _ALIKE_BYTES or size % _PAGE_BYTES == 0
+    if head.startswith(_MAGIC):
+        return "store"
+    if head[_ALIKE] == _ENCRYPTED:
+        return "encrypted"
+    return "other" if size % _PAGE_BYTES else "pages"
 
 
 def has_checksums(connection: apsw.Connection) -> bool:
