@@ -63,11 +63,14 @@ def operations_page() -> str:
 
     own = sorted(name for name, operation in OPERATIONS.items() if operation.service == "tavola")
     aws = sorted(name for name, operation in OPERATIONS.items() if operation.service != "tavola")
+    told = (
+        f"All {len(aws)} operations of DynamoDB and its streams are answered; those that answer otherwise than "
+        "AWS are listed in [fidelity](../fidelity.md#operations-that-answer-otherwise):"
+    )
     return _page(
         "Operations",
         [
-            f"All {len(aws)} operations of DynamoDB and its streams are answered; those that answer otherwise than "
-            "AWS are listed in [fidelity](../fidelity.md#operations-that-answer-otherwise):",
+            told,
             "\n".join(f"- {name}" for name in aws),
             "Tavola's own, for reading the past of an item:",
             "\n".join(f"- {name}" for name in own),

@@ -282,6 +282,9 @@ class Engine:
         except StoreError as second:
             self._abandon(second, told=True)
             return False
+        except Exception as second:  # noqa: BLE001 - clients are served whatever becomes of it
+            self._abandon(StoreError(f"giving up background work failed ({second!r})"), told=True)
+            return False
         return given_up
 
     @property
