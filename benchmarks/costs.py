@@ -1,10 +1,13 @@
 """Costs: what a way to serve takes of the rate, measured beside the same server without it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks.results import Cost
+from benchmarks.results import Cost, Results
 from benchmarks.workload import BY_NAME
 
 HEADER: Final = ("operation", "mode", "requests/s", "of the first", "may cost", "µs a request", "met")
@@ -50,3 +53,14 @@ def _row(cost: Cost, base: Cost) -> list[str]:
         f"{median(cost.cpu_us):.1f}",
         words[is_met(cost, base)],
     ]
+
+
+def put_into(path: Path, costs: Sequence[Cost]) -> None:
+    """Put sections that were measured alone in the place of their earlier ones in a file of results."""
+    results = Results.from_json(path.read_text())
+    anew = {cost.section for cost in costs}
+    kept = tuple(cost for cost in results.costs if cost.section not in anew)
+    told = {
+        f"measured alone: {section}": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC" for section in sorted(anew)
+    }
+    replace(results, about={**results.about, **told}, costs=(*kept, *costs)).save(path)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import load, workload
-from benchmarks.costs import HEADER, sections
+from benchmarks.costs import HEADER, put_into, sections
 from benchmarks.report import text_table
 from benchmarks.results import Cost
 from benchmarks.servers import Launch, Server, ServerFailed, free_port
@@ -221,6 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--restore", type=int, default=0, help="time a restore of so many items, and nothing else"
     )
+    parser.add_argument("--into", type=Path, help="a results.json to put this section into")
     options = parser.parse_args(arguments)
 
     def tell(words: str) -> None:
@@ -234,6 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     for title, rows in sections(costs).items():
         sys.stdout.write(f"{title}\n{text_table(HEADER, rows)}\n")
+    if options.into is not None:
+        put_into(options.into, costs)
     return 0
 
 

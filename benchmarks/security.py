@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import load, machine, workload
-from benchmarks.costs import HEADER, sections
+from benchmarks.costs import HEADER, put_into, sections
 from benchmarks.report import markdown_table, text_table
 from benchmarks.results import Cost
 from benchmarks.servers import Launch, Server, free_port
@@ -308,6 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--modes", default=",".join(mode.name for mode in MODES), help="with commas")
     parser.add_argument("--operations", default=",".join(OPERATIONS), help="with commas")
     parser.add_argument("--output", type=Path, help="a file for the section as Markdown")
+    parser.add_argument("--into", type=Path, help="a results.json to put this section into")
     options = parser.parse_args(arguments)
     modes = [mode for mode in MODES if mode.name in options.modes.split(",")]
 
@@ -327,6 +328,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(text_table(HEADER, found) + "\n")
     if options.output is not None:
         options.output.write_text(f"## {SECTION}\n\n{markdown_table(HEADER, found)}\n")
+    if options.into is not None:
+        put_into(options.into, costs)
     return 0
 
 

@@ -53,24 +53,34 @@ def new_image(row: LogRow) -> bytes | None:
 def _difference(old: bytes, new: bytes) -> bytes:
     """Return what is new between the bytes that both images begin with and those that both end with.
 
-    Most writes change little of an item, and what a log costs is its bytes. Halving finds each edge in a
-    dozen comparisons.
+    Most writes change little of an item, and what a log costs is its bytes. Images of one length are compared as
+    numbers, in whose difference the first and the last bit that is set are found at once.
     """
-    head, beyond = 0, min(len(old), len(new)) + 1
-    while beyond - head > 1:
-        middle = (head + beyond) // 2
-        if old[head:middle] == new[head:middle]:
-            head = middle
-        else:
-            beyond = middle
-    tail, beyond = 0, min(len(old), len(new)) - head + 1
-    while beyond - tail > 1:
-        middle = (tail + beyond) // 2
-        if old[len(old) - middle : len(old) - tail] == new[len(new) - middle : len(new) - tail]:
-            tail = middle
-        else:
-            beyond = middle
+    if len(old) == len(new):
+        differing = int.from_bytes(old, "big") ^ int.from_bytes(new, "big")
+        head = len(new) - (differing.bit_length() + 7) // 8
+        tail = max(0, ((differing & -differing).bit_length() - 1) // 8)
+    else:
+        shorter = min(len(old), len(new))
+        head = _common(old, new, shorter)
+        tail = _common(
+            old[: head - 1 : -1] if head else old[::-1],
+            new[: head - 1 : -1] if head else new[::-1],
+            shorter - head,
+        )
     return _LENGTHS.pack(head, tail) + new[head : len(new) - tail]
+
+
+def _common(one: bytes, other: bytes, most: int) -> int:
+    """Return how many bytes two texts begin with alike, found by halving."""
+    alike, beyond = 0, most + 1
+    while beyond - alike > 1:
+        middle = (alike + beyond) // 2
+        if one[alike:middle] == other[alike:middle]:
+            alike = middle
+        else:
+            beyond = middle
+    return alike
 
 
 class Timeline:
