@@ -16,7 +16,7 @@ from tavola.engine.storage.sqlite.pages import has_checksums, spoilt_pages, spoi
 from tavola.engine.storage.sqlite.rack import SqliteRack
 from tavola.engine.storage.store import StoreError
 
-_FORMAT = 1
+_FORMAT = 2  # 1: without logs; an older Tavola would write past them, so it must not open this
 _CHECKPOINT_PAGES = 4096
 _COLUMNS_MAX = 256
 _SYNC = {"full": "FULL", "off": "OFF"}
@@ -82,6 +82,8 @@ class SqliteStore:
             self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
             self._connection.pragma("user_version", _FORMAT)
             self._cursor.execute("COMMIT")
+        elif version < _FORMAT:
+            self._connection.pragma("user_version", _FORMAT)
         elif version > _FORMAT:
             raise StoreError("the store was written by a newer Tavola; open it with that version or later")
 
