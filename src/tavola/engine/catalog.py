@@ -186,6 +186,14 @@ class TableDefinition(msgspec.Struct, frozen=True):
         """Return whose table it is."""
         return Scope(self.account, self.region)
 
+    def with_types(self, types: Mapping[str, str]) -> TableDefinition:
+        """Return the definition with these types, as far as a key or a search of it uses their attributes."""
+        used = {self.hash, self.range}
+        used |= {name for index in self.indexes for name in (*index.hash, *index.range)}
+        used |= {name for vector in self.vectors for name, _ in vector.schema}
+        kept = {name: type_ for name, type_ in types.items() if name in used}
+        return msgspec.structs.replace(self, types=kept)
+
 
 class Index:
     """A secondary index made ready: its schema, its columns, what it projects."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import entry_of, every_index
+from tavola.engine.jobs import next_rows
 from tavola.engine.storage import Entry, Row
 from tavola.engine.vectors import Vector
 from tavola.errors import TavolaError
@@ -58,7 +59,14 @@ def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
         _count(target, rows)
     if len(found) < place.rows:
         return None
-    return Place(found[-1][0], _next_rows(place.rows, sum(row[1] for row in found)))
+    rows_next = next_rows(
+        place.rows,
+        sum(row[1] for row in found),
+        slice_bytes=_SLICE_BYTES,
+        rows_min=_SLICE_ROWS_MIN,
+        rows_max=SLICE_ROWS_MAX,
+    )
+    return Place(found[-1][0], rows_next)
 
 
 def check_complete(target: Table, items: int, bytes_: int) -> None:
@@ -69,13 +77,6 @@ def check_complete(target: Table, items: int, bytes_: int) -> None:
             f"it should hold {items:,} items of {bytes_:,} bytes, and {counts.items:,} of {counts.bytes:,} bytes "
             "are there; `tavola verify` tells what is wrong with the store's file"
         )
-
-
-def _next_rows(rows: int, bytes_: int) -> int:
-    """Return how many rows the next slice takes, so that it stays near the bytes that a slice should have."""
-    if bytes_ > 2 * _SLICE_BYTES:
-        return max(_SLICE_ROWS_MIN, rows * _SLICE_BYTES // bytes_)
-    return min(SLICE_ROWS_MAX, rows * 2) if bytes_ < _SLICE_BYTES else rows
 
 
 def _with_entries(source: Table, target: Table, rows: list[Row]) -> list[Row]:

@@ -78,3 +78,13 @@ class Jobs:
     def _keep(self, job: Job) -> None:
         self._store.put_record(_KIND, job.id, msgspec.json.encode(job))
         self._waiting[job.id] = job
+
+
+def next_rows(rows: int, bytes_: int, *, slice_bytes: int, rows_min: int, rows_max: int) -> int:
+    """Return how many rows a next slice takes, so that it stays near the bytes that a slice should have.
+
+    Slices of small and of large items then take about as long.
+    """
+    if bytes_ > 2 * slice_bytes:
+        return max(rows_min, rows * slice_bytes // bytes_)
+    return min(rows_max, rows * 2) if bytes_ < slice_bytes else rows

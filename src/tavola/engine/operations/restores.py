@@ -230,7 +230,7 @@ def _definition(
     encryption = source.encryption
     if request.sse_specification_override is not None:
         encryption = encryption_of(request.sse_specification_override, call.scope)
-    return TableDefinition(
+    chosen = TableDefinition(
         number=0,
         account=call.scope.account,
         region=call.scope.region,
@@ -238,7 +238,7 @@ def _definition(
         uuid=call.services.entropy.uuid(),
         created_at_s=now_s,
         ready_at_s=_NEVER_S,
-        types=_types(source, indexes, vectors),
+        types={},
         hash=source.hash,
         range=source.range,
         indexes=tuple(_retuned(index, request, billing) for index in indexes),
@@ -252,6 +252,7 @@ def _definition(
         encryption=encryption,
         restored=restored,
     )
+    return chosen.with_types(source.types)
 
 
 def _chosen(
@@ -348,15 +349,6 @@ def _capacity(
     if not source.throughput.reads:
         _refuse("Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED")
     return Throughput(source.throughput.reads, source.throughput.writes), None
-
-
-def _types(
-    source: TableDefinition, indexes: Sequence[IndexDefinition], vectors: Sequence[VectorDefinition]
-) -> dict[str, str]:
-    """Return the types of the attributes that some key still uses."""
-    used = {source.hash, source.range, *(name for index in indexes for name in (*index.hash, *index.range))}
-    used |= {name for vector in vectors for name, _ in vector.schema}
-    return {name: type_ for name, type_ in source.types.items() if name in used}
 
 
 def _refuse_index(name: str) -> NoReturn:

@@ -226,11 +226,7 @@ def _restructured(
     assert update.delete is not None, "parse lets no empty update through"
     gone = _global(definition, update.delete.index_name, "delete")
     kept = tuple(index for index in definition.indexes if index is not gone)
-    used = {definition.hash, definition.range}
-    used |= {attribute for index in kept for attribute in (*index.hash, *index.range)}
-    used |= {attribute for vector in definition.vectors for attribute, _ in vector.schema}
-    types = {attribute: type_ for attribute, type_ in definition.types.items() if attribute in used}
-    return msgspec.structs.replace(definition, indexes=kept, types=types)
+    return msgspec.structs.replace(definition, indexes=kept).with_types(definition.types)
 
 
 def _with_index(
@@ -262,18 +258,11 @@ def _with_index(
             raise ValidationFault(_redefined(definition, defined.attribute_name, defined.attribute_type))
         types[defined.attribute_name] = defined.attribute_type
     check_keys_defined(action.key_schema, types)
-    used = {definition.hash, definition.range, *(each.attribute_name for each in action.key_schema)}
-    used |= {attribute for index in definition.indexes for attribute in (*index.hash, *index.range)}
-    used |= {attribute for vector in definition.vectors for attribute, _ in vector.schema}
     slot = definition.slots + 1
     ready_at_s = call.services.clock.now() + call.services.table_delay_s
     index = index_definition(action, slot, filled_to=0, ready_at_s=ready_at_s)
-    return msgspec.structs.replace(
-        definition,
-        indexes=(*definition.indexes, index),
-        slots=slot,
-        types={attribute: type_ for attribute, type_ in types.items() if attribute in used},
-    )
+    changed = msgspec.structs.replace(definition, indexes=(*definition.indexes, index), slots=slot)
+    return changed.with_types(types)
 
 
 def _check_new(definition: TableDefinition, action: CreateGlobalSecondaryIndexAction) -> None:

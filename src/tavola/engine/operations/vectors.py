@@ -199,8 +199,7 @@ def with_vector_updates(
         kept = tuple(vector for vector in definition.vectors if vector.name != name)
         if len(kept) == len(definition.vectors):
             raise ResourceNotFoundFault()
-        definition = msgspec.structs.replace(definition, vectors=kept)
-        definition = msgspec.structs.replace(definition, types=_used_types(definition, definition.types))
+        definition = msgspec.structs.replace(definition, vectors=kept).with_types(definition.types)
     if definition.vectors:
         check_billing(definition.billing == "PAY_PER_REQUEST")
     return definition
@@ -236,14 +235,7 @@ def _with_vector(
     slot = definition.slots + 1
     made = vector_definition(action, slot, filled_to=0, ready_at_s=now_s + call.services.table_delay_s)
     changed = msgspec.structs.replace(definition, vectors=(*definition.vectors, made), slots=slot)
-    return msgspec.structs.replace(changed, types=_used_types(changed, {**given, **definition.types}))
-
-
-def _used_types(definition: TableDefinition, types: Mapping[str, str]) -> dict[str, str]:
-    used = {definition.hash, definition.range}
-    used |= {name for index in definition.indexes for name in (*index.hash, *index.range)}
-    used |= {name for vector in definition.vectors for name, _ in vector.schema}
-    return {name: type_ for name, type_ in types.items() if name in used}
+    return changed.with_types({**given, **definition.types})
 
 
 def describe_vector(table: Table, vector: Vector, now_s: float, *, creating: bool = False) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from zlib import crc32
 import msgspec
 
 from tavola.engine.catalog import Table
+from tavola.engine.jobs import next_rows
 from tavola.engine.storage import Log, LogRow
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import pack
@@ -159,9 +160,14 @@ class Export:
             items=file.items + lines.items,
             billed=file.billed + lines.billed,
         )
-        progress = msgspec.structs.replace(
-            progress, after=after, file=file, rows=_next_rows(progress.rows, lines.billed)
+        rows_next = next_rows(
+            progress.rows,
+            lines.billed,
+            slice_bytes=_SLICE_BYTES,
+            rows_min=_SLICE_ROWS_MIN,
+            rows_max=_SLICE_ROWS_MAX,
         )
+        progress = msgspec.structs.replace(progress, after=after, file=file, rows=rows_next)
         return self._close(progress, ended) if ended or file.bytes >= _FILE_BYTES else progress
 
     def _close(self, progress: Progress, ended: bool) -> Progress:
@@ -267,10 +273,3 @@ def _again(progress: Progress) -> Progress:
     return msgspec.structs.replace(
         progress, after=file.after, file=Growing(number=file.number, after=file.after)
     )
-
-
-def _next_rows(rows: int, bytes_: int) -> int:
-    """Return how many rows the next slice reads, so that slices of small and of large items take as long."""
-    if bytes_ > 2 * _SLICE_BYTES:
-        return max(_SLICE_ROWS_MIN, rows * _SLICE_BYTES // bytes_)
-    return min(_SLICE_ROWS_MAX, rows * 2) if bytes_ < _SLICE_BYTES else rows
