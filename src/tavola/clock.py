@@ -49,4 +49,9 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def pause(seconds: float) -> None:
+    """Wait so many seconds; whoever waits takes this as an argument, so that a test need not."""
+    time.sleep(seconds)
+
+
 SYSTEM_CLOCK = SystemClock()

@@ -10,18 +10,40 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 from urllib.parse import urlsplit
 
-from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused, PastUnavailable
-from tavola.client import Backend, ItemVersion, Remembering, item_versions
-from tavola.clock import Clock
+from tavola.backends import (
+    AsyncEmbeddedBackend,
+    EmbeddedBackend,
+    ExtraMissing,
+    MockRefused,
+    PastUnavailable,
+)
+from tavola.client import (
+    AsyncBackend,
+    AsyncDb,
+    AsyncDriver,
+    AsyncRemembering,
+    Backend,
+    Context,
+    Db,
+    Driver,
+    ItemVersion,
+    Patience,
+    Remembering,
+    Steps,
+    async_item_versions,
+    item_versions,
+)
+from tavola.clock import SYSTEM_CLOCK, Clock, pause
 from tavola.engine import Buckets, Engine
-from tavola.entropy import Entropy
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.protocol import DEFAULT_SCOPE, Scope, Wording, instant_of, instant_text
 
@@ -31,6 +53,7 @@ _REGION = re.compile(r"[a-z0-9-]{1,63}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 class EngineSettings(TypedDict, total=False):
@@ -48,7 +71,20 @@ class EngineSettings(TypedDict, total=False):
     buckets: str | os.PathLike[str] | Buckets
 
 
-class Settings(EngineSettings, total=False):
+class ClientSettings(TypedDict, total=False):
+    """What the client of entities can be told.
+
+    `table_names` says what tables are called here that the model calls otherwise, `table_prefix` what stands before
+    the names of all. `cursor_secret` signs page cursors; without it they hold in this process alone.
+    """
+
+    table_names: Mapping[str, str]
+    table_prefix: str
+    cursor_secret: bytes
+    patience: Patience
+
+
+class Settings(EngineSettings, ClientSettings, total=False):
     """What `connect` takes besides; `profile` is botocore's, `timeout_s` how long an answer may take."""
 
     profile: str
@@ -56,7 +92,8 @@ class Settings(EngineSettings, total=False):
 
 
 _ENGINE = frozenset(EngineSettings.__annotations__)
-_ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE
+_CLIENT = frozenset(ClientSettings.__annotations__)
+_ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE - _CLIENT
 
 
 class ConnectionRefused(TavolaError):
@@ -71,13 +108,20 @@ class ConnectionClosed(TavolaError):
         super().__init__(f"The connection to {target} is closed; connect again")
 
 
-class Connection:
+class Connection(Db):
     """A handle on DynamoDB, wherever it is; closing it closes the backend."""
 
-    def __init__(self, backend: Backend, target: str = "a backend") -> None:
+    def __init__(self, backend: Backend, target: str = "a backend", context: Context | None = None) -> None:
         self.backend = backend
         self.target = target
         self._closed = False
+        self._context = context or Context()
+        self._driver = Driver(backend, self._context.patience, pause)
+
+    def _run(self, steps: Steps[R]) -> R:
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return self._driver.run(steps)
 
     def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers.
@@ -99,7 +143,9 @@ class Connection:
         if not isinstance(self.backend, Remembering):
             raise PastUnavailable(self.target)
         at_us = instant_of(moment)
-        return Connection(self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}")
+        return Connection(
+            self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
+        )
 
     def history(self, table: str, key: Mapping[str, Any]) -> Iterator[ItemVersion]:
         """Yield what an item was, from the beginning of what its table keeps of the past to now.
@@ -128,6 +174,64 @@ class Connection:
         return f"<Connection to {self.target}{', closed' if self._closed else ''}>"
 
 
+class AsyncConnection(AsyncDb):
+    """A handle on DynamoDB, wherever it is, for a program on an event loop; closing it closes the backend."""
+
+    def __init__(
+        self, backend: AsyncBackend, target: str = "a backend", context: Context | None = None
+    ) -> None:
+        self.backend = backend
+        self.target = target
+        self._closed = False
+        self._context = context or Context()
+        self._driver = AsyncDriver(backend, self._context.patience)
+
+    async def _run(self, steps: Steps[R]) -> R:
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return await self._driver.run(steps)
+
+    async def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers."""
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return await self.backend.call(operation, {} if request is None else request)
+
+    async def as_of(self, moment: datetime | float | str) -> AsyncConnection:
+        """Return a connection to the same tables as they were at a moment, as `Connection.as_of` does."""
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        if not isinstance(self.backend, AsyncRemembering):
+            raise PastUnavailable(self.target)
+        at_us = instant_of(moment)
+        return AsyncConnection(
+            await self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
+        )
+
+    def history(self, table: str, key: Mapping[str, Any]) -> AsyncIterator[ItemVersion]:
+        """Yield what an item was, as `Connection.history` does."""
+        if self._closed:
+            raise ConnectionClosed(self.target)
+        return async_item_versions(self.backend, table, key)
+
+    async def close(self) -> None:
+        """Let the backend go; a second time does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self.backend.close()
+
+    async def __aenter__(self) -> AsyncConnection:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncConnection to {self.target}{', closed' if self._closed else ''}>"
+
+
 def connect(
     target: str, *, region: str | None = None, account: str | None = None, **settings: Unpack[Settings]
 ) -> Connection:
@@ -138,6 +242,64 @@ def connect(
     is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
     and the account is that of the credentials. The other settings go to the engine or to the endpoint.
     """
+    context, settings = _client_context(settings)
+    found = _found(target, region, account, settings)
+    if isinstance(found, _Here):
+        return Connection(EmbeddedBackend(found.engine, found.scope), target, context)
+    from tavola.backends.http import HttpBackend  # noqa: PLC0415 - memory and files need no sockets
+
+    return Connection(HttpBackend(found.configuration, **found.settings), target, context)
+
+
+def connect_async(
+    target: str, *, region: str | None = None, account: str | None = None, **settings: Unpack[Settings]
+) -> AsyncConnection:
+    """Return a connection for a program on an event loop; target and settings are those of `connect`.
+
+    It is used on one loop, asyncio's own or uvloop. An engine in this process answers on the loop itself.
+    """
+    context, settings = _client_context(settings)
+    found = _found(target, region, account, settings)
+    if isinstance(found, _Here):
+        return AsyncConnection(AsyncEmbeddedBackend(found.engine, found.scope), target, context)
+    from tavola.backends.async_http import AsyncHttpBackend  # noqa: PLC0415 - memory and files need no sockets
+
+    return AsyncConnection(AsyncHttpBackend(found.configuration, **found.settings), target, context)
+
+
+def _client_context(settings: Settings) -> tuple[Context, Settings]:
+    """Return what the client is told, and the settings that are left for the engine or the endpoint."""
+    entropy = settings.get("entropy", SYSTEM_ENTROPY)
+    context = Context(
+        names=settings.get("table_names", {}),
+        prefix=settings.get("table_prefix", ""),
+        clock=settings.get("clock", SYSTEM_CLOCK),
+        entropy=entropy,
+        secret=settings.get("cursor_secret") or SYSTEM_ENTROPY.bytes(32),
+        patience=settings.get("patience") or Patience(entropy=entropy),
+    )
+    rest: Any = {name: value for name, value in settings.items() if name not in _CLIENT}
+    return context, rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """A target in this process."""
+
+    engine: Engine
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """A target over HTTP; its configuration is one that the backends take, and loads what they need."""
+
+    configuration: Any
+    settings: dict[str, Any]
+
+
+def _found(target: str, region: str | None, account: str | None, settings: Settings) -> _Here | _There:
+    """Return what a target names; refuse what is none, and what does not apply to it."""
     scheme, colon, rest = target.partition(":")
     _check_scope(region, account)
     if colon and scheme == "memory" and not rest:
@@ -157,35 +319,35 @@ def connect(
 
 def _embedded(
     target: str, path: Path | None, region: str | None, account: str | None, settings: Settings
-) -> Connection:
+) -> _Here:
     _check_settings(target, settings, _ENGINE)
     engine = Engine.open(path, **_engine_settings(settings))
-    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
-    return Connection(EmbeddedBackend(engine, scope), target)
+    return _Here(engine, Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region))
 
 
 def _remote(
     target: str, endpoint: str | None, region: str | None, account: str | None, settings: Settings
-) -> Connection:
+) -> _There:
     _check_settings(target, settings, _ENDPOINT)
+    rest: dict[str, Any] = {name: value for name, value in settings.items() if name != "profile"}
     try:
-        from tavola.backends.aws import READ_TIMEOUT_S, AwsBackend  # noqa: PLC0415 - an extra
+        from tavola.backends.aws import AwsConfiguration  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        _refuse_without_botocore(error, f'connect("{target}")')
-    backend = AwsBackend(
-        region=region,
-        endpoint=endpoint,
-        account=account,
-        profile=settings.get("profile"),
-        timeout_s=settings.get("timeout_s", READ_TIMEOUT_S),
-    )
-    return Connection(backend, target)
+        missing = _extra_missing(error, f'connect("{target}")')
+        from tavola.backends.http import LocalConfiguration, is_local  # noqa: PLC0415 - as above
+
+        if endpoint is None or not is_local(endpoint) or "profile" in settings:
+            raise missing from error
+        return _There(LocalConfiguration(endpoint, region=region, account=account), rest)
+    profile = settings.get("profile")
+    return _There(AwsConfiguration(region=region, endpoint=endpoint, account=account, profile=profile), rest)
 
 
-def _refuse_without_botocore(error: ModuleNotFoundError, what: str) -> NoReturn:
-    if (error.name or "").partition(".")[0] == "botocore":
-        raise ExtraMissing(what) from error
-    raise error
+def _extra_missing(error: ModuleNotFoundError, what: str) -> ExtraMissing:
+    """Return the sentence for a missing botocore; whatever else is missing is no extra of ours."""
+    if (error.name or "").partition(".")[0] != "botocore":
+        raise error
+    return ExtraMissing(what)
 
 
 def _engine_settings(settings: Settings | EngineSettings) -> Any:
@@ -302,7 +464,7 @@ class Mock:
         try:
             from tavola.backends import mocking  # noqa: PLC0415 - an extra
         except ModuleNotFoundError as error:
-            _refuse_without_botocore(error, "mock()")
+            raise _extra_missing(error, "mock()") from error
         mocked = self._made()
         stage = mocking.Stage(mocked.execute, self._scope, self._region)
         mocking.enter(stage)

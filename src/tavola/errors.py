@@ -6,6 +6,7 @@ The families, each in the room that raises it:
     ├── Fault                 protocol: an answer that DynamoDB defines (the same on every backend)
     ├── ValueRefused          values: an attribute value that DynamoDB does not accept
     ├── ValueMalformed        values: JSON that is no attribute value at all
+    ├── PriceError            prices: a region, date or price that no price book has
     ├── KeyRefused            keys: an item or key that does not fit a key schema
     ├── ExpressionError       expressions: a text that does not parse, check or apply
     ├── PolicyRefused         protocol: a policy document that cannot be read, with the place

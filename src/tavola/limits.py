@@ -95,6 +95,7 @@ ON_DEMAND_WARM_WRITES_PER_S = 4_000
 # Capacity (DG): what one unit pays for.
 READ_UNIT_BYTES = 4 * _KB
 WRITE_UNIT_BYTES = 1 * _KB
+TRANSACTION_UNITS_FACTOR = 2  # on the table; its indexes pay once (C)
 BURST_S = 300.0  # for how long unused capacity is kept
 INSIGHTS_LISTED_MAX = 100  # summaries in one answer of ListContributorInsights (B)
 

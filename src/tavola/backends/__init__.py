@@ -1,11 +1,11 @@
 """Backends: the other ends of the client's port.
 
-Holds the engine in this process, AWS or any endpoint by botocore, and a recorder for either. Modules that
-need botocore are entered by name and never by this door, because botocore is an extra and takes a fifth of
-a second to import.
+Holds the engine in this process, AWS or any endpoint over HTTP, and a recorder for either, each with a twin for event
+loops. What needs botocore is entered by name and never by this door, because botocore is an extra and takes a fifth of
+a second to import; so is what needs sockets, which an engine in this process does not.
 """
 
-from tavola.backends.embedded import EmbeddedBackend
+from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
 from tavola.backends.errors import (
     AnswerDamaged,
     AnswerUnreadable,
@@ -18,11 +18,13 @@ from tavola.backends.errors import (
     PastUnavailable,
     RegionMissing,
 )
-from tavola.backends.recording import RecordedCall, RecordingBackend
+from tavola.backends.recording import AsyncRecordingBackend, RecordedCall, RecordingBackend
 
 __all__ = [
     "AnswerDamaged",
     "AnswerUnreadable",
+    "AsyncEmbeddedBackend",
+    "AsyncRecordingBackend",
     "BackendError",
     "CredentialsMissing",
     "EmbeddedBackend",

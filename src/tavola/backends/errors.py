@@ -18,11 +18,16 @@ class ExtraMissing(BackendError):
 
 
 class EndpointUnreachable(BackendError):
-    """No answer came from an endpoint, so whether a write was carried out is not known."""
+    """No answer came from an endpoint.
 
-    def __init__(self, endpoint: str, reason: str) -> None:
+    Where `sent` is true, the request was sent whole, so whether a write was carried out is not known. Where it is
+    false, the endpoint cannot have had all of it: nothing was done, and to ask again does nothing twice.
+    """
+
+    def __init__(self, endpoint: str, reason: str, *, sent: bool = True) -> None:
         self.endpoint = endpoint
         self.reason = reason
+        self.sent = sent
         super().__init__(
             f"{endpoint} does not answer ({reason}); check that a server listens there and that no proxy or "
             f"firewall stands between"
@@ -54,11 +59,12 @@ class AnswerDamaged(BackendError):
 class AnswerUnreadable(BackendError):
     """Something answered, and it was not DynamoDB."""
 
-    def __init__(self, endpoint: str, status: int) -> None:
+    def __init__(self, endpoint: str, status: int | None) -> None:
         self.endpoint = endpoint
-        self.status = status
+        self.status = status  # None: it was no HTTP either
+        told = "with what is no HTTP" if status is None else f"with status {status} and not as DynamoDB does"
         super().__init__(
-            f"{endpoint} answered with status {status} and not as DynamoDB does; check that it is an endpoint "
+            f"{endpoint} answered {told}; check that it is an endpoint "
             f"of DynamoDB and not a web page or a proxy"
         )
 

@@ -40,25 +40,12 @@ from botocore.endpoint import Endpoint
 from botocore.session import Session
 
 from tavola.backends.errors import MockRefused
-from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.backends.stages import STAGES, Stage, current_stage
 from tavola.protocol import Fault, Scope, account_of_key
 
-Execute = Callable[[str, bytes, Scope], bytes]
-"""An operation's name, its JSON and whose tables are meant, to the JSON of the answer: `Engine.execute`."""
+__all__ = ["Stage", "configured_region", "current_stage", "enter", "leave"]
 
 _EVENTS = {"dynamodb": "dynamodb", "dynamodbstreams": "dynamodb-streams"}  # a service to its name in events
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stage:
-    """Who answers while a mock is on, and for whom where a request does not say."""
-
-    execute: Execute
-    scope: Scope
-    region: str | None = None  # the one that clients get which were not given one by the code itself
-    clock: Clock = SYSTEM_CLOCK
-    entropy: Entropy = SYSTEM_ENTROPY
 
 
 @dataclass(slots=True)
@@ -76,7 +63,7 @@ class _Interception:
     """What is on in this process: the stages, and what of botocore is changed for them."""
 
     def __init__(self) -> None:
-        self.stages: list[Stage] = []
+        self.stages = STAGES
         self._lock = RLock()
         self._calls = 0  # requests under way; their handlers stay until they are answered
         self._listening: WeakSet[Any] = WeakSet()
@@ -159,12 +146,6 @@ def enter(stage: Stage) -> None:
 def leave(stage: Stage) -> None:
     """Take a stage away, the innermost or not; with the last one botocore is itself again."""
     _interception.leave(stage)
-
-
-def current_stage() -> Stage | None:
-    """Return who answers now; None outside of every mock."""
-    stages = _interception.stages[-1:]  # one step, so that a thread that leaves cannot come between
-    return stages[0] if stages else None
 
 
 def _choose_no_signer(**_: Any) -> Any:

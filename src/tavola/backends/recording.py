@@ -6,14 +6,15 @@ it took. Everything is kept until it is cleared, so it is no log for a program t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from tavola.backends.errors import PastUnavailable
-from tavola.client import Backend, Remembering, encode_request
+from tavola.client import AsyncBackend, AsyncRemembering, Backend, Remembering, encode_request
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
 
@@ -37,28 +38,18 @@ class RecordingBackend:
 
     def __init__(self, backend: Backend, *, timer: Callable[[], float] = monotonic) -> None:
         self.backend = backend
-        self._timer = timer
-        self._calls: list[RecordedCall] = []
+        self._book = _Book(timer)
 
     @property
     def calls(self) -> tuple[RecordedCall, ...]:
         """The calls so far, in the order in which they were answered."""
-        return tuple(self._calls)
+        return tuple(self._book.calls)
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the backend behind answers, or raise what it raises."""
-        asked = _decode(encode_request(operation, request))
-        start_s = self._timer()
-        try:
-            response = self.backend.call(operation, request)
-        except TavolaError as error:
-            latency_s = self._timer() - start_s
-            self._calls.append(RecordedCall(operation, asked, None, error, (), latency_s))
-            raise
-        latency_s = self._timer() - start_s
-        told = _decode(msgspec.json.encode(response))
-        self._calls.append(RecordedCall(operation, asked, told, None, _consumed(told), latency_s))
-        return response
+        with self._book.writing(operation, request) as line:
+            line.response = self.backend.call(operation, request)
+        return line.response
 
     def as_of(self, at_us: int) -> Backend:
         """Return the backend behind as it was at a moment; what is asked of that is not written down."""
@@ -68,11 +59,75 @@ class RecordingBackend:
 
     def clear(self) -> None:
         """Forget the calls so far."""
-        self._calls.clear()
+        self._book.calls.clear()
 
     def close(self) -> None:
         """Close the backend behind; the calls can still be read."""
         self.backend.close()
+
+
+class AsyncRecordingBackend:
+    """The same for a backend on an event loop."""
+
+    def __init__(self, backend: AsyncBackend, *, timer: Callable[[], float] = monotonic) -> None:
+        self.backend = backend
+        self._book = _Book(timer)
+
+    @property
+    def calls(self) -> tuple[RecordedCall, ...]:
+        """The calls so far, in the order in which they were answered."""
+        return tuple(self._book.calls)
+
+    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the backend behind answers, or raise what it raises."""
+        with self._book.writing(operation, request) as line:
+            line.response = await self.backend.call(operation, request)
+        return line.response
+
+    async def as_of(self, at_us: int) -> AsyncBackend:
+        """Return the backend behind as it was at a moment; what is asked of that is not written down."""
+        if not isinstance(self.backend, AsyncRemembering):
+            raise PastUnavailable("The backend that is recorded")
+        return await self.backend.as_of(at_us)
+
+    def clear(self) -> None:
+        """Forget the calls so far."""
+        self._book.calls.clear()
+
+    async def close(self) -> None:
+        """Close the backend behind; the calls can still be read."""
+        await self.backend.close()
+
+
+@dataclass(slots=True)
+class _Line:
+    """A call under way."""
+
+    response: dict[str, Any]
+
+
+class _Book:
+    """Where calls are written down, whichever way they are waited for."""
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer = timer
+        self.calls: list[RecordedCall] = []
+
+    @contextmanager
+    def writing(self, operation: str, request: Mapping[str, Any]) -> Iterator[_Line]:
+        """Write down a call that is made inside, with what came of it."""
+        asked = _decode(encode_request(operation, request))
+        start_s = self._timer()
+        line = _Line({})
+        try:
+            yield line
+        except TavolaError as error:
+            latency_s = self._timer() - start_s
+            self.calls.append(RecordedCall(operation, asked, None, error, (), latency_s))
+            raise
+        latency_s = self._timer() - start_s
+        told = _decode(msgspec.json.encode(line.response))
+        self.calls.append(RecordedCall(operation, asked, told, None, _consumed(told), latency_s))
 
 
 def _consumed(response: dict[str, Any]) -> tuple[dict[str, Any], ...]:

@@ -5,14 +5,71 @@ and a request go out and a response come back, and cannot tell a file from a reg
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
 
-from tavola.client.backend import Backend, Remembering, RequestMalformed, encode_request
-from tavola.client.versions import ItemVersion, item_versions
+from tavola.client.async_shells import AsyncDb, AsyncPage
+from tavola.client.backend import (
+    AsyncBackend,
+    AsyncGathering,
+    AsyncRemembering,
+    Backend,
+    Gathering,
+    Remembering,
+    RequestMalformed,
+    Unanswered,
+    encode_request,
+)
+from tavola.client.context import Context
+from tavola.client.errors import (
+    ConditionFailed,
+    CursorRefused,
+    ItemExists,
+    ItemMissing,
+    LockLost,
+    UniqueTaken,
+    UpdateContended,
+    UpdateNeedsMore,
+)
+from tavola.client.metering import Spent, TableUnits
+from tavola.client.provisioning import TableNotReady
+from tavola.client.retries import NO_PATIENCE, Patience
+from tavola.client.shells import Db, Page
+from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
+from tavola.client.versions import ItemVersion, async_item_versions, item_versions
 
 __all__ = [
+    "NO_PATIENCE",
+    "AsyncBackend",
+    "AsyncDb",
+    "AsyncDriver",
+    "AsyncGathering",
+    "AsyncPage",
+    "AsyncRemembering",
     "Backend",
+    "Call",
+    "ConditionFailed",
+    "Context",
+    "CursorRefused",
+    "Db",
+    "Driver",
+    "Gathering",
+    "ItemExists",
+    "ItemMissing",
     "ItemVersion",
+    "LockLost",
+    "Page",
+    "Patience",
     "Remembering",
     "RequestMalformed",
+    "Spent",
+    "Steps",
+    "TableNotReady",
+    "TableUnits",
+    "Together",
+    "Unanswered",
+    "UniqueTaken",
+    "UpdateContended",
+    "UpdateNeedsMore",
+    "Wait",
+    "async_item_versions",
     "encode_request",
     "item_versions",
 ]

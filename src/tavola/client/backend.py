@@ -6,12 +6,13 @@ base64 text. Where a request holds bytes for a B, they are written as base64; a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from tavola.errors import TavolaError
+from tavola.protocol import Fault
 
 
 class RequestMalformed(TavolaError):
@@ -26,6 +27,10 @@ class RequestMalformed(TavolaError):
         )
 
 
+class Unanswered(TavolaError):
+    """No answer could be had, or none that can be read: whether the request was done is not known."""
+
+
 class Backend(Protocol):
     """Whatever answers DynamoDB's operations: an engine in this process, a server, AWS."""
 
@@ -38,11 +43,53 @@ class Backend(Protocol):
         ...
 
 
+class AsyncBackend(Protocol):
+    """The same port for a program that runs on an event loop."""
+
+    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the response to an operation; raise the `Fault` that DynamoDB answers instead."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what the backend holds; a second time does nothing."""
+        ...
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A backend that can have several calls under way at once."""
+
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
+        """Return each call's response or fault, in the order of the calls.
+
+        All are made, whatever becomes of one. An error that is no fault is raised when the last has come to its end.
+        """
+        ...
+
+
+@runtime_checkable
+class AsyncGathering(Protocol):
+    """A backend on an event loop that can have several calls under way at once."""
+
+    async def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
+        """Return each call's response or fault, in the order of the calls, as `Gathering` does."""
+        ...
+
+
 @runtime_checkable
 class Remembering(Protocol):
     """A backend that can also be asked what was: the port's second door, which AWS does not have."""
 
     def as_of(self, at_us: int) -> Backend:
+        """Return a backend of the same tables as they were at a moment, for reading alone."""
+        ...
+
+
+@runtime_checkable
+class AsyncRemembering(Protocol):
+    """A backend on an event loop that can also be asked what was."""
+
+    async def as_of(self, at_us: int) -> AsyncBackend:
         """Return a backend of the same tables as they were at a moment, for reading alone."""
         ...
 

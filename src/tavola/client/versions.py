@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tavola.client.backend import Backend
+from tavola.client.backend import AsyncBackend, Backend
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,13 +26,32 @@ def item_versions(backend: Backend, table: str, key: Mapping[str, Any]) -> Itera
     request: dict[str, Any] = {"TableName": table, "Key": key}
     while True:
         answer = backend.call("ListItemVersions", request)
-        for told in answer["Versions"]:
-            since = told.get("Since")
-            yield ItemVersion(
-                None if since is None else _EPOCH + timedelta(microseconds=round(since * 1_000_000)),
-                told.get("Item"),
-                told.get("Expired", False),
-            )
+        yield from _told(answer)
         if "NextToken" not in answer:
             return
         request["NextToken"] = answer["NextToken"]
+
+
+async def async_item_versions(
+    backend: AsyncBackend, table: str, key: Mapping[str, Any]
+) -> AsyncIterator[ItemVersion]:
+    """Yield every version of an item that is kept, as `item_versions` does."""
+    request: dict[str, Any] = {"TableName": table, "Key": key}
+    while True:
+        answer = await backend.call("ListItemVersions", request)
+        for version in _told(answer):
+            yield version
+        if "NextToken" not in answer:
+            return
+        request["NextToken"] = answer["NextToken"]
+
+
+def _told(answer: Mapping[str, Any]) -> Iterator[ItemVersion]:
+    """Give the versions in one answer."""
+    for told in answer["Versions"]:
+        since = told.get("Since")
+        yield ItemVersion(
+            None if since is None else _EPOCH + timedelta(microseconds=round(since * 1_000_000)),
+            told.get("Item"),
+            told.get("Expired", False),
+        )

@@ -1,7 +1,7 @@
 """Consumed capacity: what a call costs, by table and by index, in DynamoDB's units.
 
-Reads count bytes before filter and projection in steps of 4 KB, halved when eventually consistent; writes
-count the larger of the images in steps of 1 KB. An index that a write does not change costs nothing.
+Reads count bytes before filter and projection; writes count the larger of the images. An index that a write
+does not change costs nothing. The steps and halves themselves are the values room's.
 """
 
 from __future__ import annotations
@@ -13,24 +13,12 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import keys_of, project_entry, sizes_of
 from tavola.engine.storage import Entry
 from tavola.engine.vectors import write_bytes
-from tavola.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
-from tavola.values import Item, equal
+from tavola.values import Item, equal, index_units
 
 
 def asked(mode: str | None) -> str | None:
     """Return how a request asks what it consumed, None if it does not."""
     return None if mode == "NONE" else mode
-
-
-def read_units(bytes_: int, *, consistent: bool) -> float:
-    """Return the units of reading so many bytes at once; nothing there costs as much as the least."""
-    units = max(1, -(-bytes_ // READ_UNIT_BYTES))
-    return float(units) if consistent else units / 2
-
-
-def write_units(old_bytes: int, new_bytes: int) -> float:
-    """Return the units of writing over one size with another; 0 is no item."""
-    return float(max(1, -(-max(old_bytes, new_bytes) // WRITE_UNIT_BYTES)))
 
 
 def index_write_units(
@@ -45,16 +33,12 @@ def index_write_units(
     units: dict[str, float] = {}
     for place, index in enumerate(table.indexes):
         before, after = old_sizes[place], new_sizes[place]
-        removed = 0.0 if before is None else write_units(before, 0)
-        added = 0.0 if after is None else write_units(0, after)
-        if before is None or after is None:
-            cost = removed + added
-        elif old_keys[place] != new_keys[place]:
-            cost = removed + added
+        if before is None or after is None or old_keys[place] != new_keys[place]:
+            cost = index_units(before, after, moved=True)
         else:
             assert old is not None
             assert new is not None
-            cost = 0.0 if _same_entry(index, old[0], new[0]) else max(removed, added)
+            cost = index_units(before, after, same=_same_entry(index, old[0], new[0]))
         if cost:
             units[index.name] = cost
     return units

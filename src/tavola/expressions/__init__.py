@@ -9,7 +9,7 @@ Why plans: requests repeat their texts, so each is parsed and checked once and k
 
 from tavola.expressions.bindings import Bindings, bind, check_placeholder_keys, check_placeholders
 from tavola.expressions.builder import F, Where, literal, projection, update
-from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.conditions import Condition, decider_of, evaluate
 from tavola.expressions.errors import ExpressionError, UpdateRefused
 from tavola.expressions.key_conditions import KeyClause, KeyCondition, KeyRange, key_bounds
 from tavola.expressions.legacy import (
@@ -18,6 +18,27 @@ from tavola.expressions.legacy import (
     legacy_filter,
     legacy_key_conditions,
     legacy_updates,
+)
+from tavola.expressions.nodes import (
+    Action,
+    Add,
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Delete,
+    Literal,
+    Member,
+    Not,
+    Operand,
+    Or,
+    Path,
+    ProjectionNode,
+    Remove,
+    Set,
+    UpdateNode,
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
 from tavola.expressions.partiql import (
@@ -47,33 +68,53 @@ from tavola.expressions.projections import Projection, project
 from tavola.expressions.renderer import Renderer
 from tavola.expressions.reserved import RESERVED_WORDS, is_reserved
 from tavola.expressions.search_conditions import SearchClause, search_clauses
-from tavola.expressions.updates import Applied, Update, apply, touched_part
+from tavola.expressions.updates import Applied, Update, apply, change_of, touched_part
 
 __all__ = [
-    "RESERVED_WORDS",
-    "Applied",
-    "Bindings",
-    "Condition",
-    "ExpressionError",
     "F",
+    "RESERVED_WORDS",
+    "Action",
+    "Add",
+    "And",
+    "Applied",
+    "Arithmetic",
+    "Between",
+    "Bindings",
+    "Call",
+    "Comparison",
+    "Condition",
+    "ConditionNode",
+    "Delete",
+    "ExpressionError",
     "KeyClause",
     "KeyCondition",
     "KeyRange",
+    "Literal",
+    "Member",
+    "Not",
+    "Operand",
+    "Or",
+    "Path",
     "Projection",
+    "ProjectionNode",
     "Range",
     "Ranges",
+    "Remove",
     "Renderer",
     "SearchClause",
+    "Set",
     "SingleKey",
     "Statement",
     "StatementError",
     "StatementPlan",
     "Update",
+    "UpdateNode",
     "UpdateRefused",
     "Where",
     "apply",
     "bind",
     "branches_of",
+    "change_of",
     "check_placeholder_keys",
     "check_placeholders",
     "compile_condition",
@@ -81,6 +122,7 @@ __all__ = [
     "compile_projection",
     "compile_statement",
     "compile_update",
+    "decider_of",
     "equalities",
     "evaluate",
     "fits_scale",

@@ -47,3 +47,48 @@ class KeyRefused(TavolaError):
                 )
             case "missing" | "type":
                 return "The provided key element does not match the schema"
+
+
+class TemplateRefused(TavolaError):
+    """Why a key template cannot be, found when it is declared: the template, the place in it, what to do."""
+
+    def __init__(self, reason: str, remedy: str, template: str = "", place: int | None = None) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        self.template = template
+        self.place = place  # in characters from the start; None: the template as a whole
+        where = "" if not template else f"key template {template!r}"
+        if template and place is not None:
+            where += f", character {place + 1}"
+        super().__init__(f"{where}: {reason}; {remedy}" if where else f"{reason}; {remedy}")
+
+    def within(self, template: str, place: int) -> TemplateRefused:
+        """Return the same refusal with the template and the place that it is about."""
+        return TemplateRefused(self.reason, self.remedy, template, place)
+
+
+class KeyPartMissing(TavolaError):
+    """A key that cannot be made, because a field of its template has no value."""
+
+    def __init__(self, field: str, template: str) -> None:
+        self.field = field
+        self.template = template
+        super().__init__(f"the key {template!r} needs {field}, which is absent or None; give {field} a value")
+
+
+class KeyPartRefused(TavolaError):
+    """A value that a key template cannot hold, with the field, and what would be held instead."""
+
+    def __init__(self, reason: str, value: object, field: str = "", template: str = "") -> None:
+        self.reason = reason
+        self.value = value
+        self.field = field
+        self.template = template
+        where = (
+            f"{field} in the key {template!r}: " if field else f"the key {template!r}: " if template else ""
+        )
+        super().__init__(f"{where}{reason}")
+
+    def within(self, field: str, template: str) -> KeyPartRefused:
+        """Return the same refusal with the field and the template that it is about."""
+        return KeyPartRefused(self.reason, self.value, field, template)

@@ -1,6 +1,77 @@
 """Model: a design declared in Python types.
 
-Holds entities, their key templates, tables, indexes and access patterns, as a person declares them.
-Knows keys and expressions, and neither an engine nor a client: a model is data, and the same one is
-linted, priced, provisioned and served. Nothing is declared here yet.
+Holds entities, their key templates, tables, indexes and access patterns, as a person declares them, and the
+shapes that they are compiled to. Knows keys and expressions, and neither an engine nor a client: a model is
+data, and the same one is linted, priced, provisioned and served.
 """
+
+from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.attributes import Attr, Change, Condition, Operand, Sum, attr
+from tavola.model.binding import projected
+from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact
+from tavola.model.entity import Entity, entity_named, shape_of, upgrade
+from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
+from tavola.model.queries import (
+    Ask,
+    PrimaryKey,
+    Query,
+    Question,
+    Range,
+    Selection,
+    Sort,
+    question_of,
+    sort,
+)
+from tavola.model.relations import Collection, Member, found, members_of
+from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, plain, shard_of
+from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
+
+__all__ = [
+    "SHARD",
+    "AccessPattern",
+    "Ask",
+    "Attr",
+    "Change",
+    "Collection",
+    "Condition",
+    "Entity",
+    "EpochMilliseconds",
+    "EpochSeconds",
+    "Exact",
+    "FieldShape",
+    "Gsi",
+    "Index",
+    "ItemUnreadable",
+    "KeyShape",
+    "Lsi",
+    "Member",
+    "ModelError",
+    "Operand",
+    "Pattern",
+    "PrimaryKey",
+    "Query",
+    "QueryRefused",
+    "Question",
+    "Range",
+    "Selection",
+    "Shape",
+    "Shards",
+    "Sort",
+    "Source",
+    "Sum",
+    "Table",
+    "TableSettings",
+    "ValueNotStorable",
+    "WritePattern",
+    "attr",
+    "entity_named",
+    "found",
+    "members_of",
+    "plain",
+    "projected",
+    "question_of",
+    "shape_of",
+    "shard_of",
+    "sort",
+    "upgrade",
+]

@@ -1,9 +1,9 @@
 """Values: what an attribute can hold.
 
 Holds the ten attribute types as DynamoDB JSON, the number with its one canonical text, equality and
-order, exact sizes, and admission, the pass through which every value from outside comes. Knows no key, no
-expression and no table. Why DynamoDB JSON inside too: it is what arrives, what is stored and what is
-sent, so an item is converted nowhere.
+order, exact sizes and the units they count for, and admission, the pass through which every value from
+outside comes. Knows no key, no expression and no table. Why DynamoDB JSON inside too: it is what arrives,
+what is stored and what is sent, so an item is converted nowhere.
 """
 
 from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value
@@ -19,6 +19,13 @@ from tavola.values.number import (
     subtract_numbers,
 )
 from tavola.values.size import binary_size, item_size, text_size, value_size
+from tavola.values.units import (
+    index_units,
+    read_units,
+    transact_read_units,
+    transact_write_units,
+    write_units,
+)
 from tavola.values.value import TAGS, Item, Value, decode_item, encode_item, tag_of
 
 __all__ = [
@@ -42,11 +49,16 @@ __all__ = [
     "digits_of",
     "encode_item",
     "equal",
+    "index_units",
     "item_size",
     "nesting_levels",
     "number_size",
+    "read_units",
     "subtract_numbers",
     "tag_of",
     "text_size",
+    "transact_read_units",
+    "transact_write_units",
     "value_size",
+    "write_units",
 ]

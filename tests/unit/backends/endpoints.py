@@ -1,15 +1,31 @@
-"""Endpoints for tests of backends: one that says what it is told to, and one where nobody listens."""
+"""Endpoints for tests of backends: one that says what it is told to, one that behaves badly, one where nobody listens.
+
+And the three ways in which an endpoint is asked: waiting, on asyncio's loop and on uvloop's.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, Protocol, TypeVar
+
+import uvloop
+
+from tavola.backends.async_http import AsyncHttpBackend
+from tavola.backends.configuration import Configuration, LocalConfiguration
+from tavola.backends.http import HttpBackend
+from tavola.protocol import Fault
+
+PATIENCE_S = 10.0  # after which what does not come is a failure
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -58,3 +74,162 @@ def deserted() -> Iterator[str]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+@dataclass
+class Scripted:
+    """An endpoint that does to each connection what it is told; it keeps the requests that it read whole."""
+
+    url: str = ""
+    connections: int = 0
+    asked: list[bytes] = field(default_factory=list)
+    ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))  # a behaviour is over
+
+    def bodies(self) -> list[bytes]:
+        """Return the bodies of the requests."""
+        return [request.partition(b"\r\n\r\n")[2] for request in self.asked]
+
+    def wait(self) -> None:
+        """Wait until a behaviour is over, and its connection closed."""
+        assert self.ended.acquire(timeout=PATIENCE_S)
+
+
+class Peer:
+    """One connection, as the endpoint sees it."""
+
+    def __init__(self, connected: socket.socket, script: Scripted, number: int) -> None:
+        self.socket = connected
+        self.number = number  # of the connection, from 0
+        self._script = script
+
+    def read(self) -> bytes | None:
+        """Read one request and return its body; None: the client has closed."""
+        read = b""
+        while b"\r\n\r\n" not in read:
+            data = self.socket.recv(1 << 16)
+            if not data:
+                return None
+            read += data
+        head, _, body = read.partition(b"\r\n\r\n")
+        size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        while len(body) < size:
+            body += self.socket.recv(1 << 16)
+        self._script.asked.append(head + b"\r\n\r\n" + body)
+        return body
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self.socket.sendall(data)
+
+    def answer(self) -> bool:
+        """Read a request and answer it with its own body; tell whether there was one."""
+        body = self.read()
+        if body is None:
+            return False
+        self.send(response(body))
+        return True
+
+
+def response(body: bytes = b"{}", *headers: str) -> bytes:
+    """Return an answer as DynamoDB writes it."""
+    lines = "".join(f"{line}\r\n" for line in (f"Content-Length: {len(body)}", *headers))
+    return f"HTTP/1.1 200 OK\r\n{lines}x-amz-crc32: {zlib.crc32(body)}\r\n\r\n".encode() + body
+
+
+@contextmanager
+def scripted(behave: Callable[[Peer], object]) -> Iterator[Scripted]:
+    """Serve on a free port; each connection is given to a behaviour on a thread, and closed after it."""
+    script = Scripted()
+    opened: list[socket.socket] = []
+    threads: list[threading.Thread] = []
+
+    def run(peer: Peer) -> None:
+        with suppress(OSError), peer.socket:
+            behave(peer)
+        script.ended.release()
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                connected, _ = listening.accept()
+                opened.append(connected)
+                peer = Peer(connected, script, script.connections)
+                script.connections += 1
+                threads.append(threading.Thread(target=run, args=(peer,), daemon=True))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        script.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
+        try:
+            yield script
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for connected in opened:
+                with suppress(OSError):
+                    connected.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+
+
+def echo(peer: Peer) -> None:
+    """Answer every request with its own body, as long as there are any."""
+    while peer.answer():
+        pass
+
+
+class Shell(Protocol):
+    """A backend over HTTP, asked by a test that waits, whichever way the backend does."""
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]: ...
+
+    def close(self) -> None: ...
+
+
+class OnLoop:
+    """An asynchronous backend on a loop of its own, which runs while something is asked."""
+
+    def __init__(
+        self, backend: AsyncHttpBackend, loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+    ) -> None:
+        self.backend = backend
+        self._runner = asyncio.Runner(loop_factory=loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what comes of a coroutine."""
+        return self._runner.run(work)
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self.run(self.backend.call(operation, request))
+
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
+        return self.run(self.backend.call_all(calls))
+
+    def close(self) -> None:
+        self.run(self.backend.close())
+        self._runner.close()
+
+
+SHELLS = ("waiting", "asyncio", "uvloop")
+
+
+@contextmanager
+def asking(shell: str, where: str | Configuration, **settings: Any) -> Iterator[Shell]:
+    """Give a backend over HTTP of one of the three kinds, and close it."""
+    configuration = LocalConfiguration(where) if isinstance(where, str) else where
+    asked: Shell
+    match shell:
+        case "waiting":
+            asked = HttpBackend(configuration, **settings)
+        case "asyncio":
+            asked = OnLoop(AsyncHttpBackend(configuration, **settings))
+        case _:
+            asked = OnLoop(AsyncHttpBackend(configuration, **settings), uvloop.new_event_loop)
+    try:
+        yield asked
+    finally:
+        asked.close()

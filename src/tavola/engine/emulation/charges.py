@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.engine.capacity import index_write_units, write_units
+from tavola.engine.capacity import index_write_units
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import keys_of, sizes_of
 from tavola.engine.reads import Span
 from tavola.engine.storage import Entry
 from tavola.engine.writes import Change, Standing
+from tavola.values import write_units
 
 Access = Literal["Read", "Write"]
 Reach = Literal["item", "partition", "scan"]  # what the key stands for

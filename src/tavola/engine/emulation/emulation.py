@@ -26,6 +26,7 @@ from tavola.engine.reads import Span
 from tavola.engine.storage import Log, LogRow
 from tavola.engine.writes import Change, Standing
 from tavola.keys import bounds_around, values_of
+from tavola.limits import TRANSACTION_UNITS_FACTOR
 from tavola.protocol import (
     CancellationReason,
     Scope,
@@ -154,7 +155,9 @@ class Emulation:
 
     def cancelled(self, standings: Sequence[Standing]) -> None:
         """Charge a transaction that was cancelled: it took what it would have taken."""
-        charges = [charge for standing in standings for charge in check_charges(standing, 2.0)]
+        charges = [
+            charge for standing in standings for charge in check_charges(standing, TRANSACTION_UNITS_FACTOR)
+        ]
         if self.throughput is not None:
             self.throughput.take(charges)
         self._note(charges, throttled=False)
@@ -364,7 +367,11 @@ def _watched(table: Table, index: Index | None) -> tuple[int, int]:
 
 
 def _action_charges(standing: Standing, change: Change | None) -> list[Charge]:
-    return check_charges(standing, 2.0) if change is None else write_charges(change, 2.0)
+    return (
+        check_charges(standing, TRANSACTION_UNITS_FACTOR)
+        if change is None
+        else write_charges(change, TRANSACTION_UNITS_FACTOR)
+    )
 
 
 def _cancel(reasons: list[CancellationReason]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import Tally, asked, read_units
+from tavola.engine.capacity import Tally, asked
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
@@ -30,7 +30,7 @@ from tavola.protocol import (
     ValidationFault,
     WriteRequest,
 )
-from tavola.values import TOO_LARGE, Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item, read_units
 
 _ALL_DONE: frozenset[int] = frozenset()
 _DUPLICATES = "Provided list of item keys contains duplicates"

@@ -10,9 +10,7 @@ from tavola.engine.capacity import (
     Tally,
     asked,
     index_write_units,
-    read_units,
     vector_write_bytes,
-    write_units,
 )
 from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
@@ -67,8 +65,10 @@ from tavola.values import (
     encode_item,
     item_size,
     nesting_levels,
+    read_units,
     text_size,
     value_size,
+    write_units,
 )
 
 _GB = 1024**3

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tavola.engine.capacity import Tally, asked, read_units
+from tavola.engine.capacity import Tally, asked
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import project_entry
 from tavola.engine.operations.answer import encode, rows
@@ -33,7 +33,7 @@ from tavola.expressions import (
 )
 from tavola.keys import Bounds, partition_bounds, segment_bounds
 from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
-from tavola.values import DuplicatesRefused, Item, NumberRefused, ValueRefused, decode_item
+from tavola.values import DuplicatesRefused, Item, NumberRefused, ValueRefused, decode_item, read_units
 
 _EVERYTHING = Bounds(b"", None)
 _INVALID = "One or more parameter values were invalid: "

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import read_units
 from tavola.engine.catalog import Recovery, Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import backed_up
@@ -23,7 +22,7 @@ from tavola.protocol import (
     UpdateContinuousBackupsRequest,
     ValidationFault,
 )
-from tavola.values import decode_item, encode_item
+from tavola.values import decode_item, encode_item, read_units
 
 _VERSIONS = "item-versions"
 

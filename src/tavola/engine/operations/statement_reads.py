@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tavola.engine.capacity import Tally, asked, read_units
+from tavola.engine.capacity import Tally, asked
 from tavola.engine.catalog import Index
 from tavola.engine.isolation import digest_of
 from tavola.engine.operations.answer import rows
@@ -28,7 +28,7 @@ from tavola.expressions import Range, project
 from tavola.keys import Bounds, partition_bounds
 from tavola.limits import PAGE_BYTES_MAX, STATEMENT_READS_PAGE_MAX
 from tavola.protocol import ExecuteStatementRequest, ValidationFault
-from tavola.values import Item, Value, decode_item, encode_item
+from tavola.values import Item, Value, decode_item, encode_item, read_units
 
 _PURPOSE = "statement"
 _EVERYTHING = Bounds(b"", None)

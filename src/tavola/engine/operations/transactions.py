@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tavola.engine.capacity import Tally, asked, read_units, write_units
+from tavola.engine.capacity import Tally, asked
 from tavola.engine.catalog import Table
 from tavola.engine.emulation import Emulation
 from tavola.engine.isolation import digest_of
@@ -39,7 +39,7 @@ from tavola.engine.writes import (
 )
 from tavola.expressions import Bindings, Condition, Projection, Update, project
 from tavola.keys import KeyRefused
-from tavola.limits import ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX
+from tavola.limits import ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UNITS_FACTOR
 from tavola.protocol import (
     CancellationReason,
     ConditionalCheckFailedFault,
@@ -52,7 +52,7 @@ from tavola.protocol import (
     ValidationFault,
 )
 from tavola.protocol import Update as UpdateAction
-from tavola.values import TOO_LARGE, Item, decode_item, encode_item
+from tavola.values import TOO_LARGE, Item, decode_item, encode_item, transact_read_units, transact_write_units
 
 _ONCE = "Transaction request cannot include multiple operations on one item"
 _NONE = CancellationReason("None")
@@ -103,9 +103,9 @@ class Done:
         for each in self.staged:
             tally = tallies.setdefault(each.name, Tally(each.standing.table, each.name))
             if each.change is None:
-                tally.writes += 2 * write_units(each.largest, 0)
+                tally.writes += transact_write_units(each.largest, 0)
             else:
-                tally_write(tally, each.change, factor=2.0)
+                tally_write(tally, each.change, factor=TRANSACTION_UNITS_FACTOR)
         for name, units in self.replayed or ():
             tallies[name] = Tally(call.table(name), name)
             tallies[name].reads = units
@@ -168,9 +168,11 @@ def carry_out(call: Call, actions: list[Action], token: str | None, digest: str)
     call.services.begin()
     for each in staged:
         if each.change is None:
-            call.touch(each.standing.table, None, each.standing.key, writes=2 * write_units(each.largest, 0))
+            call.touch(
+                each.standing.table, None, each.standing.key, writes=transact_write_units(each.largest, 0)
+            )
         else:
-            touch_write(call, each.change, factor=2.0)
+            touch_write(call, each.change, factor=TRANSACTION_UNITS_FACTOR)
             apply_change(call.services.catalog, each.change)
     if token is not None:
         tokens.keep(call.scope, token, digest, _receipt_reads(staged))
@@ -221,7 +223,7 @@ def read_together(call: Call, reads: list[ItemRead], told: str | None) -> bytes:
     for name, table, key, projection in reads:
         line = table.rack.get(key)
         tally = tallies.setdefault(name, Tally(table, name))
-        units = 2 * read_units(0 if line is None else line[1], consistent=True)
+        units = transact_read_units(0 if line is None else line[1])
         tally.reads += units
         call.touch(table, None, key, reads=units)
         if line is None:
@@ -246,7 +248,7 @@ def _read_emulated(emulation: Emulation, reads: list[ItemRead]) -> None:
     charged: list[tuple[Table, bytes, float]] = []
     for read in reads:
         line = read.table.rack.get(read.key)
-        units = 2 * read_units(0 if line is None else line[1], consistent=True)
+        units = transact_read_units(0 if line is None else line[1])
         charged.append((read.table, read.key, units))
     emulation.read_transacted(charged)
 
@@ -358,5 +360,5 @@ def _first_validation_only(reasons: list[CancellationReason]) -> list[Cancellati
 def _receipt_reads(staged: list[Staged]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
     for each in staged:
-        reads[each.name] = reads.get(each.name, 0.0) + 2 * read_units(each.largest, consistent=True)
+        reads[each.name] = reads.get(each.name, 0.0) + transact_read_units(each.largest)
     return list(reads.items())

@@ -1,0 +1,168 @@
+"""AsyncDb: the client as an asynchronous shell over the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from tavola.client import items, reading
+from tavola.client.context import Context
+from tavola.client.pages import Stretch
+from tavola.client.reading import Paging
+from tavola.client.metering import Spent, measured
+from tavola.client.provisioning import create_table, delete_table
+from tavola.client.steps import AsyncDriver, Steps
+from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
+
+E = TypeVar("E", bound=Entity)
+C = TypeVar("C", bound=Collection)
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class AsyncPage(Generic[T]):
+    """The same for a loop: `async for` goes on through the following pages."""
+
+    def __init__(self, stretch: Stretch[T], following: Any) -> None:
+        self.items = stretch.items
+        self.cursor = stretch.cursor
+        self.scanned = stretch.scanned
+        self.requests = stretch.requests
+        self._following = following
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        page = self
+        while True:
+            for item in page.items:
+                yield item
+            if page.cursor is None or page._following is None:
+                return
+            page = await page._following(page.cursor)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class AsyncDb:
+    """Entities in, entities out, over a backend on an event loop; the methods are those of `Db`."""
+
+    _context: Context
+    _driver: AsyncDriver
+
+    async def _run(self, steps: Steps[R]) -> R:
+        return await self._driver.run(steps)
+
+    async def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
+        """Return the entity under a key, None if there is none, or one that has expired."""
+        return await self._run(items.get(self._context, key, consistent))
+
+    async def put(self, entity: E, *, when: Condition[E] | None = None) -> E:
+        """Store an entity, over what may be there; `when` must hold of that."""
+        return await self._run(items.put(self._context, entity, when))
+
+    async def create(self, entity: E) -> E:
+        """Store an entity that is not there yet; raise `ItemExists` if it is."""
+        return await self._run(items.create(self._context, entity))
+
+    async def update(
+        self,
+        target: PrimaryKey[E] | E,
+        *changes: Change[E],
+        when: Condition[E] | None = None,
+        create: bool = False,
+    ) -> E:
+        """Change an item and every index key that depends on it, and return the entity as it is now.
+
+        An item that is not there is an `ItemMissing`; with `create` it is made of the key and the changes.
+        """
+        return await self._run(items.update(self._context, target, changes, when, create))
+
+    async def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> E | None:
+        """Delete an item and return what it was, None if there was none."""
+        return await self._run(items.delete(self._context, target, when))
+
+    async def query(
+        self,
+        selection: Selection[E],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        newest_first: bool = False,
+        consistent: bool | None = None,
+        page_size: int | None = None,
+    ) -> AsyncPage[E]:
+        """Return what a question finds, in the order of its sort key.
+
+        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything.
+        """
+
+        async def at(place: str | None) -> AsyncPage[E]:
+            paging = Paging(limit, page_size, place, newest_first)
+            stretch = await self._run(reading.query(self._context, selection, paging, consistent))
+            return AsyncPage(stretch, at if limit is None else None)
+
+        return await at(cursor)
+
+    async def scan(
+        self,
+        what: type[E],
+        *,
+        where: Condition[E] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+    ) -> AsyncPage[E]:
+        """Return all items of an entity, reading every item of its table; in no order."""
+
+        async def at(place: str | None) -> AsyncPage[E]:
+            paging = Paging(limit, page_size, place)
+            stretch = await self._run(reading.scan(self._context, what, where, paging, segments, consistent))
+            return AsyncPage(stretch, at if limit is None else None)
+
+        return await at(cursor)
+
+    async def scan_table(
+        self,
+        table: type[Table],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+    ) -> AsyncPage[Entity]:
+        """Return every entity in a table, of whatever kind; items of no known kind are left out."""
+
+        async def at(place: str | None) -> AsyncPage[Entity]:
+            paging = Paging(limit, page_size, place)
+            stretch = await self._run(reading.scan(self._context, table, None, paging, segments, consistent))
+            return AsyncPage(stretch, at if limit is None else None)
+
+        return await at(cursor)
+
+    async def count(self, selection: Selection[Any], *, consistent: bool | None = None) -> int:
+        """Return how many items a question finds; each is read and paid for."""
+        return await self._run(reading.count(self._context, selection, consistent))
+
+    async def collect(
+        self, collection: C, *, consistent: bool | None = None, newest_first: bool = False
+    ) -> C:
+        """Return a collection with its members: several entities, one query."""
+        return await self._run(reading.collect(self._context, collection, consistent, newest_first))
+
+    async def create_tables(self, *tables: type[Table]) -> None:
+        """Make tables as their models say, with indexes, stream, time to live and recovery; those there stay."""
+        for table in tables:
+            await self._run(create_table(self._context, table))
+
+    async def delete_tables(self, *tables: type[Table]) -> None:
+        """Delete tables with everything in them; those that are not there are no error."""
+        for table in tables:
+            await self._run(delete_table(self._context, table))
+
+    def measured(self) -> AbstractContextManager[Spent]:
+        """Give what the calls inside a `with` consume, by table and index."""
+        return measured()

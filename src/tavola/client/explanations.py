@@ -1,0 +1,199 @@
+"""Explanation: what an operation asks, by which index, and what it costs; as data, text and JSON.
+
+The money is on-demand money, by a price book that is named beside it. Estimates say what they assume; what
+was really consumed is there when the operation was run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+from tavola.client.consumption import Place, Units, added, place_text, total
+from tavola.client.estimates import Estimate
+
+R_co = TypeVar("R_co", covariant=True)
+
+_ALIKE_MAX = 1  # of requests that go out together, how many are shown in text
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request of an operation, as it goes out, and what came of it."""
+
+    operation: str
+    request: Mapping[str, Any]
+    together: int  # how many go out at once, this one among them
+    estimate: Estimate | None
+    consumed: Mapping[Place, Units] | None  # None: it was not sent
+    scanned: int | None  # items read, of a query or scan that was run
+    returned: int | None  # of those, the items that passed the filter
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The tables that it asks, or the index of one."""
+        table = self.request.get("TableName")
+        if table is not None:
+            return (place_text((table, self.request.get("IndexName"))),)
+        members = self.request.get("RequestItems")
+        if members is not None:
+            return tuple(members)
+        actions = (next(iter(action.values())) for action in self.request.get("TransactItems", ()))
+        return tuple(dict.fromkeys(action["TableName"] for action in actions))
+
+
+@dataclass(frozen=True, slots=True)
+class Waste:
+    """What a filter threw away after it was read and paid for."""
+
+    scanned: int
+    returned: int
+    units: float  # paid beyond what reading the returned items alone would have taken
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Generic[R_co]):
+    """What an operation asks and costs; `str()` of it is for reading, `document()` for programs."""
+
+    what: str
+    asked: tuple[Asked, ...]
+    more: str  # what follows that only an answer can tell; empty: nothing does
+    warnings: tuple[str, ...]
+    book: str  # the price book: region and date
+    per_million: tuple[Decimal, Decimal]  # its dollars for a million read units, and write units
+    waste: Waste | None = None
+    ran: bool = False
+    result: R_co | None = None  # of an operation that was run
+
+    @property
+    def operation(self) -> str:
+        """DynamoDB's operation: of a read before a write, the write."""
+        return self.asked[-1].operation if self.asked else "nothing"
+
+    @property
+    def index(self) -> str | None:
+        """The index that is asked, None for the table itself."""
+        return self.asked[0].request.get("IndexName") if self.asked else None
+
+    @property
+    def estimated(self) -> Units | None:
+        """The units that were foretold, None where one request's cannot be."""
+        known = [asked.estimate for asked in self.asked]
+        if not known or any(each is None for each in known):
+            return None
+        return total(added(each.by_place for each in known if each is not None))
+
+    @property
+    def estimated_by_place(self) -> dict[Place, Units]:
+        """The units that were foretold, by table and index."""
+        return added(asked.estimate.by_place for asked in self.asked if asked.estimate is not None)
+
+    @property
+    def consumed(self) -> Units | None:
+        """The units that DynamoDB told, None if it was not run."""
+        return total(self.consumed_by_place) if self.ran else None
+
+    @property
+    def consumed_by_place(self) -> dict[Place, Units]:
+        """The units that DynamoDB told, by table and index."""
+        return added(asked.consumed for asked in self.asked if asked.consumed is not None)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the estimate takes for granted, one sentence each."""
+        sentences = (each for asked in self.asked if asked.estimate for each in asked.estimate.assumed)
+        return tuple(dict.fromkeys(sentences))
+
+    @property
+    def usd_per_million(self) -> Decimal | None:
+        """The dollars of a million such calls on demand: by what was consumed, else by the estimate."""
+        units = self.consumed if self.ran else self.estimated
+        if units is None:
+            return None
+        reads, writes = self.per_million
+        return Decimal(units.reads) * reads + Decimal(units.writes) * writes
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain data that JSON can hold, money as text."""
+        waste = self.waste
+        dollars = self.usd_per_million
+        return {
+            "what": self.what,
+            "operation": self.operation,
+            "index": self.index,
+            "requests": [
+                {"operation": asked.operation, "request": asked.request, "together": asked.together}
+                for asked in self.asked
+            ],
+            "more": self.more or None,
+            "estimated": _units_document(self.estimated, self.estimated_by_place),
+            "assumed": list(self.assumed),
+            "consumed": _units_document(self.consumed, self.consumed_by_place) if self.ran else None,
+            "usd_per_million": None if dollars is None else f"{dollars.normalize():f}",
+            "prices": self.book,
+            "waste": None
+            if waste is None
+            else {"scanned": waste.scanned, "returned": waste.returned, "read_units": waste.units},
+            "warnings": list(self.warnings),
+        }
+
+    def json(self) -> str:
+        """Return the document as JSON."""
+        return json.dumps(self.document(), ensure_ascii=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.what
+        shown = 0
+        for number, asked in enumerate(self.asked):
+            first = number == 0 or self.asked[number - 1].together != asked.together
+            shown = 1 if first or asked.together == 1 else shown + 1
+            if asked.together > 1 and shown > _ALIKE_MAX:
+                continue
+            many = "" if asked.together == 1 else f", and {asked.together - 1} more at once"
+            yield f"  {asked.operation} on {', '.join(asked.places)}{many}"
+            for line in json.dumps(asked.request, ensure_ascii=False, indent=2).splitlines():
+                yield f"    {line}"
+        if self.more:
+            yield f"  then       {self.more}"
+        yield f"  estimated  {_units_text(self.estimated, self.estimated_by_place)}"
+        for sentence in self.assumed:
+            yield f"  assuming   {sentence}"
+        if self.ran:
+            yield f"  consumed   {_units_text(self.consumed, self.consumed_by_place)}"
+        dollars = self.usd_per_million
+        if dollars is not None:
+            yield f"  cost       {dollars.normalize():f} USD for a million of these, on demand ({self.book})"
+        if self.waste is not None:
+            yield (
+                f"  filter     {self.waste.scanned:,} items read, {self.waste.returned:,} returned, "
+                f"{self.waste.units:g} read units for nothing"
+            )
+        for sentence in self.warnings:
+            yield f"  warning    {sentence}"
+
+
+def _units_text(units: Units | None, by_place: Mapping[Place, Units]) -> str:
+    if units is None:
+        return "not known before it is run"
+    if len(by_place) < 2:
+        return str(units)
+    return f"{units}: {', '.join(f'{place_text(place)} {each}' for place, each in by_place.items())}"
+
+
+def _units_document(units: Units | None, by_place: Mapping[Place, Units]) -> dict[str, Any] | None:
+    if units is None:
+        return None
+    return {
+        "read_units": units.reads,
+        "write_units": units.writes,
+        "by_place": [
+            {"table": table, "index": index, "read_units": each.reads, "write_units": each.writes}
+            for (table, index), each in by_place.items()
+        ],
+    }

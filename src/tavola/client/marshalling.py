@@ -1,0 +1,198 @@
+"""Marshalling: entity ⇄ item.
+
+An item holds an entity's fields, its key, the keys of the indexes that it is in, and the tag that says which
+entity it is. None is absence, never NULL. What is read is validated again: a table outlives the code that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from tavola.client.context import Context
+from tavola.model import Entity, Index, ItemUnreadable, KeyShape, Shape, Source, Table, plain, shape_of
+from tavola.values import Item, Value
+
+E = TypeVar("E", bound=Entity)
+
+VERSION = "_version"  # the attribute of an item whose entity's schema is past its first version
+
+
+def item_of(shape: Shape, entity: Entity, context: Context) -> Item:
+    """Return an entity as the item that is stored."""
+    table = shape.home
+    values = entity.__dict__
+    primary = shape.primary(values)
+    item: Item = dict(primary)
+    for name, field in shape.fields.items():
+        value = values[name]
+        if value is not None:
+            encoded = field.encode(value)
+            if encoded:
+                item[field.attribute] = encoded
+    for key in shape.keys:
+        attributes = shape.index_attributes(key, values, primary, context.chance)
+        if attributes is not None:
+            item.update(attributes)
+    stamp(shape, table, item)
+    return item
+
+
+def stamp(shape: Shape, table: type[Table], item: Item) -> None:
+    """Write into an item which entity it is, and of which schema."""
+    if table.settings.tag is not None:
+        item[table.settings.tag] = {"S": shape.name}
+    if shape.version > 1:
+        item[VERSION] = {"N": str(shape.version)}
+
+
+def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
+    """Return the entity in an item of its own kind."""
+    shape = shape_of(entity)
+    if shape.version > 1:
+        stored = item.get(VERSION)
+        version = 1 if stored is None else int(stored["N"])
+        if version != shape.version:
+            return _upgraded(shape, entity, item, version)
+    values: dict[str, Any] = {}
+    for name, field in shape.fields.items():
+        stored = item.get(field.attribute)
+        if stored is not None:
+            values[name] = field.decode(stored)
+    return _validated(entity, values)
+
+
+def _validated(entity: type[E], values: dict[str, Any]) -> E:
+    try:
+        return entity.__pydantic_validator__.validate_python(values)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+        raise ItemUnreadable(entity.__name__, f"a stored item does not fit it: {told}") from error
+
+
+def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value], version: int) -> E:
+    if version > shape.version:
+        raise ItemUnreadable(
+            entity.__name__,
+            f"the item is of schema version {version}, and this program knows {shape.version}; update it",
+        )
+    values = {
+        (found.name if (found := shape.by_attribute.get(attribute)) else attribute): plain_value(value)
+        for attribute, value in item.items()
+    }
+    for step in range(version, shape.version):
+        values = shape.upgrades[step](values)
+    return _validated(entity, {name: value for name, value in values.items() if name in shape.fields})
+
+
+def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shape) -> E:
+    """Return what an index's entry holds of an entity: attributes it projects, and fields out of its keys."""
+    shape = shape_of(view)
+    values: dict[str, Any] = {}
+    for name, field in shape.fields.items():
+        stored = item.get(field.attribute)
+        if stored is not None:
+            values[name] = field.decode(stored)
+    if len(values) < len(shape.fields):
+        assert owner.key is not None
+        for source in (*owner.key.key.sources, *key.sources):
+            for name, value in read_source(source, item).items():
+                if name in shape.fields:
+                    values.setdefault(name, value)
+    return _validated(view, values)
+
+
+def read_source(source: Source, item: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the fields that a key attribute of an item tells."""
+    stored = item.get(source.attribute)
+    if stored is None:
+        return {}
+    if source.field is not None:
+        return {source.field.name: source.field.decode(stored)}
+    assert source.template is not None
+    found = source.template.read(stored.get("S", ""))
+    return {} if found is None else {n: v for n, v in found.items() if n not in source.template.lossy_fields}
+
+
+def plain_value(value: Value) -> Any:
+    """Return an attribute value as plain Python, for upgrades."""
+    from base64 import b64decode
+    from decimal import Decimal
+
+    tag, content = next(iter(value.items()))
+    match tag:
+        case "N":
+            number = Decimal(content)
+            return int(number) if number == number.to_integral_value() else number
+        case "B":
+            return b64decode(content)
+        case "NULL":
+            return None
+        case "M":
+            return {name: plain_value(member) for name, member in content.items()}
+        case "L":
+            return [plain_value(member) for member in content]
+        case "SS":
+            return set(content)
+        case "NS":
+            return {plain_value({"N": member}) for member in content}
+        case "BS":
+            return {b64decode(member) for member in content}
+        case _:
+            return content
+
+
+def recognised(table: type[Table], item: Mapping[str, Value]) -> type[Entity] | None:
+    """Return which entity an item of a table is: by its tag, or by the templates its key fits; None if by neither."""
+    tag = table.settings.tag
+    if tag is not None:
+        told = item.get(tag)
+        if told is not None:
+            return table.entities.get(told.get("S", ""))
+    for entity in table.entities.values():
+        if fits(shape_of(entity), item):
+            return entity
+    return None
+
+
+def fits(shape: Shape, item: Mapping[str, Value]) -> bool:
+    """Return whether an item's key is one that an entity's templates make."""
+    assert shape.key is not None
+    for source in shape.key.key.sources:
+        stored = item.get(source.attribute)
+        if stored is None:
+            return False
+        if source.template is not None and source.template.read(stored.get("S", "")) is None:
+            return False
+    return True
+
+
+def is_kind(shape: Shape, table: type[Table], item: Mapping[str, Value]) -> bool:
+    """Return whether an item is of an entity, without asking which else it could be."""
+    tag = table.settings.tag
+    if tag is not None:
+        told = item.get(tag)
+        if told is not None:
+            return told.get("S") == shape.name
+    return fits(shape, item)
+
+
+def expired(table: type[Table], item: Mapping[str, Value], now_s: float) -> bool:
+    """Return whether an item's time to live is over, whether or not DynamoDB has deleted it yet."""
+    ttl = table.settings.ttl
+    if ttl is None:
+        return False
+    stored = item.get(ttl)
+    return stored is not None and "N" in stored and float(stored["N"]) <= now_s
+
+
+def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) -> dict[str, Any]:
+    """Return some fields of an item as Python has them, for making keys of."""
+    return {name: plain(shape.fields[name].value_in(dict(item))) for name in names}
+
+
+def index_holds_all(index: Index | None) -> bool:
+    """Return whether what an index gives is the whole item."""
+    return index is None or index.projection == "ALL"

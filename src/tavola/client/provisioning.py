@@ -1,0 +1,158 @@
+"""Provisioning: making a live table what its model says, where that can be done in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tavola.client.context import Context
+from tavola.client.steps import Call, Steps, Wait
+from tavola.errors import TavolaError
+from tavola.model import Index, ModelError, Table, shape_of
+from tavola.protocol import Fault
+
+POLL_S = 0.5
+POLLS_MAX = 1200
+
+
+class TableNotReady(TavolaError):
+    """A table that did not become active in the time that was waited."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"The table {name} is not active after {POLL_S * POLLS_MAX:.0f} s; look at it, and try again"
+        )
+
+
+def key_types(table: type[Table]) -> dict[str, str]:
+    """Return the type of each key attribute, as the entities of a table write it."""
+    types: dict[str, str] = {}
+    for entity in table.entities.values():
+        shape = shape_of(entity)
+        assert shape.key is not None
+        for key in (shape.key.key, *shape.keys):
+            for source in key.sources:
+                types[source.attribute] = source.tag
+    settings = table.settings
+    for name in (settings.hash, settings.range):
+        if name is not None:
+            types.setdefault(name, "S")
+    for index in table.indexes:
+        for name in index.attributes:
+            types.setdefault(name, "S")
+    return types
+
+
+def table_request(context: Context, table: type[Table]) -> dict[str, Any]:
+    """Return the CreateTable that a model asks for."""
+    if not table.entities:
+        raise ModelError(
+            table.__name__, "no entity lives in it yet; import the module that declares them first"
+        )
+    settings = table.settings
+    types = key_types(table)
+    used = [n for n in (settings.hash, settings.range) if n is not None]
+    request: dict[str, Any] = {
+        "TableName": context.name_of(table),
+        "KeySchema": _schema((settings.hash,), () if settings.range is None else (settings.range,)),
+        "TableClass": settings.table_class,
+        "DeletionProtectionEnabled": settings.deletion_protection,
+    }
+    throughput = _throughput(table)
+    if throughput is None:
+        request["BillingMode"] = "PAY_PER_REQUEST"
+    else:
+        request |= {"BillingMode": "PROVISIONED", "ProvisionedThroughput": throughput}
+    for index in table.indexes:
+        used += index.attributes
+        kind = "LocalSecondaryIndexes" if index.local else "GlobalSecondaryIndexes"
+        request.setdefault(kind, []).append(index_request(table, index))
+    request["AttributeDefinitions"] = [
+        {"AttributeName": name, "AttributeType": types[name]} for name in dict.fromkeys(used)
+    ]
+    if settings.stream is not None:
+        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": settings.stream}
+    if settings.encryption is not None:
+        request["SSESpecification"] = {
+            "Enabled": True,
+            "SSEType": "KMS",
+            "KMSMasterKeyId": settings.encryption,
+        }
+    if settings.tags:
+        request["Tags"] = [{"Key": key, "Value": value} for key, value in settings.tags.items()]
+    return request
+
+
+def index_request(table: type[Table], index: Index) -> dict[str, Any]:
+    """Return one index as CreateTable and UpdateTable write it; the tag goes where entities are told apart by it."""
+    projection: dict[str, Any] = {"ProjectionType": index.projection}
+    if isinstance(index.projection, tuple):
+        projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
+    request: dict[str, Any] = {
+        "IndexName": index.name, "KeySchema": _schema(index.hash, index.range), "Projection": projection,
+    }  # fmt: skip
+    throughput = _throughput(table)
+    if throughput is not None and not index.local:
+        request["ProvisionedThroughput"] = throughput
+    return request
+
+
+def _throughput(table: type[Table]) -> dict[str, int] | None:
+    settings = table.settings
+    if settings.read_units is None or settings.write_units is None:
+        return None
+    return {"ReadCapacityUnits": settings.read_units, "WriteCapacityUnits": settings.write_units}
+
+
+def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": "HASH"} for name in hash_] + [
+        {"AttributeName": name, "KeyType": "RANGE"} for name in range_
+    ]
+
+
+def create_table(context: Context, table: type[Table]) -> Steps[bool]:
+    """Make a table with all its settings, or leave the one that is there; return whether it was made."""
+    name = context.name_of(table)
+    made = True
+    try:
+        yield Call("CreateTable", table_request(context, table))
+    except Fault as fault:
+        if fault.code != "ResourceInUseException":
+            raise
+        made = False
+    yield from active(name)
+    settings = table.settings
+    if made and settings.ttl is not None:
+        told = {"Enabled": True, "AttributeName": settings.ttl}
+        yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": told})
+    if made and settings.recovery:
+        wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
+        yield Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": wanted})
+    return made
+
+
+def active(name: str) -> Steps[dict[str, Any]]:
+    """Wait until a table and its indexes are active, and return its description."""
+    for _ in range(POLLS_MAX):
+        answer = yield Call("DescribeTable", {"TableName": name})
+        table: dict[str, Any] = answer["Table"]
+        states = [table["TableStatus"], *(i["IndexStatus"] for i in table.get("GlobalSecondaryIndexes", ()))]
+        if set(states) == {"ACTIVE"}:
+            return table
+        yield Wait(POLL_S)
+    raise TableNotReady(name)
+
+
+def delete_table(context: Context, table: type[Table]) -> Steps[bool]:
+    """Delete a table; return whether there was one."""
+    name = context.name_of(table)
+    try:
+        yield Call("DeleteTable", {"TableName": name})
+        for _ in range(POLLS_MAX):
+            yield Call("DescribeTable", {"TableName": name})
+            yield Wait(POLL_S)
+    except Fault as fault:
+        if fault.code != "ResourceNotFoundException":
+            raise
+        return fault.message is None or "DeleteTable" not in str(fault.message)
+    raise TableNotReady(name)

@@ -1,0 +1,95 @@
+"""Requests: conditions and updates of one entity as DynamoDB's expressions, never failing on a reserved word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tavola.expressions import (
+    Action,
+    And,
+    Call,
+    Comparison,
+    ConditionNode,
+    Literal,
+    Or,
+    Path,
+    Renderer,
+    UpdateNode,
+)
+from tavola.expressions import update as update_node
+from tavola.model import Shape
+from tavola.values import Item
+
+
+def all_of(nodes: Iterable[ConditionNode | None]) -> ConditionNode | None:
+    """Return the condition that all hold, None if there are none."""
+    parts: list[ConditionNode] = []
+    for node in nodes:
+        if node is not None:
+            parts += node.parts if isinstance(node, And) else (node,)
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def expressed(
+    request: dict[str, Any],
+    *,
+    condition: ConditionNode | None = None,
+    actions: Sequence[Action] = (),
+    key_condition: ConditionNode | None = None,
+    filter_: ConditionNode | None = None,
+) -> dict[str, Any]:
+    """Return a request with its expressions, names and values written into it."""
+    renderer = Renderer()
+    if key_condition is not None:
+        request["KeyConditionExpression"] = renderer.condition(key_condition)
+    if filter_ is not None:
+        request["FilterExpression"] = renderer.condition(filter_)
+    if condition is not None:
+        request["ConditionExpression"] = renderer.condition(condition)
+    if actions:
+        node: UpdateNode = update_node(*actions)
+        request["UpdateExpression"] = renderer.update(node)
+    if renderer.names:
+        request["ExpressionAttributeNames"] = renderer.names
+    if renderer.values:
+        request["ExpressionAttributeValues"] = renderer.values
+    return request
+
+
+def there(shape: Shape, now_s: float) -> ConditionNode:
+    """Return the condition that an item exists and has not expired."""
+    table = shape.home
+    exists = Call("attribute_exists", (Path((table.settings.hash,)),))
+    ttl = table.settings.ttl
+    if ttl is None or ttl not in shape.by_attribute:
+        return exists
+    return And((exists, Or((Call("attribute_not_exists", (Path((ttl,)),)), _alive(ttl, now_s)))))
+
+
+def absent(shape: Shape, now_s: float) -> ConditionNode:
+    """Return the condition that no item exists, or one that has expired and waits to be deleted."""
+    table = shape.home
+    missing = Call("attribute_not_exists", (Path((table.settings.hash,)),))
+    ttl = table.settings.ttl
+    if ttl is None or ttl not in shape.by_attribute:
+        return missing
+    return Or((missing, Comparison("<=", Path((ttl,)), Literal({"N": str(int(now_s))}))))
+
+
+def alive(shape_table_ttl: str, now_s: float) -> ConditionNode:
+    """Return the filter that leaves out what has expired."""
+    return Or((Call("attribute_not_exists", (Path((shape_table_ttl,)),)), _alive(shape_table_ttl, now_s)))
+
+
+def _alive(ttl: str, now_s: float) -> Comparison:
+    return Comparison(">", Path((ttl,)), Literal({"N": str(int(now_s))}))
+
+
+def key_only(shape: Shape, item: Item) -> Item:
+    """Return the table key of an item."""
+    settings = shape.home.settings
+    names = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
+    return {name: item[name] for name in names}

@@ -1,0 +1,170 @@
+"""Db: the client as a synchronous shell; each method hands its steps to a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+from tavola.client import items, reading
+from tavola.client.context import Context
+from tavola.client.pages import Stretch
+from tavola.client.reading import Paging
+from tavola.client.metering import Spent, measured
+from tavola.client.provisioning import create_table, delete_table
+from tavola.client.steps import Driver, Steps
+from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
+
+E = TypeVar("E", bound=Entity)
+C = TypeVar("C", bound=Collection)
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Page(Generic[T]):
+    """A stretch of an answer; iterating goes on through the following ones, unless a limit was given."""
+
+    def __init__(self, stretch: Stretch[T], following: Any) -> None:
+        self.items = stretch.items
+        self.cursor = stretch.cursor  # from where to go on; None: that was all
+        self.scanned = stretch.scanned  # items that were read, and paid for
+        self.requests = stretch.requests
+        self._following = (
+            following  # a function from a cursor to the page there; None: this page alone is wanted
+        )
+
+    def __iter__(self) -> Iterator[T]:
+        page = self
+        while True:
+            yield from page.items
+            if page.cursor is None or page._following is None:
+                return
+            page = page._following(page.cursor)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"<Page of {len(self.items)}, {'the last' if self.cursor is None else 'more to come'}>"
+
+
+class Db:
+    """Entities in, entities out, over a backend."""
+
+    _context: Context
+    _driver: Driver
+
+    def _run(self, steps: Steps[R]) -> R:
+        return self._driver.run(steps)
+
+    def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
+        """Return the entity under a key, None if there is none, or one that has expired."""
+        return self._run(items.get(self._context, key, consistent))
+
+    def put(self, entity: E, *, when: Condition[E] | None = None) -> E:
+        """Store an entity, over what may be there; `when` must hold of that."""
+        return self._run(items.put(self._context, entity, when))
+
+    def create(self, entity: E) -> E:
+        """Store an entity that is not there yet; raise `ItemExists` if it is."""
+        return self._run(items.create(self._context, entity))
+
+    def update(
+        self,
+        target: PrimaryKey[E] | E,
+        *changes: Change[E],
+        when: Condition[E] | None = None,
+        create: bool = False,
+    ) -> E:
+        """Change an item and every index key that depends on it, and return the entity as it is now.
+
+        An item that is not there is an `ItemMissing`; with `create` it is made of the key and the changes.
+        """
+        return self._run(items.update(self._context, target, changes, when, create))
+
+    def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> E | None:
+        """Delete an item and return what it was, None if there was none."""
+        return self._run(items.delete(self._context, target, when))
+
+    def query(
+        self,
+        selection: Selection[E],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        newest_first: bool = False,
+        consistent: bool | None = None,
+        page_size: int | None = None,
+    ) -> Page[E]:
+        """Return what a question finds, in the order of its sort key.
+
+        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything.
+        """
+
+        def at(place: str | None) -> Page[E]:
+            paging = Paging(limit, page_size, place, newest_first)
+            stretch = self._run(reading.query(self._context, selection, paging, consistent))
+            return Page(stretch, at if limit is None else None)
+
+        return at(cursor)
+
+    def scan(
+        self,
+        what: type[E],
+        *,
+        where: Condition[E] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+    ) -> Page[E]:
+        """Return all items of an entity, reading every item of its table; in no order."""
+
+        def at(place: str | None) -> Page[E]:
+            paging = Paging(limit, page_size, place)
+            stretch = self._run(reading.scan(self._context, what, where, paging, segments, consistent))
+            return Page(stretch, at if limit is None else None)
+
+        return at(cursor)
+
+    def scan_table(
+        self,
+        table: type[Table],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+    ) -> Page[Entity]:
+        """Return every entity in a table, of whatever kind; items of no known kind are left out."""
+
+        def at(place: str | None) -> Page[Entity]:
+            paging = Paging(limit, page_size, place)
+            stretch = self._run(reading.scan(self._context, table, None, paging, segments, consistent))
+            return Page(stretch, at if limit is None else None)
+
+        return at(cursor)
+
+    def count(self, selection: Selection[Any], *, consistent: bool | None = None) -> int:
+        """Return how many items a question finds; each is read and paid for."""
+        return self._run(reading.count(self._context, selection, consistent))
+
+    def collect(self, collection: C, *, consistent: bool | None = None, newest_first: bool = False) -> C:
+        """Return a collection with its members: several entities, one query."""
+        return self._run(reading.collect(self._context, collection, consistent, newest_first))
+
+    def create_tables(self, *tables: type[Table]) -> None:
+        """Make tables as their models say, with indexes, stream, time to live and recovery; those there stay."""
+        for table in tables:
+            self._run(create_table(self._context, table))
+
+    def delete_tables(self, *tables: type[Table]) -> None:
+        """Delete tables with everything in them; those that are not there are no error."""
+        for table in tables:
+            self._run(delete_table(self._context, table))
+
+    def measured(self) -> AbstractContextManager[Spent]:
+        """Give what the calls inside a `with` consume, by table and index."""
+        return measured()

@@ -1,0 +1,174 @@
+"""Updates: changes of an item, with every index key that depends on what is changed.
+
+The keys that a change touches are known from the model. Where every field that such a key is made of is known
+(it is set, removed, part of the item's key, or fixed by the condition), the key is rewritten in the same request. Where
+one is not, the item is read, the change is worked out on it, and the write holds only if those fields still are what
+was read; who is overtaken starts again from the item that the refusal brought. So no index key is ever stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.client.context import Context
+from tavola.client.errors import UpdateNeedsMore
+from tavola.client.marshalling import values_in
+from tavola.expressions import (
+    Action,
+    Add,
+    And,
+    Call,
+    Comparison,
+    ConditionNode,
+    Literal,
+    Path,
+    Remove,
+    Set,
+    UpdateNode,
+    change_of,
+)
+from tavola.model import Change, Condition, KeyShape, ModelError, Shape, plain
+from tavola.values import Item, Value
+
+CHANGED_TWICE = "is changed twice in one update; DynamoDB takes one change of an attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An update that is ready: its actions, and what must hold besides the caller's condition."""
+
+    actions: tuple[Action, ...]
+    guards: tuple[ConditionNode, ...]
+
+
+class UpdatePlan:
+    """What a set of changes of one entity means for its index keys."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        keys: Mapping[str, Any],
+        changes: Sequence[Change[Any]],
+        when: Condition[Any] | None,
+    ) -> None:
+        self.shape = shape
+        self.what = f"{shape.entity.__name__} {', '.join(f'{n}={v!r}' for n, v in keys.items())}"
+        self.changes = tuple(changes)
+        self.touched = frozenset(change.field for change in changes)
+        self._check()
+        self.known = self._known(keys, when)
+        self.affected = tuple(key for key in shape.keys if key.written and key.fields & self.touched)
+        self.unsettled = tuple(key for key in self.affected if not self._settled(key))
+
+    def _check(self) -> None:
+        name = self.shape.entity.__name__
+        seen: set[str] = set()
+        for change in self.changes:
+            if change.field in self.shape.key_fields:
+                raise ModelError(
+                    f"{name}.{change.field}",
+                    "it is part of the item's key, which cannot change; create the new item and delete the old one",
+                )
+            if self.shape.fields[change.field].lock:
+                raise ModelError(
+                    f"{name}.{change.field}",
+                    "it counts the item's writes, and is raised by every one of them",
+                )
+            if change.whole and change.field in seen:
+                raise ModelError(f"{name}.{change.field}", CHANGED_TWICE)
+            seen.add(change.field)
+
+    def _known(self, keys: Mapping[str, Any], when: Condition[Any] | None) -> dict[str, Any]:
+        """Return the fields whose values after the update are known without reading."""
+        known = {name: plain(value) for name, value in keys.items()}
+        if when is not None:
+            for attribute, value in _equalities(when.node):
+                field = self.shape.by_attribute.get(attribute)
+                if field is not None and field.name not in self.touched:
+                    known[field.name] = None if value is None else plain(field.value_in({attribute: value}))
+        for change in self.changes:
+            if not change.whole:
+                continue
+            field = self.shape.fields[change.field]
+            match change.action:
+                case Set(_, Literal(value)):
+                    known[field.name] = plain(field.value_in({field.attribute: value}))
+                case Remove():
+                    known[field.name] = None
+                case _:
+                    known.pop(field.name, None)
+        return known
+
+    def _settled(self, key: KeyShape) -> bool:
+        """Return whether a key's new value follows from what is known."""
+        return self._out(key) or key.fields <= self.known.keys()
+
+    def _out(self, key: KeyShape) -> bool:
+        """Return whether the item surely is not in an index after the update."""
+        if any(name in self.known and self.known[name] not in allowed for name, allowed in key.members):
+            return True
+        return key.sparse and any(name in self.known and self.known[name] is None for name in key.fields)
+
+    def ready(self, primary: Item, context: Context) -> Planned:
+        """Return the update from what is known; every affected key must be settled."""
+        if self.unsettled:
+            key = self.unsettled[0]
+            absent = tuple(sorted(key.fields - self.known.keys()))
+            assert key.index is not None
+            raise UpdateNeedsMore(self.what, key.index.label, absent)
+        actions = [change.action for change in self.changes]
+        for key in self.affected:
+            actions += self._rewritten(key, {} if self._out(key) else self.known, primary, context)
+        return Planned((*actions, *self._lock()), ())
+
+    def ready_on(self, item: Item, primary: Item, context: Context) -> Planned:
+        """Return the update worked out on an item as it was read, guarded by what was read."""
+        actions = [change.action for change in self.changes]
+        after = change_of(UpdateNode(tuple(actions)))(item, {}, True)
+        guarded: set[str] = set()
+        for key in self.affected:
+            values = self.known
+            if key in self.unsettled:
+                values = values_in(self.shape, after, key.fields)
+                guarded |= key.fields - self.known.keys()
+            elif self._out(key):
+                values = {}
+            actions += self._rewritten(key, values, primary, context)
+        guards = tuple(
+            self._guard(name, item) for name in sorted(guarded) if name not in self.shape.key_fields
+        )
+        return Planned((*actions, *self._lock()), guards)
+
+    def _guard(self, name: str, item: Item) -> ConditionNode:
+        attribute = self.shape.fields[name].attribute
+        stored = item.get(attribute)
+        if stored is None:
+            return Call("attribute_not_exists", (Path((attribute,)),))
+        return Comparison("=", Path((attribute,)), Literal(stored))
+
+    def _rewritten(
+        self, key: KeyShape, values: Mapping[str, Any], primary: Item, context: Context
+    ) -> list[Action]:
+        attributes = self.shape.index_attributes(key, values, primary, context.chance) if values else None
+        if attributes is None:
+            return [Remove(Path((source.attribute,))) for source in key.written]
+        return [Set(Path((name,)), Literal(value)) for name, value in attributes.items()]
+
+    def _lock(self) -> tuple[Action, ...]:
+        lock = self.shape.lock
+        return () if lock is None else (Add(Path((lock.attribute,)), Literal({"N": "1"})),)
+
+
+def _equalities(node: ConditionNode) -> list[tuple[str, Value | None]]:
+    """Return the attributes that a condition fixes, when it holds, and to what; None: to being absent."""
+    match node:
+        case And(parts):
+            return [found for part in parts for found in _equalities(part)]
+        case Comparison("=", Path((str() as name,)), Literal(value)):
+            return [(name, value)]
+        case Call("attribute_not_exists", (Path((str() as name,)),)):
+            return [(name, None)]
+        case _:
+            return []

@@ -1,0 +1,69 @@
+"""Meeting: whether two runs of shapes can be one text.
+
+Each run is walked as a machine whose states are places in it, and the two machines side by side: a pair of ends
+reached is a text of both. It may find one that no values give, as where a field stands in a template twice;
+it never misses one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tavola.keys.part import Shape, Signs
+
+Choices = tuple[Shape, ...]
+
+
+class _Machine:
+    """Places, where each may lead on a sign, and where without one; the last place is the end."""
+
+    def __init__(self, run: Sequence[Choices]) -> None:
+        self.steps: list[list[tuple[Signs, int]]] = [[]]
+        self.free: list[list[int]] = [[]]
+        at = 0
+        for choices in run:
+            ends = [self._walk(at, shape) for shape in choices]
+            at = self._place()
+            for end in ends:
+                self.free[end].append(at)
+        self.end = at
+
+    def _place(self) -> int:
+        self.steps.append([])
+        self.free.append([])
+        return len(self.steps) - 1
+
+    def _walk(self, start: int, shape: Shape) -> int:
+        # From a place of its own: a loop must not be open to the other choices.
+        at = self._place()
+        self.free[start].append(at)
+        for held, often in shape:
+            following = self._place()
+            if often == "one":
+                self.steps[at].append((held, following))
+            else:
+                self.free[at].append(following)
+                self.steps[following].append((held, following))
+            at = following
+        return at
+
+
+def runs_meet(one: Sequence[Choices], other: Sequence[Choices]) -> bool:
+    """Tell whether some text fits both runs."""
+    left, right = _Machine(one), _Machine(other)
+    seen = {(0, 0)}
+    todo = [(0, 0)]
+    while todo:
+        a, b = todo.pop()
+        if (a, b) == (left.end, right.end):
+            return True
+        reached = [(following, b) for following in left.free[a]]
+        reached += [(a, following) for following in right.free[b]]
+        reached += [
+            (to_a, to_b) for held, to_a in left.steps[a] for also, to_b in right.steps[b] if held & also
+        ]
+        for pair in reached:
+            if pair not in seen:
+                seen.add(pair)
+                todo.append(pair)
+    return False

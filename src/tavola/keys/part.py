@@ -1,0 +1,76 @@
+"""Part: one value inside a key as text, and what can be known of all its texts without a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Mode = Literal["", "encode", "refuse", "raw"]
+Often = Literal["one", "any"]
+
+# What one place of a text may hold: a bit for each ASCII character, and one for all others.
+Signs = int
+# A run of places, each taken once or any number of times. A part has one shape, or several to choose from.
+Shape = tuple[tuple[Signs, Often], ...]
+
+OTHERS: Signs = 1 << 128
+ANY: Signs = (1 << 129) - 1
+
+LAST = "\U0010ffff"
+"""The last character there is, which no text in a key may hold: so `prefix + LAST` ends every prefix."""
+
+DIGITS = "0123456789"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """How the values of one field are written into a key, in an order that their texts keep."""
+
+    kind: str
+    spec: str
+    encode: Callable[[Any], str]  # raises KeyPartRefused for a value that cannot be written
+    decode: Callable[[str], Any]  # of a text that fits `pattern`; ValueError where it still is none
+    pattern: str  # a regular expression that every text fits
+    shapes: tuple[Shape, ...]
+    choices: tuple[Any, ...] | None = None
+    descending: bool = False
+    ordered: bool = True  # texts sort as values do, or the other way round where it is descending
+    closed: bool = True  # no text is the start of another, so that anything may follow
+    fixed_width: int | None = None
+    grain: int = 0  # 0: the value can be read back; above: digits are dropped, the more the higher
+    mode: Mode = ""  # what is done with the delimiter, where the part is text
+    least: str = ""  # no text sorts before this
+    most: str = ""  # every text sorts before this and LAST
+
+    @property
+    def lossy(self) -> bool:
+        """Tell whether values that differ may be written alike."""
+        return self.grain > 0
+
+
+def shown(value: object) -> str:
+    """Return a value as a sentence can name it."""
+    try:
+        spelt = repr(value)
+    except ValueError:  # an int of thousands of digits
+        return "a number of very many digits"
+    return spelt if len(spelt) <= 60 else spelt[:59] + "…"
+
+
+def signs(characters: str) -> Signs:
+    """Return the set of these characters."""
+    held = 0
+    for character in characters:
+        held |= 1 << ord(character) if character.isascii() else OTHERS
+    return held
+
+
+def spelled(text: str) -> Shape:
+    """Return the shape of one text, taken literally; characters beyond ASCII are not told apart."""
+    return tuple((signs(character), "one") for character in text)
+
+
+def masked(form: str) -> Shape:
+    """Return the shape of a fixed-width form in which 0 stands for any digit."""
+    return tuple((signs(DIGITS if character == "0" else character), "one") for character in form)

@@ -1,0 +1,396 @@
+"""Parts by kind: which encodings a kind of field has, and what a template may say of it after the colon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from tavola.keys.decimals import (
+    FLOATING,
+    fixed_decoder,
+    fixed_encoder,
+    floating_decoder,
+    floating_encoder,
+)
+from tavola.keys.errors import KeyPartRefused, TemplateRefused
+from tavola.keys.moments import (
+    DATE_FORMS,
+    DATETIME_FORMS,
+    date_decoder,
+    date_encoder,
+    datetime_decoder,
+    datetime_encoder,
+)
+from tavola.keys.numerals import whole_decoder, whole_encoder, whole_pattern, whole_shapes
+from tavola.keys.part import DIGITS, Mode, Part, Shape, masked, shown, signs, spelled
+from tavola.keys.texts import text_decoder, text_encoder, text_pattern, text_shape
+from tavola.limits import NUMBER_DIGITS_MAX
+
+DELIMITER = "#"
+KINDS = ("text", "int", "decimal", "datetime", "date", "bool", "enum", "uuid")
+
+_WHOLE_DIGITS = 19  # as many as the largest 64-bit number has
+_WIDTH = re.compile("[0-9]{1,3}")
+_POINT = re.compile("([0-9]{1,2})(?:[.]([0-9]{1,2}))?")
+_MODES: dict[str, Mode] = {"refuse": "refuse", "raw": "raw"}
+_HEX_COMPLEMENTS = str.maketrans("0123456789abcdef", "fedcba9876543210")
+_UUID_FORM = "00000000-0000-0000-0000-000000000000"
+
+
+def part_for(kind: str, spec: str = "", choices: tuple[Any, ...] | None = None) -> Part:
+    """Return how a field of this kind is written; raise `TemplateRefused` for a spec that the kind has not.
+
+    A text is written as it is where others follow it; `placed` gives the one for another place.
+    """
+    # 1, True and 1.0 are one to a cache, and are three things here.
+    return _part_for(kind, spec, choices, None if choices is None else tuple(map(type, choices)))
+
+
+@lru_cache(maxsize=4096)
+def placed(part: Part, delimiter: str, final: bool) -> Part:
+    """Return the part as it is written in a place: a text in the last one is not escaped."""
+    if part.kind not in ("text", "enum") or not part.mode:
+        return part
+    encode = text_encoder(part.mode, delimiter, final)
+    decode: Callable[[str], Any] = text_decoder(part.mode, delimiter, final)
+    if part.kind == "text":
+        return replace(
+            part,
+            encode=encode,
+            decode=decode,
+            pattern=text_pattern(part.mode, delimiter, final),
+            shapes=(text_shape(part.mode, delimiter, final),),
+        )
+    assert part.choices is not None, "a part of texts that is no text is one of choices"
+    return _chosen(part.spec, part.choices, part.mode, encode)
+
+
+@lru_cache(maxsize=4096)
+def _part_for(kind: str, spec: str, choices: tuple[Any, ...] | None, types: tuple[type, ...] | None) -> Part:
+    if kind not in KINDS:
+        raise TemplateRefused(f"there is no kind of key part {kind!r}", f"use one of {', '.join(KINDS)}")
+    words = [word.strip() for word in spec.split(",")] if spec.strip() else []
+    if len(set(words)) < len(words):
+        raise TemplateRefused(f"{spec!r} says the same twice", "say it once")
+    descending = "desc" in words
+    rest = [word for word in words if word != "desc"]
+    if choices is not None and kind != "bool":
+        return _choice_part(spec, rest, descending, choices)
+    if kind == "enum":
+        raise TemplateRefused("a part of choices needs its choices", "give them as a tuple, in their order")
+    return _BUILDERS[kind](spec, rest, descending)
+
+
+def _text_part(spec: str, words: list[str], descending: bool) -> Part:
+    mode = _mode("text", words, descending)
+    return Part(
+        "text",
+        spec,
+        text_encoder(mode, DELIMITER, final=False),
+        text_decoder(mode, DELIMITER, final=False),
+        text_pattern(mode, DELIMITER, final=False),
+        (text_shape(mode, DELIMITER, final=False),),
+        closed=False,
+        mode=mode,
+    )
+
+
+def _mode(kind: str, words: list[str], descending: bool) -> Mode:
+    if descending:
+        what = "rank it: {field:rank,desc}" if kind == "enum" else "add a number or a time that descends"
+        raise TemplateRefused(
+            "text cannot be written in descending order", f"read the query newest first instead, or {what}"
+        )
+    if not words:
+        return "encode"
+    word = _only(words, kind, (*_MODES, *(("rank",) if kind == "enum" else ())))
+    return _MODES[word]
+
+
+def _int_part(spec: str, words: list[str], descending: bool) -> Part:
+    if words == ["raw"] and not descending:
+        return Part(
+            "int",
+            spec,
+            _raw_int,
+            int,
+            "-?[0-9]+",
+            (((signs("-" + DIGITS), "any"),),),
+            ordered=False,
+            closed=False,
+            mode="raw",
+        )
+    width = _WHOLE_DIGITS
+    if words:
+        word = _only(words, "int", ("a width such as 06", "desc", "raw"), _WIDTH)
+        width = _width(int(word))
+    return Part(
+        "int",
+        spec,
+        whole_encoder(width, descending),
+        whole_decoder(width, descending),
+        whole_pattern(width, descending),
+        whole_shapes("0" * width, descending),
+        descending=descending,
+        least="0" if descending else "-",
+        most="~" if descending else "9",
+    )
+
+
+def _raw_int(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(int(value))
+    raise KeyPartRefused(f"{shown(value)} is no whole number; give an int", value)
+
+
+def _decimal_part(spec: str, words: list[str], descending: bool) -> Part:
+    if not words:
+        some: Shape = (*masked("0000"), (signs(DIGITS), "any"))
+        return Part(
+            "decimal",
+            spec,
+            floating_encoder(descending),
+            floating_decoder(descending),
+            FLOATING,
+            (
+                spelled("0"),
+                spelled("1") + some + spelled("."),
+                spelled("-") + some + spelled("~"),
+            ),
+            descending=descending,
+            least="-",
+            most="1",
+        )
+    word = _only(words, "decimal", ("digits such as 5.2", "desc"), _POINT)
+    found = _POINT.fullmatch(word)
+    assert found is not None, "the word was matched a line above"
+    whole, fraction = int(found[1]), int(found[2] or "0")
+    _width(whole + fraction)
+    sign = "~" if descending else "-"
+    form = "0" * whole + ("." + "0" * fraction if fraction else "")
+    return Part(
+        "decimal",
+        spec,
+        fixed_encoder(whole, fraction, descending),
+        fixed_decoder(whole, fraction, descending),
+        f"{sign}?[0-9]{{{whole}}}" + (f"[.][0-9]{{{fraction}}}" if fraction else ""),
+        whole_shapes(form, descending),
+        descending=descending,
+        least="." if whole == 0 and descending else "0" if descending else "-",
+        most="~" if descending else "9",
+    )
+
+
+def _datetime_part(spec: str, words: list[str], descending: bool) -> Part:
+    grain = _only(words, "datetime", (*DATETIME_FORMS, "desc")) if words else "us"
+    form = DATETIME_FORMS[grain]
+    return _dated(
+        "datetime",
+        spec,
+        form,
+        list(DATETIME_FORMS).index(grain),
+        descending,
+        (datetime_encoder(grain, descending), datetime_decoder(grain, descending)),
+    )
+
+
+def _date_part(spec: str, words: list[str], descending: bool) -> Part:
+    grain = _only(words, "date", (*DATE_FORMS, "desc")) if words else "day"
+    return _dated(
+        "date",
+        spec,
+        DATE_FORMS[grain],
+        list(DATE_FORMS).index(grain),
+        descending,
+        (date_encoder(grain, descending), date_decoder(grain, descending)),
+    )
+
+
+def _dated(
+    kind: str,
+    spec: str,
+    form: str,
+    grain: int,
+    descending: bool,
+    ways: tuple[Callable[[Any], str], Callable[[str], Any]],
+) -> Part:
+    return Part(
+        kind,
+        spec,
+        *ways,
+        form.replace("0", "[0-9]").replace(".", "[.]"),
+        (masked(form),),
+        descending=descending,
+        fixed_width=len(form),
+        grain=grain,
+        least="0",
+        most="9",
+    )
+
+
+def _bool_part(spec: str, words: list[str], descending: bool) -> Part:
+    if words:
+        _only(words, "bool", ("desc",))
+
+    def encode(value: object) -> str:
+        if value is True or value is False:
+            return "1" if value is not descending else "0"
+        raise KeyPartRefused(f"{shown(value)} is no bool; give True or False", value)
+
+    return Part(
+        "bool",
+        spec,
+        encode,
+        lambda text: (text == "1") is not descending,
+        "[01]",
+        (((signs("01"), "one"),),),
+        descending=descending,
+        fixed_width=1,
+        least="0",
+        most="1",
+    )
+
+
+def _uuid_part(spec: str, words: list[str], descending: bool) -> Part:
+    if words:
+        _only(words, "uuid", ("desc",))
+
+    def encode(value: object) -> str:
+        if not isinstance(value, UUID):
+            raise KeyPartRefused(f"{shown(value)} is no UUID; give a uuid.UUID", value)
+        return str(value).translate(_HEX_COMPLEMENTS) if descending else str(value)
+
+    return Part(
+        "uuid",
+        spec,
+        encode,
+        lambda text: UUID(text.translate(_HEX_COMPLEMENTS) if descending else text),
+        _UUID_FORM.replace("0", "[0-9a-f]"),
+        (tuple((signs("-" if sign == "-" else DIGITS + "abcdef"), "one") for sign in _UUID_FORM),),
+        descending=descending,
+        fixed_width=len(_UUID_FORM),
+        least="0",
+        most="f",
+    )
+
+
+def _choice_part(spec: str, words: list[str], descending: bool, choices: tuple[Any, ...]) -> Part:
+    plain = _plain(choices)
+    if len({(type(value), value) for value in plain}) < len(plain) or not plain:
+        raise TemplateRefused(f"the choices {choices!r} are not several different ones", "give each once")
+    if "rank" in words:
+        return _ranked(spec, [word for word in words if word != "rank"], descending, choices)
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in plain):
+        return _among(_int_part(spec, words, descending), choices)
+    if not all(isinstance(value, str) for value in plain):
+        raise TemplateRefused(f"the choices {choices!r} are not all text", "order them by rank: {field:rank}")
+    mode = _mode("enum", words, descending)
+    return _chosen(spec, choices, mode, text_encoder(mode, DELIMITER, final=False))
+
+
+def _chosen(spec: str, choices: tuple[Any, ...], mode: Mode, write: Callable[[object], str]) -> Part:
+    """Return choices written as their texts."""
+    texts = [write(value) for value in _plain(choices)]
+    return Part(
+        "enum",
+        spec,
+        _chooser(choices, texts),
+        dict(zip(texts, choices, strict=True)).__getitem__,
+        # The longest first, for the first that fits is taken.
+        "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True)),
+        tuple(spelled(text) for text in texts),
+        choices=choices,
+        closed=False,
+        mode=mode,
+    )
+
+
+def _ranked(spec: str, words: list[str], descending: bool, choices: tuple[Any, ...]) -> Part:
+    """Return choices written as their place in the declaration."""
+    needed = len(str(len(choices) - 1))
+    width = (
+        _width(int(_only(words, "enum", ("rank", "a width such as 02", "desc"), _WIDTH))) if words else needed
+    )
+    if width < needed:
+        raise TemplateRefused(f"{len(choices)} choices need {needed} digits, not {width}", f"say 0{needed}")
+    write = whole_encoder(width, descending)
+    texts = [write(rank) for rank in range(len(choices))]
+    return Part(
+        "enum",
+        spec,
+        _chooser(choices, texts),
+        dict(zip(texts, choices, strict=True)).__getitem__,
+        f"[0-9]{{{width}}}",
+        tuple(spelled(text) for text in texts),
+        choices=choices,
+        descending=descending,
+        fixed_width=width,
+        least="0",
+        most="9",
+    )
+
+
+def _among(part: Part, choices: tuple[Any, ...]) -> Part:
+    """Return a part of whole numbers that takes the choices alone, and gives them back."""
+    encode = _chooser(choices, [part.encode(value) for value in _plain(choices)])
+    members = dict(zip(_plain(choices), choices, strict=True))
+    decode = part.decode
+    return replace(part, encode=encode, decode=lambda text: members[decode(text)], choices=choices)
+
+
+def _chooser(choices: tuple[Any, ...], texts: Sequence[str]) -> Callable[[Any], str]:
+    # By the member as well as by its value, whichever the caller has in hand.
+    table: dict[object, str] = dict(zip(choices, texts, strict=True)) | dict(
+        zip(_plain(choices), texts, strict=True)
+    )
+    takes_bool = any(isinstance(value, bool) for value in _plain(choices))
+
+    def encode(value: object) -> str:
+        try:
+            if takes_bool or (value is not True and value is not False):
+                return table[value]
+        except (KeyError, TypeError):
+            pass
+        some = ", ".join(repr(plain) for plain in _plain(choices[:12]))
+        raise KeyPartRefused(f"{shown(value)} is none of its choices; give one of {some}", value)
+
+    return encode
+
+
+def _plain(choices: tuple[Any, ...]) -> list[Any]:
+    return [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+
+
+def _only(words: list[str], kind: str, known: Sequence[str], shape: re.Pattern[str] | None = None) -> str:
+    """Return the one word there may be besides `desc`."""
+    remedy = f"a field of kind {kind} takes {', '.join(known)}, or nothing"
+    for word in words:
+        if word not in known and not (shape is not None and shape.fullmatch(word)):
+            if word in ("lower", "upper"):
+                remedy = f"case is never folded: store the field as it is to be; {remedy}"
+            raise TemplateRefused(f"{word!r} is not something to say of it", remedy)
+    if len(words) > 1:
+        raise TemplateRefused(f"{','.join(words)!r} says two things that exclude each other", "say one")
+    return words[0]
+
+
+def _width(width: int) -> int:
+    if not 1 <= width <= NUMBER_DIGITS_MAX:
+        raise TemplateRefused(f"{width} is no width", f"give one from 1 to {NUMBER_DIGITS_MAX} digits")
+    return width
+
+
+_BUILDERS: dict[str, Callable[[str, list[str], bool], Part]] = {
+    "text": _text_part,
+    "int": _int_part,
+    "decimal": _decimal_part,
+    "datetime": _datetime_part,
+    "date": _date_part,
+    "bool": _bool_part,
+    "uuid": _uuid_part,
+}

@@ -1,0 +1,116 @@
+"""Texts: a string inside a key, escaped where others follow it.
+
+Let D be the delimiter and E the character after it. In a text that others follow, every character up to and
+including E becomes E and two hexadecimal digits; what is left is above E and stands for itself. So no text
+holds D, and none begins another with anything but a character above D after it: `a` then D comes before `ab`
+then D, as `a` comes before `ab`. Escapes begin with the least character in use and sort among themselves as
+what they stand for. Hence joined texts sort as tuples of values do, and are one only if all values are.
+
+The text in the last place is bounded by the end of the key and stands as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tavola.keys.errors import KeyPartRefused
+from tavola.keys.part import ANY, LAST, Mode, Shape, shown, signs
+
+_HEX = "0123456789ABCDEF"
+
+
+def escape_sign(delimiter: str) -> str:
+    """Return the character that escapes begin with: the one after the delimiter."""
+    return chr(ord(delimiter) + 1)
+
+
+def text_encoder(mode: Mode, delimiter: str, final: bool) -> Callable[[object], str]:
+    """Return the function that writes a string into its place of a key."""
+    if final or mode == "raw":
+        return _verbatim
+    sign = escape_sign(delimiter)
+    low = re.compile(f"[\\x00-\\x{ord(sign):02x}]")
+    search = low.search
+    if mode == "refuse":
+
+        def refusing(value: object) -> str:
+            text = _verbatim(value)
+            found = search(text)
+            if found is not None:
+                raise KeyPartRefused(
+                    f"{shown(text)} holds {found[0]!r}, and characters up to {sign!r} have no place before "
+                    f"the delimiter {delimiter!r}; leave it out, or let the template encode it without `refuse`",
+                    value,
+                )
+            return text
+
+        return refusing
+    escapes = {code: f"{sign}{code:02X}" for code in range(ord(sign) + 1)}
+
+    def encoding(value: object) -> str:
+        text = value if type(value) is str and value.isascii() else _verbatim(value)
+        return text if search(text) is None else text.translate(escapes)
+
+    return encoding
+
+
+def text_decoder(mode: Mode, delimiter: str, final: bool) -> Callable[[str], str]:
+    """Return the function that reads what `text_encoder` wrote."""
+    if final or mode != "encode":
+        return str
+    sign = escape_sign(delimiter)
+    escape = re.compile(re.escape(sign) + "([0-9A-F]{2})")
+
+    def decoding(text: str) -> str:
+        return escape.sub(lambda found: chr(int(found[1], 16)), text) if sign in text else text
+
+    return decoding
+
+
+def text_pattern(mode: Mode, delimiter: str, final: bool) -> str:
+    """Return the regular expression of a string in its place."""
+    if final:
+        return ".*"
+    if mode == "raw":
+        return ".*?"
+    sign = escape_sign(delimiter)
+    above = f"[^\\x00-\\x{ord(sign):02x}]"
+    return f"{above}*" if mode == "refuse" else f"(?:{above}|{re.escape(sign)}[0-9A-F]{{2}})*"
+
+
+def text_shape(mode: Mode, delimiter: str, final: bool) -> Shape:
+    """Return what a string in its place may hold."""
+    if final or mode == "raw":
+        return ((ANY, "any"),)
+    sign = escape_sign(delimiter)
+    above = ANY & ~((1 << ord(sign) + 1) - 1)
+    return ((above | signs(sign + _HEX), "any"),) if mode == "encode" else ((above, "any"),)
+
+
+def before(text: str) -> str:
+    """Return the greatest text below `text`: no text without LAST lies between the two."""
+    code = ord(text[-1])
+    if code == 0:
+        return text[:-1]
+    return text[:-1] + chr(0xD7FF if code == 0xE000 else code - 1) + LAST
+
+
+def _verbatim(value: object) -> str:
+    if not isinstance(value, str):
+        raise KeyPartRefused(f"{shown(value)} is no text; give a str", value)
+    # A string that is also a member of an Enum would otherwise print its name.
+    text = value if type(value) is str else str.__str__(value)
+    if text.isascii():
+        return text
+    if LAST in text:
+        raise KeyPartRefused(
+            "a key cannot hold U+10FFFF, which ends the ranges over keys; leave it out", value
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise KeyPartRefused(
+            f"{shown(text)} is half of a surrogate pair; give whole characters", value
+        ) from None
+    return text

@@ -1,0 +1,579 @@
+"""Binding: from an entity's declarations to its shape, refusing what cannot work.
+
+Everything is checked that can be known without an item: that templates name fields, that what may be absent
+feeds only sparse indexes, that what a pattern gives is in its index, that no two entities of a table can meet
+on one key. Each refusal names the class, the part and the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tavola.keys import BoundTemplate, Template, TemplateRefused, part_for
+from tavola.model.access import WritePattern
+from tavola.model.attributes import AttrOptions
+from tavola.model.converters import Converter, converter_for
+from tavola.model.errors import ModelError, ValueNotStorable
+from tavola.model.queries import Declared, PrimaryKey, Query
+from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source
+from tavola.model.tables import Index, Table
+from tavola.values import Value
+
+if TYPE_CHECKING:
+    from tavola.model.entity import Entity
+
+_KEY_TAGS = frozenset({"S", "N", "B"})
+
+
+def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, FieldShape]:
+    """Return an entity's fields; the one that is the table's time to live is written as epoch seconds."""
+    ttl = None if table is None else table.settings.ttl
+    shapes: dict[str, FieldShape] = {}
+    for name, info in cls.__dict__["__pydantic_fields__"].items():
+        options = next((m for m in info.metadata if isinstance(m, AttrOptions)), AttrOptions())
+        attribute = options.name or name
+        place = f"{cls.__name__}.{name}"
+        try:
+            converter = converter_for(_annotated(info))
+        except ModelError as error:
+            raise type(error)(place, error.problem) from None
+        if attribute == ttl:
+            converter = _expiry_converter(place, converter)
+        if options.lock and converter.key_kind != "int":
+            raise ModelError(place, "lock=True is for an int, which counts the item's writes")
+        if options.lock and info.is_required():
+            raise ModelError(place, "lock=True needs default=0: an item that was never written")
+        shapes[name] = FieldShape(
+            name,
+            attribute,
+            info.annotation,
+            converter,
+            required=info.is_required(),
+            lock=options.lock,
+            unique=options.unique,
+            within=options.within,
+        )
+    attributes: dict[str, str] = {}
+    for shape in shapes.values():
+        if shape.attribute in attributes:
+            other = attributes[shape.attribute]
+            raise ModelError(
+                f"{cls.__name__}.{shape.name}", f"{other} is stored as {shape.attribute!r} as well"
+            )
+        attributes[shape.attribute] = shape.name
+    return shapes
+
+
+def _annotated(info: Any) -> Any:
+    """Return a field's type with the marks that say how it is stored."""
+    from typing import Annotated
+
+    marks = tuple(mark for mark in info.metadata if not isinstance(mark, AttrOptions))
+    return Annotated[(info.annotation, *marks)] if marks else info.annotation  # type: ignore[return-value]
+
+
+def _expiry_converter(place: str, converter: Converter) -> Converter:
+    """Return how a time to live is written: whole epoch seconds, which is all that DynamoDB looks at."""
+    if converter.tags == frozenset({"N"}):
+        return converter
+    if converter.key_kind != "datetime":
+        raise ModelError(
+            place, "it is the table's time to live; its type is datetime, or int for epoch seconds"
+        )
+
+    def encode(value: datetime) -> Value:
+        if value.tzinfo is None:
+            raise ValueNotStorable(place, f"{value!r} has no zone; give one, such as datetime.now(UTC)")
+        return {"N": str(int(value.timestamp()))}
+
+    def decode(value: Value) -> datetime:
+        return datetime.fromtimestamp(int(value["N"]), UTC)
+
+    return Converter(
+        encode=encode,
+        decode=decode,
+        tags=frozenset({"N"}),
+        key_kind=None,
+        choices=None,
+        nullable=converter.nullable,
+    )
+
+
+def bind(
+    cls: type[Entity],
+    table: type[Table] | None,
+    nested: Mapping[str, type],
+    *,
+    tag: str,
+    version: int,
+    upgrades: Mapping[int, Callable[..., Any]],
+    policy: str,
+    writes: tuple[WritePattern, ...],
+) -> Shape:
+    """Return the shape of an entity, and make it known to its table."""
+    fields = field_shapes(cls, table)
+    shape = Shape(tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes)
+    shape.by_attribute = {found.attribute: found for found in fields.values()}
+    shape.lock = next((found for found in fields.values() if found.lock), None)
+    shape.uniques = tuple(found for found in fields.values() if found.unique)
+    keys = [(name, found) for name, found in nested.items() if issubclass(found, PrimaryKey)]
+    if len(keys) > 1:
+        raise ModelError(cls.__name__, f"{keys[0][0]} and {keys[1][0]} are both a PrimaryKey; it has one")
+    if not keys:
+        if nested:
+            raise ModelError(
+                cls.__name__, "it has patterns and no Key; declare class Key(PrimaryKey[…], pk=…)"
+            )
+        shape.table = None
+        return shape
+    assert table is not None
+    binder = _Binder(cls, table, fields)
+    name, key = keys[0]
+    shape.key = key.__pattern__ = binder.primary(name, key.__declared__)
+    for name, found in nested.items():
+        if issubclass(found, Query):
+            shape.patterns[name] = found.__pattern__ = binder.query(name, found.__declared__, shape.key)
+    shape.keys = _distinct_keys(cls, shape.patterns)
+    _check_attributes(shape)
+    _check_uniques(shape)
+    _check_writes(shape)
+    _join(shape, table)
+    return shape
+
+
+class _Binder:
+    """Binds the keys and queries of one entity."""
+
+    def __init__(self, cls: type[Entity], table: type[Table], fields: dict[str, FieldShape]) -> None:
+        self.cls = cls
+        self.table = table
+        self.fields = fields
+
+    def primary(self, name: str, declared: Declared) -> Pattern:
+        place = f"{self.cls.__name__}.{name}"
+        settings = self.table.settings
+        pk, sk = declared.pk, declared.sk
+        if sk is not None and settings.range is None:
+            raise ModelError(
+                place, f"{self.table.__name__} has no sort key, so sk={sk!r} has no place; leave it out"
+            )
+        own = {found.attribute: found.name for found in self.fields.values()}
+        word = self.cls.__name__.upper()
+        if pk is None:
+            native = own.get(settings.hash)
+            rest = () if settings.range is None else (own.get(settings.range),)
+            hashed = (native,) if native else tuple(n for n in declared.partition if n not in rest)
+            pk = f"{{{native}}}" if native else "#".join([word, *(f"{{{n}}}" for n in hashed)])
+        assert isinstance(pk, str)
+        if sk is None and settings.range is not None:
+            native = own.get(settings.range)
+            used = Template.parse(pk, settings.delimiter).fields
+            more = [n for n in declared.partition if n not in used]
+            sk = f"{{{native}}}" if native else "#".join([word, *(f"{{{n}}}" for n in more)])
+        if declared.shards is not None and declared.shards.by != "hash":
+            raise ModelError(
+                place,
+                f"a table's key is found again by its hash; shards by {declared.shards.by} suit an index",
+            )
+        hash_ = self._source(place, settings.hash, pk, sharded=declared.shards is not None)
+        range_ = () if sk is None or settings.range is None else (self._source(place, settings.range, sk),)
+        sources = (hash_, *range_)
+        needed = tuple(dict.fromkeys(n for source in sources for n in source.fields))
+        self._check_parts(place, declared.partition, needed, "arguments")
+        for told in needed:
+            if self.fields[told].nullable:
+                raise ModelError(place, f"{told} may be None, and a key is never absent; make it required")
+        shards = declared.shards
+        if shards is not None:
+            self._check_fields(place, shards.of, "Shards(of=…)")
+        key = KeyShape(None, (hash_,), range_, False, (), shards, frozenset(needed), tuple(
+            source for source in sources if source.field is None
+        ))  # fmt: skip
+        return Pattern(name, self.cls, key, declared.partition, (), declared.access, False, self.cls.__name__)
+
+    def query(self, name: str, declared: Declared, primary: Pattern) -> Pattern:
+        place = f"{self.cls.__name__}.{name}"
+        on = declared.on
+        index = on if isinstance(on, Index) else None
+        if on is None:
+            raise ModelError(
+                place, "which index is it on? Write on=Table.index, or on=Key for the table itself"
+            )
+        if index is None and not (isinstance(on, type) and issubclass(on, PrimaryKey | Table)):
+            raise ModelError(place, f"on={on!r} is no index and no Key")
+        if index is not None and index.table is not self.table:
+            owner = "no table" if index.table is None else index.table.__name__
+            raise ModelError(
+                place, f"{index.label} is of {owner}, and the entity lives in {self.table.__name__}"
+            )
+        if index is None:
+            if declared.pk is not None or declared.sk is not None:
+                raise ModelError(
+                    place, "on the table itself the templates are the Key's; leave pk and sk out"
+                )
+            base = primary.key
+            hash_, range_, shards = base.hash, base.range, base.shards
+            members: tuple[Any, ...] = ()
+            key = base
+        else:
+            hash_, range_ = self._index_sources(place, index, declared, primary)
+            shards = declared.shards
+            members = self._members(place, declared.members)
+            key = self._index_key(place, index, hash_, range_, declared, members, primary)
+        partition = tuple(dict.fromkeys(n for source in hash_ for n in source.fields if n != SHARD))
+        if shards is not None and shards.by == "time":
+            asked = tuple(n for n in partition if n not in declared.sorts)
+        else:
+            asked = partition
+        sorts = tuple(dict.fromkeys(n for source in range_ for n in source.fields if n not in asked))
+        self._check_parts(place, declared.partition, asked, "arguments")
+        if declared.sorts != sorts[: len(declared.sorts)]:
+            self._check_parts(place, declared.sorts, sorts, "sort parts")
+            raise ModelError(place, f"its sort parts stand in the order of the key: {', '.join(sorts)}")
+        if declared.hydrate and (index is None or index.projection == "ALL"):
+            raise ModelError(place, "hydrate=True has nothing to fetch: everything is there; leave it out")
+        pattern = Pattern(
+            name, self.cls, key, declared.partition, sorts, declared.access, declared.hydrate, declared.result
+        )
+        self._check_projection(place, index, pattern)
+        return pattern
+
+    def _index_sources(
+        self, place: str, index: Index, declared: Declared, primary: Pattern
+    ) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
+        hash_texts = self._texts(place, index.hash, declared.pk, declared.partition, "pk", index, primary)
+        word = self.cls.__name__.upper()
+        range_texts = self._texts(place, index.range, declared.sk, declared.sorts, "sk", index, primary, word)
+        sharded = declared.shards is not None
+        if sharded and len(index.hash) > 1:
+            raise ModelError(place, "shards need a partition key of one attribute, made by a template")
+        hash_ = tuple(
+            self._source(place, attribute, text, sharded=sharded, shards=declared.shards, primary=primary)
+            for attribute, text in zip(index.hash, hash_texts, strict=True)
+        )
+        range_ = tuple(
+            self._source(place, attribute, text, primary=primary)
+            for attribute, text in zip(index.range, range_texts, strict=True)
+        )
+        return hash_, range_
+
+    def _texts(
+        self,
+        place: str,
+        attributes: tuple[str, ...],
+        told: str | tuple[str, ...] | None,
+        parts: tuple[str, ...],
+        word: str,
+        index: Index,
+        primary: Pattern,
+        prefix: str = "",
+    ) -> tuple[str | None, ...]:
+        """Return the template of each key attribute; None: it is the table key's own."""
+        own = {found.attribute: found.name for found in self.fields.values()}
+        base = {source.attribute for source in primary.key.sources}
+        if isinstance(told, tuple):
+            if len(told) != len(attributes):
+                raise ModelError(
+                    place, f"{word}={told!r} has {len(told)} names, and {index.label} {len(attributes)}"
+                )
+            return tuple(text if "{" in text else f"{{{text}}}" for text in told)
+        if told is not None:
+            if len(attributes) != 1:
+                raise ModelError(
+                    place,
+                    f"{index.label}'s {word} is of {len(attributes)} attributes ({', '.join(attributes)}), not of "
+                    f"a template; leave {word} out, or give a tuple of their names",
+                )
+            return (told,)
+        if not attributes:
+            return ()
+        if len(attributes) > 1 or all(attribute in own or attribute in base for attribute in attributes):
+            for attribute in attributes:
+                if attribute not in own and attribute not in base:
+                    raise ModelError(
+                        place,
+                        f"{index.label} is keyed by {attribute!r}, and {self.cls.__name__} has no such attribute",
+                    )
+            return tuple(None if attribute in base else f"{{{own[attribute]}}}" for attribute in attributes)
+        if not parts and word == "pk":
+            raise ModelError(place, "it needs a pk: a template, or arguments to make one of")
+        if word == "pk":
+            return ("#".join(f"{part.upper()}#{{{part}}}" for part in parts),)
+        return ("#".join([prefix, *(f"{{{part}}}" for part in parts)]),)
+
+    def _index_key(
+        self,
+        place: str,
+        index: Index,
+        hash_: tuple[Source, ...],
+        range_: tuple[Source, ...],
+        declared: Declared,
+        members: tuple[tuple[str, tuple[Any, ...]], ...],
+        primary: Pattern,
+    ) -> KeyShape:
+        shards = declared.shards
+        names = [n for source in (*hash_, *range_) for n in source.fields if n != SHARD]
+        if shards is not None:
+            self._check_fields(place, shards.of, "Shards(of=…)")
+            names += shards.of
+        fields = frozenset(names) | {name for name, _ in members}
+        if not declared.sparse:
+            for told in sorted(set(names)):
+                if self.fields[told].nullable:
+                    raise ModelError(
+                        place,
+                        f"{told} may be None, and then the item is in no index; say so with sparse=True",
+                    )
+        if members and all(source.field is not None for source in (*hash_, *range_)):
+            raise ModelError(
+                place,
+                "members= needs a key that Tavola writes (a template); attributes of its own always index",
+            )
+        base = {source.attribute for source in primary.key.sources}
+        written = tuple(s for s in (*hash_, *range_) if s.field is None and s.attribute not in base)
+        return KeyShape(index, hash_, range_, declared.sparse, members, shards, fields, written)
+
+    def _members(self, place: str, told: Mapping[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        self._check_fields(place, tuple(told), "members=")
+        return tuple(
+            (name, tuple(allowed) if isinstance(allowed, tuple | list | set | frozenset) else (allowed,))
+            for name, allowed in told.items()
+        )
+
+    def _source(
+        self,
+        place: str,
+        attribute: str,
+        text: str | None,
+        *,
+        sharded: bool = False,
+        shards: Any = None,
+        primary: Pattern | None = None,
+    ) -> Source:
+        if text is None:
+            assert primary is not None
+            return next(source for source in primary.key.sources if source.attribute == attribute)
+        own = self.fields.get(text[1:-1]) if text.startswith("{") and text.endswith("}") else None
+        if own is not None and own.attribute == attribute and not sharded:
+            if len(own.converter.tags) != 1 or not own.converter.tags <= _KEY_TAGS:
+                raise ModelError(
+                    place,
+                    f"{own.name} is stored as {' or '.join(sorted(own.converter.tags))}, and a key is one of text (S), "
+                    "number (N) and binary (B)",
+                )
+            return Source(attribute, (own.name,), next(iter(own.converter.tags)), own, None)
+        taken = next((found for found in self.fields.values() if found.attribute == attribute), None)
+        if taken is not None:
+            raise ModelError(
+                place,
+                f"the key attribute {attribute!r} would be written by {text!r} and by the field {taken.name}; "
+                f'make the template "{{{taken.name}}}", or rename one of them',
+            )
+        if sharded:
+            time = shards is not None and shards.by == "time"
+            text += self.table.settings.delimiter + (
+                f"{{{shards.of[0]}:{shards.bucket}}}" if time else f"{{{SHARD}:04}}"
+            )
+        template = self._template(place, text, sharded)
+        return Source(attribute, template.fields, "S", None, template)
+
+    def _template(self, place: str, text: str, sharded: bool) -> BoundTemplate:
+        try:
+            parsed = Template.parse(text, self.table.settings.delimiter)
+            parts = {SHARD: part_for("int")} if sharded else {}
+            for name in parsed.fields:
+                if name in parts:
+                    continue
+                found = self.fields.get(name)
+                if found is None:
+                    known = ", ".join(sorted(self.fields))
+                    raise ModelError(
+                        place,
+                        f"{text!r} names {name!r}, and {self.cls.__name__} has no such field; it has {known}",
+                    )
+                if found.converter.key_kind is None:
+                    raise ModelError(
+                        place, f"{name} is {_told(found.annotation)}, which cannot be part of a key's text"
+                    )
+                parts[name] = part_for(found.converter.key_kind, choices=found.converter.choices)
+            return parsed.bind(parts)
+        except TemplateRefused as error:
+            raise ModelError(place, str(error)) from error
+
+    def _check_parts(self, place: str, declared: tuple[str, ...], needed: tuple[str, ...], word: str) -> None:
+        absent = [name for name in needed if name not in declared]
+        if absent:
+            raise ModelError(
+                place, f"its key is made of {', '.join(absent)} too; declare it among the {word}"
+            )
+        beyond = [name for name in declared if name not in needed]
+        if beyond:
+            raise ModelError(place, f"{', '.join(beyond)} is among its {word}, and no part of the key there")
+
+    def _check_fields(self, place: str, names: tuple[str, ...], word: str) -> None:
+        for name in names:
+            if name not in self.fields:
+                raise ModelError(place, f"{word} names {name!r}, and {self.cls.__name__} has no such field")
+
+    def _check_projection(self, place: str, index: Index | None, pattern: Pattern) -> None:
+        """Refuse a pattern that gives whole entities from an index that does not hold them."""
+        if (
+            index is None
+            or index.projection == "ALL"
+            or pattern.hydrate
+            or pattern.result != self.cls.__name__
+        ):
+            return
+        absent = sorted(
+            found.name for found in self.fields.values() if not recoverable(found, index, pattern)
+        )
+        if absent:
+            raise ModelError(
+                place,
+                f"{index.label} does not hold {', '.join(absent)}; project them, say hydrate=True to fetch them, "
+                "or give an entity of less",
+            )
+
+
+def recoverable(found: FieldShape, index: Index, pattern: Pattern) -> bool:
+    """Return whether a field can be had from an index's entries: as an attribute, or out of a key."""
+    keys = (*pattern.key.sources, *pattern.owner.__shape__.key.key.sources) if pattern.owner.__dict__.get(
+        "__shape__"
+    ) and pattern.owner.__shape__.key else pattern.key.sources  # fmt: skip
+    return projected(found, index) or any(
+        found.name in source.fields
+        and (source.template is None or found.name not in source.template.lossy_fields)
+        for source in keys
+    )
+
+
+def projected(found: FieldShape, index: Index) -> bool:
+    """Return whether an index holds a field's attribute."""
+    if index.projection == "ALL" or found.attribute in index.attributes:
+        return True
+    if index.projection == "KEYS_ONLY":
+        return False
+    return found.attribute in index.projection
+
+
+def _told(annotation: Any) -> str:
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def _distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape, ...]:
+    """Return the key of each index once; patterns that share an index must agree on what is written."""
+    keys: dict[str, tuple[str, KeyShape]] = {}
+    for name, pattern in patterns.items():
+        index = pattern.key.index
+        if index is None:
+            continue
+        if index.name not in keys:
+            keys[index.name] = (name, pattern.key)
+            continue
+        other, known = keys[index.name]
+        if _essence(known) != _essence(pattern.key):
+            raise ModelError(
+                f"{cls.__name__}.{name}",
+                f"an item has one key in {index.label}, and {other} makes another; use a second index, or say "
+                "the same pk, sk, shards, sparse and members",
+            )
+    return tuple(key for _, key in keys.values())
+
+
+def _essence(key: KeyShape) -> tuple[Any, ...]:
+    texts = tuple((s.attribute, s.fields, s.template and s.template.source) for s in key.sources)
+    return texts, key.members, key.sparse, key.shards
+
+
+def _check_attributes(shape: Shape) -> None:
+    """Refuse fields that would be overwritten by a key of another template, or by the tag."""
+    assert shape.table is not None
+    settings = shape.table.settings
+    reserved = {settings.tag: "the table's tag"} if settings.tag else {}
+    for key in (shape.key.key, *shape.keys) if shape.key else ():
+        for source in key.sources:
+            if source.field is None:
+                reserved[source.attribute] = "a key"
+    for found in shape.fields.values():
+        if found.attribute in reserved:
+            raise ModelError(
+                f"{shape.entity.__name__}.{found.name}",
+                f"{found.attribute!r} is {reserved[found.attribute]}; store the field under another name (attr(name=…))",
+            )
+
+
+def _check_uniques(shape: Shape) -> None:
+    assert shape.table is not None
+    for found in shape.uniques:
+        place = f"{shape.entity.__name__}.{found.name}"
+        if found.converter.key_kind is None:
+            raise ModelError(
+                place, f"{_told(found.annotation)} cannot be unique; only what can be part of a key"
+            )
+        for name in found.within:
+            if name not in shape.fields:
+                raise ModelError(
+                    place, f"within= names {name!r}, and {shape.entity.__name__} has no such field"
+                )
+
+
+def _check_writes(shape: Shape) -> None:
+    for write in shape.writes:
+        for name in write.changes:
+            if name not in shape.fields:
+                raise ModelError(
+                    f"{shape.entity.__name__} {write.title!r}", f"it changes {name!r}, which is no field"
+                )
+
+
+def _join(shape: Shape, table: type[Table]) -> None:
+    """Put an entity into its table, unless another of the table could have the same key or tag."""
+    assert shape.key is not None
+    for name, other in table.entities.items():
+        if _same_class(other, shape.entity):
+            continue
+        if name == shape.name:
+            raise ModelError(
+                shape.entity.__name__, f"{table.__name__} has an entity tagged {name!r}; give it tag=…"
+            )
+        there = other.__shape__
+        assert there.key is not None
+        pairs = list(zip(shape.key.key.sources, there.key.key.sources, strict=False))
+        if all(_may_meet(mine, its) for mine, its in pairs):
+            raise ModelError(
+                f"{shape.entity.__name__}.{shape.key.name}",
+                f"an item of it and one of {other.__name__} could have one key, and overwrite each other; "
+                "tell them apart by a word in a template",
+            )
+        _check_types(shape, there)
+    table.entities[shape.name] = shape.entity
+
+
+def _same_class(one: type, other: type) -> bool:
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def _may_meet(mine: Source, its: Source) -> bool:
+    if mine.tag != its.tag:
+        return False
+    if mine.template is None or its.template is None:
+        return True
+    return mine.template.may_meet(its.template)
+
+
+def _check_types(shape: Shape, other: Shape) -> None:
+    """Refuse a key attribute that two entities write with two types: a table has one for each."""
+    assert shape.key is not None
+    assert other.key is not None
+    theirs = {s.attribute: s for key in (other.key.key, *other.keys) for s in key.sources}
+    for key in (shape.key.key, *shape.keys):
+        for source in key.sources:
+            its = theirs.get(source.attribute)
+            if its is not None and its.tag != source.tag:
+                raise ModelError(
+                    shape.entity.__name__,
+                    f"the key attribute {source.attribute!r} would be {source.tag}, and for "
+                    f"{other.entity.__name__} it is {its.tag}; a key attribute has one type",
+                )

@@ -1,0 +1,398 @@
+"""Annotations: which converter a type has, as a person writes it in a field.
+
+Wrappers are taken off (Annotated, aliases, NewType), containers and records are built from the converters of what
+is in them, and what pydantic knows and this room does not goes through pydantic's own serialisation. An
+annotation that cannot be honoured is refused here, where it is declared, and not when a value comes.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections import abc as collections_abc
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, ForwardRef, Literal, NewType, TypeVar, Union, get_args, get_origin
+from uuid import UUID
+
+import typing_extensions
+from pydantic import (
+    BaseModel,
+    EncodedBytes,
+    EncodedStr,
+    Json,
+    JsonValue,
+    RootModel,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    TypeAdapter,
+)
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.fields import FieldInfo
+
+from tavola.model.converters.containers import of_list, of_map, of_set, of_tuple
+from tavola.model.converters.converter import (
+    MARKERS,
+    Converter,
+    EpochMilliseconds,
+    EpochSeconds,
+    Exact,
+    optional,
+)
+from tavola.model.converters.foreign import of_foreign, of_secret
+from tavola.model.converters.plain import ANY, EXACT_ANY, FLOAT_REMEDY
+from tavola.model.converters.records import annotation_of, of_record, record_of
+from tavola.model.converters.scalars import (
+    BOOL,
+    BYTES,
+    DECIMAL,
+    FLOAT,
+    IDENTIFIER,
+    INT,
+    NULL,
+    TEXT,
+    of_enum,
+    of_literal,
+)
+from tavola.model.converters.times import (
+    DATE,
+    DATETIME,
+    DURATION,
+    EPOCH_MILLISECONDS,
+    EPOCH_SECONDS,
+    TIME,
+)
+from tavola.model.converters.unions import of_union
+from tavola.model.errors import ValueNotStorable
+from tavola.values import Value
+
+_KNOWN_MAX = 4096
+_known: dict[Any, Converter] = {}
+
+_SCALARS: dict[Any, Converter] = {
+    str: TEXT,
+    int: INT,
+    Decimal: DECIMAL,
+    bool: BOOL,
+    bytes: BYTES,
+    datetime: DATETIME,
+    date: DATE,
+    time: TIME,
+    timedelta: DURATION,
+    UUID: IDENTIFIER,
+    NoneType: NULL,
+    None: NULL,
+}
+_CORE = {
+    "str": TEXT,
+    "int": INT,
+    "decimal": DECIMAL,
+    "bool": BOOL,
+    "bytes": BYTES,
+    "datetime": DATETIME,
+    "date": DATE,
+    "time": TIME,
+    "timedelta": DURATION,
+    "uuid": IDENTIFIER,
+}
+_LISTS = {
+    list: list,
+    tuple: tuple,
+    deque: deque,
+    Sequence: list,
+    collections_abc.MutableSequence: list,
+    collections_abc.Collection: list,
+}
+_SETS: dict[Any, type[set[Any]] | type[frozenset[Any]]] = {
+    set: set,
+    frozenset: frozenset,
+    collections_abc.Set: set,
+    collections_abc.MutableSet: set,
+}
+_MAPS = {
+    dict: dict,
+    Mapping: dict,
+    collections_abc.MutableMapping: dict,
+    defaultdict: defaultdict,
+    OrderedDict: OrderedDict,
+    Counter: Counter,
+}
+_ALIAS = typing_extensions.TypeAliasType
+_ALIASES: tuple[Any, ...] = (_ALIAS, getattr(typing, "TypeAliasType", _ALIAS))  # Python 3.12 has its own
+_QUALIFIERS = (
+    typing_extensions.Required,
+    typing_extensions.NotRequired,
+    typing_extensions.ReadOnly,
+    typing.Final,
+)
+_RECODED = (Json, EncodedBytes, EncodedStr)  # what pydantic reads is not what it gives
+# What pydantic validates and nothing can store.
+_UNSTORABLE = frozenset({"callable", "is-instance", "is-subclass", "generator"})
+_WRAPPERS = frozenset(
+    {"function-after", "function-before", "function-wrap", "lax-or-strict", "json-or-python"}
+)
+
+Marks = frozenset[type]
+_NO_MARKS: Marks = frozenset()
+
+
+def converter_for(annotation: Any) -> Converter:
+    """Return the converter of a type; refuse one that cannot be stored, with what to do instead."""
+    build = _Build()
+    converter = build.convert(annotation, _NO_MARKS)
+    if len(_known) + len(build.made) > _KNOWN_MAX:
+        _known.clear()
+    _known.update(build.made)
+    return converter
+
+
+def field_converter(info: FieldInfo) -> Converter:
+    """Return the converter of a pydantic field, markers included."""
+    return converter_for(annotation_of(info))
+
+
+class _Build:
+    """One declaration under construction: what is made so far, and which records are begun.
+
+    A record that contains itself is met again before it is whole; it is given a converter that looks the whole
+    one up when it is used. What was made is known to others only when all of it succeeded.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[Any, Converter] = {}
+        self.begun: dict[Any, dict[str, Converter]] = {}
+
+    def convert(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...] = ()) -> Converter:
+        if metadata:  # what was said beside the type may change how a foreign one is written
+            return self._made(annotation, marks, metadata)
+        key = (annotation, marks)
+        try:
+            found = _known.get(key) or self.made.get(key)
+        except TypeError:  # an annotation with something in it that does not hash
+            return self._made(annotation, marks, metadata)
+        if found is None:
+            self.made[key] = found = self._made(annotation, marks, metadata)
+        return found
+
+    def _made(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            return self._annotated(annotation, marks, metadata)
+        if annotation is JsonValue:
+            return EXACT_ANY
+        if isinstance(annotation, _ALIASES) or isinstance(origin, _ALIASES):
+            return self._alias(annotation, origin, marks, metadata)
+        if isinstance(annotation, NewType):
+            return self.convert(annotation.__supertype__, marks, metadata)
+        if origin in _QUALIFIERS:
+            return self.convert(get_args(annotation)[0], marks, metadata)
+        if any(isinstance(said, _RECODED) for said in metadata):
+            return self._foreign(annotation, metadata)
+        if annotation is Any or annotation is object:
+            return EXACT_ANY if Exact in marks else ANY
+        if annotation is float:
+            return self._float(marks)
+        if annotation is datetime and marks & {EpochSeconds, EpochMilliseconds}:
+            return EPOCH_SECONDS if EpochSeconds in marks else EPOCH_MILLISECONDS
+        found = _SCALARS.get(annotation) if isinstance(annotation, type | None) else None
+        if found is not None:
+            return found
+        if origin is Literal:
+            return of_literal(get_args(annotation))
+        if origin is Union or origin is UnionType:
+            return self._union(get_args(annotation), marks)
+        container = self._container(annotation, origin, marks)
+        return container or self._class(annotation, origin, marks, metadata)
+
+    def _annotated(self, annotation: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+        inner, *said = get_args(annotation)
+        markers = frozenset(
+            marker if isinstance(marker, type) else type(marker)
+            for marker in said
+            if (marker if isinstance(marker, type) else type(marker)) in MARKERS
+        )
+        for marker, wanted in (
+            (Exact, (float, Any, object)),
+            (EpochSeconds, (datetime,)),
+            (EpochMilliseconds, (datetime,)),
+        ):
+            if marker in markers and not any(_mentions(inner, target) for target in wanted):
+                raise ValueNotStorable(
+                    _spelled(annotation),
+                    f"{marker.__name__} is for a {wanted[0].__name__}; leave it out here",
+                )
+        return self.convert(inner, marks | markers, (*said, *metadata))
+
+    def _alias(self, annotation: Any, origin: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+        """Take off a named alias, whose parameters stand in the order in which it names them."""
+        key = (annotation, marks)
+        if key in self.begun:
+            return _later(self.begun[key], _spelled(annotation), frozenset())
+        self.begun[key] = whole = {}
+        if origin is None:
+            value = annotation.__value__
+        else:
+            given = dict(zip(origin.__type_params__, get_args(annotation), strict=True))
+            value = origin.__value__
+            value = value[tuple(given[name] for name in value.__parameters__)]
+        whole["whole"] = found = self.convert(value, marks, metadata)
+        del self.begun[key]
+        return found
+
+    def _float(self, marks: Marks) -> Converter:
+        if Exact not in marks:
+            raise ValueNotStorable("float", FLOAT_REMEDY)
+        return FLOAT
+
+    def _union(self, arguments: tuple[Any, ...], marks: Marks) -> Converter:
+        members = tuple(self.convert(argument, marks) for argument in arguments if argument is not NoneType)
+        found = members[0] if len(members) == 1 else of_union(members)
+        return optional(found) if NoneType in arguments else found
+
+    def _container(self, annotation: Any, origin: Any, marks: Marks) -> Converter | None:
+        cls = origin or annotation
+        if not isinstance(cls, type):
+            return None
+        arguments = tuple(argument for argument in get_args(annotation) if argument is not Ellipsis)
+        if cls is tuple and arguments and len(arguments) == len(get_args(annotation)):
+            return of_tuple(tuple(self.convert(argument, marks) for argument in arguments))
+        if annotation == tuple[()]:
+            return of_tuple(())
+        if cls in _LISTS:
+            return of_list(self.convert(arguments[0] if arguments else Any, marks), _LISTS[cls])
+        if cls in _SETS:
+            if not arguments:
+                raise ValueNotStorable(
+                    _spelled(annotation), "a set says what it holds: set[str], set[int] or set[bytes]"
+                )
+            return of_set(self.convert(arguments[0], marks), _SETS[cls])
+        if cls in _MAPS:
+            name, *members = arguments or (str, Any)
+            member = members[0] if members else int  # a Counter names its keys only
+            return of_map(self.convert(name, marks), self.convert(member, marks), _MAPS[cls])
+        return None
+
+    def _class(self, annotation: Any, origin: Any, marks: Marks, metadata: tuple[Any, ...]) -> Converter:
+        if isinstance(annotation, TypeVar):
+            raise ValueNotStorable(
+                _spelled(annotation),
+                f"{annotation} is a type variable and says nothing of how it is stored; give the class its argument",
+            )
+        if isinstance(annotation, str | ForwardRef):
+            raise ValueNotStorable(
+                _spelled(annotation), f"{_spelled(annotation)} is not defined yet; define it before the class"
+            )
+        if origin is Secret:
+            return of_secret(self.convert(get_args(annotation)[0], marks), Secret)
+        if isinstance(annotation, type):
+            if issubclass(annotation, SecretStr | SecretBytes):
+                return of_secret(TEXT if issubclass(annotation, SecretStr) else BYTES, annotation)
+            if issubclass(annotation, Enum):
+                return of_enum(annotation)
+            if issubclass(annotation, RootModel):
+                return self._root(annotation, marks)
+            if issubclass(annotation, BaseModel) or record_of(annotation) is not None:
+                return self._record(annotation)
+        return self._foreign(annotation, metadata)
+
+    def _root(self, cls: type[RootModel[Any]], marks: Marks) -> Converter:
+        """Return the converter of a model that is one value: it is stored as that value."""
+        inner = self.convert(annotation_of(cls.model_fields["root"]), marks)
+        encode = inner.encode_inside
+
+        def encode_root(value: Any) -> Value:
+            return encode(value.root if isinstance(value, cls) else value)
+
+        return Converter(
+            encode_root, inner.decode_inside, inner.tags, (cls,), kind=inner.kind, word=cls.__name__
+        )
+
+    def _record(self, cls: type) -> Converter:
+        begun = self.begun.get(cls)
+        record = record_of(cls)
+        assert record is not None
+        if begun is not None:
+            return _later(begun, cls.__name__, frozenset({"M"}), record)
+        self.begun[cls] = whole = {}
+        members = {}
+        for field in record.fields:
+            try:
+                members[field.name] = self.convert(field.annotation, _NO_MARKS)
+            except ValueNotStorable as error:
+                raise ValueNotStorable(
+                    cls.__name__, f"in {cls.__name__}.{field.name}, {error.problem}"
+                ) from error
+        whole["whole"] = found = of_record(record, members)
+        del self.begun[cls]
+        return found
+
+    def _foreign(self, annotation: Any, metadata: tuple[Any, ...]) -> Converter:
+        """Return the converter of a type that pydantic knows: as one that it is at heart, or by its dump."""
+        full: Any = Annotated[(annotation, *metadata)] if metadata else annotation
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(full)
+            core: Mapping[str, Any] = adapter.core_schema
+        except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
+            raise ValueNotStorable(
+                _spelled(annotation),
+                f"neither Tavola nor pydantic knows how to store {_spelled(annotation)}; use a pydantic model, a dataclass or a plain "
+                "type, or give it __get_pydantic_core_schema__",
+            ) from error
+        recoded = any(isinstance(said, _RECODED) for said in metadata)
+        if not recoded and core["type"] in _CORE:
+            return _CORE[core["type"]]
+        if not recoded and isinstance(annotation, type):
+            for kind, converter in _SCALARS.items():
+                if isinstance(kind, type) and kind is not NoneType and issubclass(annotation, kind):
+                    return converter
+            if issubclass(annotation, float):
+                return self._float(frozenset())
+        heart = core
+        while heart["type"] in _WRAPPERS and "schema" in heart:
+            heart = heart["schema"]
+        if heart["type"] in _UNSTORABLE:
+            raise ValueNotStorable(
+                _spelled(annotation),
+                f"pydantic checks {_spelled(annotation)}, and nothing says how it is stored; use a pydantic model, a dataclass or a plain "
+                "type, or say how with PlainSerializer and PlainValidator",
+            )
+        return of_foreign(adapter, _spelled(annotation), annotation)
+
+
+def _later(whole: dict[str, Converter], word: str, tags: frozenset[str], detail: Any = None) -> Converter:
+    """Return a converter that looks up the real one when it is used."""
+
+    def encode(value: Any) -> Value:
+        return whole["whole"].encode_inside(value)
+
+    def decode(value: Value) -> Any:
+        return whole["whole"].decode_inside(value)
+
+    types = () if detail is None else (detail.cls,)
+    return Converter(
+        encode, decode, tags, types, detail=detail, kind="record" if detail else "other", word=word
+    )
+
+
+def _mentions(annotation: Any, wanted: Any) -> bool:
+    """Return whether a type is somewhere in an annotation, aliases included."""
+    if annotation is wanted:
+        return True
+    if isinstance(annotation, _ALIASES):
+        return _mentions(annotation.__value__, wanted)
+    if isinstance(annotation, NewType):
+        return _mentions(annotation.__supertype__, wanted)
+    return any(_mentions(argument, wanted) for argument in get_args(annotation))
+
+
+def _spelled(annotation: Any) -> str:
+    """Return an annotation as an error names it."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation.__name__
+    if isinstance(annotation, ForwardRef):
+        return annotation.__forward_arg__
+    return str(annotation).replace("typing.", "")

@@ -1,0 +1,137 @@
+"""Converter: how the values of one Python type are written as attribute values, and read back.
+
+The markers that choose between two ways to write a type stand here too, and how a converter says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tavola.model.errors import ValueNotStorable
+from tavola.values import Value
+
+VALUE = "value"  # how a refusal begins where nobody has said yet what the value is of
+_SHOWN_MAX = 60
+
+Encode = Callable[[Any], Value]
+Decode = Callable[[Value], Any]
+
+
+class Exact:
+    """Marks a float that is stored as the shortest decimal that reads back as the same float.
+
+    `Attr[Annotated[float, Exact]]`. NaN, the infinities and what is outside DynamoDB's range are refused.
+    DynamoDB has one zero, so -0.0 comes back as 0.0, which equals it.
+    """
+
+
+class EpochSeconds:
+    """Marks a datetime that is stored as a number of seconds since 1970, as time to live wants it.
+
+    A fraction of a second is refused and never rounded: `value.replace(microsecond=0)` says what is meant.
+    """
+
+
+class EpochMilliseconds:
+    """Marks a datetime that is stored as a number of milliseconds since 1970; finer fractions are refused."""
+
+
+MARKERS = frozenset({Exact, EpochSeconds, EpochMilliseconds})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Converter:
+    """Two functions made once for an annotation, and what is known about the values.
+
+    `encode` is never given None: a field that is None is left out. It gives `{}`, no value at all, for an
+    empty set, which DynamoDB does not have: leave that out too, and read an attribute that is absent as
+    `absent()` where there is one. `decode` gives what pydantic then validates (not strictly); a value of
+    another type than it writes is given as plain Python, so that pydantic says what is wrong with it.
+    """
+
+    encode: Encode
+    decode: Decode
+    tags: frozenset[str]  # the DynamoDB types that it writes
+    types: tuple[type, ...] = ()  # the classes of the values that it encodes
+    key_kind: str | None = None  # what a key template calls it; None: it cannot stand in one
+    choices: tuple[Any, ...] | None = None  # all there can be, as plain values in order
+    nullable: bool = False  # the annotation allows None
+    absent: Callable[[], Any] | None = None  # what an absent attribute reads as: an empty set
+    kind: str = "other"  # the family: text, int, list, record, …
+    word: str = "other"  # the whole type in words, such as `list[text]`
+    detail: Any = None  # what the room's own modules know besides
+
+    @property
+    def encode_inside(self) -> Encode:
+        """The encoder for members of a container: None is NULL, an empty set an empty list."""
+        if self.kind == "set":
+            write: Encode = self.detail or self.encode
+            return lambda value: {"NULL": True} if value is None else write(value) or {"L": []}
+        encode = self.encode
+        return (lambda value: {"NULL": True} if value is None else encode(value)) if self.nullable else encode
+
+    @property
+    def decode_inside(self) -> Decode:
+        """The decoder for members of a container."""
+        decode = self.decode
+        return (lambda value: None if "NULL" in value else decode(value)) if self.nullable else decode
+
+
+def optional(converter: Converter) -> Converter:
+    """Return a converter for the same type or None."""
+    if converter.nullable:
+        return converter
+    if converter.kind != "set":
+        return replace(converter, nullable=True)
+    return replace(
+        converter, nullable=True, absent=None, encode=_full(converter.encode), detail=converter.encode
+    )
+
+
+def _full(encode: Encode) -> Encode:
+    """Return an encoder that refuses an empty set, which could not be told from None."""
+
+    def encode_full(value: Any) -> Value:
+        written = encode(value)
+        if not written:
+            raise refusal(
+                "an empty set is stored as absence, which this field reads as None; declare the set without "
+                "None, or give None"
+            )
+        return written
+
+    return encode_full
+
+
+def unfit(value: Any, wanted: str) -> ValueNotStorable:
+    """Return the refusal of a value of another type than its field's."""
+    return refusal(f"{shown(value)} is of type {type(value).__name__}; give {wanted}")
+
+
+def refusal(problem: str) -> ValueNotStorable:
+    """Return the refusal of a value, before anyone has said where it stands."""
+    return ValueNotStorable(VALUE, problem)
+
+
+def placed(error: ValueNotStorable, place: str) -> ValueNotStorable:
+    """Return a refusal with the place of its value in front: `placed(error, "Ticket.address")`."""
+    inner = error.place.removeprefix(VALUE) if error.place.startswith(VALUE) else f": {error.place}"
+    return ValueNotStorable(place + inner, error.problem)
+
+
+def located(encode: Encode, members: Iterable[tuple[str, Any]]) -> ValueNotStorable:
+    """Return the refusal of the first member that cannot be encoded, with its place."""
+    for step, member in members:
+        try:
+            encode(member)
+        except ValueNotStorable as error:
+            return placed(error, VALUE + step)
+    raise AssertionError("a member was refused a moment ago")
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error tells it, never too long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"

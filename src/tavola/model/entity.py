@@ -1,0 +1,229 @@
+"""Entity: a pydantic model whose instances are items of a table.
+
+Fields are written `Attr[T]`; the keys and access patterns are classes nested in it. When the class is
+whole, everything in it is compiled to a `Shape`, and what cannot work is refused there and then.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict
+
+from tavola.expressions import Path
+from tavola.model.access import WritePattern
+from tavola.model.attributes import Attr, AttrOptions, Operand, attr
+from tavola.model.binding import bind, field_shapes
+from tavola.model.errors import ModelError
+from tavola.model.queries import PrimaryKey, Query
+from tavola.model.shapes import Shape
+from tavola.model.tables import Index, Table, table_of
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+StalePolicy = Literal["read", "refuse"]
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+F = TypeVar("F", bound=Callable[..., Any])
+
+_building: ContextVar[bool] = ContextVar("building", default=False)
+_entities: WeakValueDictionary[tuple[str, str], type[Entity]] = WeakValueDictionary()
+_BASE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith("_"))
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(attr,))
+class EntityMeta(ModelMetaclass):
+    """Makes operands of fields that are asked of the class."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        """Make the class with the operands of its bases out of sight: pydantic would take them for defaults."""
+        _refuse_field_names(name, namespace)
+        token = _building.set(True)
+        try:
+            return super().__new__(mcs, name, bases, namespace, **options)
+        finally:
+            _building.reset(token)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            if not _building.get():
+                operands = cls.__dict__.get("__operands__")
+                if operands is None and "__pydantic_fields__" in cls.__dict__:
+                    operands = _operands_of(cls)
+                if operands is not None and name in operands:
+                    return operands[name]
+            return super().__getattr__(name)
+
+
+def _refuse_field_names(name: str, namespace: dict[str, Any]) -> None:
+    for told in namespace.get("__annotations__", {}):
+        if told in _BASE_NAMES:
+            raise ModelError(
+                f"{name}.{told}",
+                f"pydantic's models have a method of this name; call the field otherwise and keep the "
+                f'attribute with attr(name="{told}")',
+            )
+
+
+class Entity(BaseModel, metaclass=EntityMeta):
+    """An item of a table as an object; subclass it, with `Attr` fields and nested keys."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    __shape__: ClassVar[Shape]
+    __options__: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(
+        cls,
+        *,
+        table: type[Table] | None = None,
+        tag: str | None = None,
+        version: int = 1,
+        stale: StalePolicy = "read",
+        writes: tuple[WritePattern, ...] = (),
+    ) -> None:
+        """Declare an entity.
+
+        `table` may be left to its bases, or to the indexes that its patterns are on. `tag` is what its items
+        say they are, its name unless given. `version` is the schema's, see `upgrade`. `stale` says what an update
+        does that must know more than it is told to keep an index key right: read first, or refuse.
+        """
+        super().__init_subclass__()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        inherited = next((b.__options__.get("table") for b in cls.__mro__[1:] if _has_table(b)), None)
+        cls.__options__ = {"table": inherited, **{k: v for k, v in options.items() if v is not None}}
+        _entities[(cls.__module__, cls.__qualname__)] = cls
+        if cls.__pydantic_complete__:
+            _compile(cls)
+
+
+def _has_table(base: type) -> bool:
+    return bool(getattr(base, "__options__", {}).get("table"))
+
+
+def upgrade(version: int) -> Callable[[F], F]:
+    """Mark a function in an entity that makes an item of a schema version one of the next.
+
+        @upgrade(1)
+        def _(item: dict[str, Any]) -> dict[str, Any]: ...
+
+    It is given the item's attributes as plain Python and gives them back; it runs when an old item is read.
+    """
+
+    def mark(function: F) -> F:
+        function.__upgrades__ = version  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def shape_of(entity: type[Entity]) -> Shape:
+    """Return what an entity was compiled to; one with names still unknown is compiled now."""
+    found = entity.__dict__.get("__shape__")
+    if found is None:
+        if entity is Entity:
+            raise ModelError("Entity", "subclass it; it has no items itself")
+        if not entity.__pydantic_complete__:
+            entity.model_rebuild(_types_namespace=names_near(entity))
+        _compile(entity)
+        found = entity.__dict__["__shape__"]
+    assert isinstance(found, Shape)
+    return found
+
+
+def entity_named(name: str, near: type) -> type[Entity]:
+    """Return the entity that a name means in a class's neighbourhood: beside it, then in its module."""
+    beside = near.__qualname__.rpartition(".")[0]
+    while True:
+        found = _entities.get((near.__module__, f"{beside}.{name}" if beside else name))
+        if found is not None:
+            return found
+        if not beside:
+            break
+        beside = beside.rpartition(".")[0]
+    imported = getattr(sys.modules.get(near.__module__), name, None)
+    if isinstance(imported, type) and issubclass(imported, Entity):
+        return imported
+    raise ModelError(near.__qualname__, f"there is no entity {name!r} beside it; is it declared or imported?")
+
+
+def names_near(cls: type) -> dict[str, Any]:
+    """Return the entities of a class's module by name, for annotations that speak of them."""
+    return {
+        qualname.rpartition(".")[2]: e
+        for (module, qualname), e in _entities.items()
+        if module == cls.__module__
+    }
+
+
+def _compile(cls: type[Entity]) -> None:
+    options = cls.__options__
+    nested = {n: f for n, f in vars(cls).items() if isinstance(f, type) and issubclass(f, PrimaryKey | Query)}
+    table = options.get("table") or _table_of_patterns(cls, nested)
+    upgrades = {
+        found.__upgrades__: found
+        for found in (getattr(f, "__func__", f) for f in vars(cls).values())
+        if hasattr(found, "__upgrades__")
+    }
+    _check_upgrades(cls, options.get("version", 1), upgrades)
+    cls.__shape__ = bind(
+        cls,
+        table,
+        nested,
+        tag=options.get("tag") or cls.__name__,
+        version=options.get("version", 1),
+        upgrades=upgrades,
+        policy=options.get("stale", "read"),
+        writes=tuple(options.get("writes", ())),
+    )
+
+
+def _table_of_patterns(cls: type[Entity], nested: dict[str, type]) -> type[Table] | None:
+    found: dict[str, type[Table]] = {}
+    for name, pattern in nested.items():
+        table = table_of(pattern.__declared__.on)  # type: ignore[attr-defined]
+        if table is not None:
+            found[name] = table
+    if len(set(found.values())) > 1:
+        told = ", ".join(f"{name} on {table.__name__}" for name, table in found.items())
+        raise ModelError(cls.__name__, f"its patterns are on several tables ({told}); an entity lives in one")
+    if not found and nested:
+        raise ModelError(cls.__name__, f"which table is it in? Write class {cls.__name__}(Entity, table=…)")
+    return next(iter(found.values()), None)
+
+
+def _check_upgrades(cls: type, version: int, upgrades: dict[int, Any]) -> None:
+    if version < 1:
+        raise ModelError(cls.__name__, f"version={version} is none; the first is 1")
+    absent = [step for step in range(1, version) if step not in upgrades]
+    if absent:
+        raise ModelError(
+            cls.__name__, f"version={version} needs an @upgrade({absent[0]}) that makes old items new"
+        )
+    beyond = [step for step in upgrades if step >= version]
+    if beyond:
+        raise ModelError(cls.__name__, f"@upgrade({beyond[0]}) leads past version={version}")
+
+
+def _operands_of(cls: type[Entity]) -> dict[str, Operand[Any, Any]]:
+    shape = cls.__dict__.get("__shape__")
+    if shape is None and not cls.__pydantic_complete__:
+        shape = shape_of(cls)
+    fields = shape.fields if shape is not None else field_shapes(cls, None)
+    operands: dict[str, Operand[Any, Any]] = {
+        name: Operand(Path((found.attribute,)), name, found.encode) for name, found in fields.items()
+    }
+    cls.__operands__ = operands  # type: ignore[attr-defined]
+    return operands
+
+
+__all__ = ["Attr", "AttrOptions", "Entity", "Index", "StalePolicy", "entity_named", "shape_of", "upgrade"]

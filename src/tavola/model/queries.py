@@ -1,0 +1,387 @@
+"""Queries: each key and access pattern of an entity as a small class nested in it.
+
+    class ByCustomer(Query["Ticket"], on=Desk.gsi1, pk="CUSTOMER#{customer_id}", sk="{status}#{created_at}"):
+        customer_id: str
+        status: Sort[Status] = sort()
+        created_at: Sort[datetime] = sort()
+
+    Ticket.ByCustomer(customer_id="c1").status.eq("open").created_at.gte(monday)
+
+Arguments fix the partition; sort parts are asked left to right, each with `eq` until one with a range. A
+class is only declared here; its entity compiles it when it is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    overload,
+)
+
+from tavola.model.access import AccessPattern
+from tavola.model.attributes import Condition
+from tavola.model.errors import ModelError, QueryRefused
+from tavola.model.shapes import Pattern
+from tavola.model.tables import Index, Shards, Table
+
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Q = TypeVar("Q", bound="Query[Any]")
+Q_co = TypeVar("Q_co", covariant=True)
+
+RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
+Template = str | tuple[str, ...] | None
+
+_TAKEN = frozenset({"where", "on", "pk", "sk"})
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A key or query class as it was written, before its entity is whole."""
+
+    on: Any  # an Index, the entity's Key class, a Table, or None
+    pk: Template
+    sk: Template
+    shards: Shards | None
+    sparse: bool
+    members: Mapping[str, Any]
+    hydrate: bool
+    access: AccessPattern | None
+    result: str
+    partition: tuple[str, ...]
+    sorts: tuple[str, ...]
+
+
+class _Declaration:
+    """What keys and queries have in common: arguments by keyword, fixed when they are made."""
+
+    __declared__: ClassVar[Declared]
+    __pattern__: ClassVar[Pattern]
+
+    def __init__(self, **values: Any) -> None:
+        declared = getattr(self, "__declared__", None)
+        if declared is None:
+            raise ModelError(type(self).__name__, "subclass it inside an entity; it asks nothing by itself")
+        if values.keys() != set(declared.partition):
+            self._refuse(values, declared)
+        for name, value in values.items():
+            if value is None:
+                raise QueryRefused(
+                    type(self).__qualname__, f"{name} is None, and nothing is stored under None; give a value"
+                )
+        self.__dict__.update(values)
+
+    def _refuse(self, values: Mapping[str, Any], declared: Declared) -> None:
+        place = type(self).__qualname__
+        for name in values:
+            if name in declared.sorts:
+                raise QueryRefused(place, f"{name} is a part of the sort key; ask with .{name}.eq(…)")
+            if name not in declared.partition:
+                known = ", ".join(declared.partition)
+                raise QueryRefused(place, f"it takes no {name}; its arguments are {known or 'none'}")
+        absent = [name for name in declared.partition if name not in values]
+        raise QueryRefused(place, f"{', '.join(absent)} must be given as well")
+
+    @classmethod
+    def __compiled__(cls) -> Pattern:
+        """Return the compiled pattern; an error where the class stands in no entity."""
+        pattern = cls.__dict__.get("__pattern__")
+        if pattern is None:
+            raise ModelError(
+                cls.__qualname__, "it stands in no entity; declare it inside the class it belongs to"
+            )
+        assert isinstance(pattern, Pattern)
+        return pattern
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={self.__dict__.get(name)!r}" for name in self.__declared__.partition)
+        return f"{type(self).__qualname__}({told})"
+
+
+def _declare(
+    cls: type[_Declaration],
+    *,
+    on: Any,
+    pk: Template,
+    sk: Template,
+    shards: int | Shards | None,
+    sparse: bool,
+    members: Mapping[str, Any] | None,
+    hydrate: bool,
+    access: AccessPattern | None,
+) -> None:
+    annotations = cls.__dict__.get("__annotations__", {})
+    sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
+    partition = tuple(name for name in annotations if name not in sorts)
+    for name in annotations:
+        if name in _TAKEN or name.startswith("_"):
+            raise ModelError(cls.__qualname__, f"a part cannot be called {name!r}; rename the field")
+        if name in partition and name in cls.__dict__:
+            raise ModelError(cls.__qualname__, f"{name} has a default; a key is always given whole")
+    if isinstance(shards, bool) or not (shards is None or isinstance(shards, int | Shards)):
+        raise ModelError(cls.__qualname__, f"shards={shards!r} is neither a number nor Shards(…)")
+    cls.__declared__ = Declared(
+        on, pk, sk, Shards(shards) if isinstance(shards, int) else shards,
+        sparse, dict(members or {}), hydrate, access, _result_name(cls), partition, sorts,
+    )  # fmt: skip
+
+
+def _result_name(cls: type) -> str:
+    for base in getattr(cls, "__orig_bases__", ()):
+        for argument in get_args(base):
+            found = getattr(argument, "__forward_arg__", None) or getattr(argument, "__name__", None)
+            if found is not None:
+                return str(found)
+    raise ModelError(cls.__qualname__, 'it does not say what it gives; write Query["Ticket"]')
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
+class PrimaryKey(_Declaration, Generic[E_co]):
+    """The table's key of an entity: `class Key(PrimaryKey["Ticket"], pk="TICKET#{ticket_id}", sk="META")`."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        pk: str | None = None,
+        sk: str | None = None,
+        shards: int | Shards | None = None,
+        access: AccessPattern | None = None,
+    ) -> None:
+        """Declare the key by its templates; left out, they are made of the arguments' names."""
+        super().__init_subclass__()
+        _declare(
+            cls,
+            on=None,
+            pk=pk,
+            sk=sk,
+            shards=shards,
+            sparse=False,
+            members=None,
+            hydrate=False,
+            access=access,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The one condition that ends a sort key."""
+
+    part: str
+    operator: RangeOperator
+    operands: tuple[Any, ...]
+
+
+class Selection(Generic[E_co]):
+    """A question about one partition, ready to be asked."""
+
+    __slots__ = ("_filter", "_fixed", "_pattern", "_range", "_values")
+
+    _pattern: Pattern
+    _values: dict[str, Any]
+    _fixed: dict[str, Any]
+    _range: Range | None
+    _filter: Condition[Any] | None
+
+    def where(self: Selection[E], condition: Condition[E]) -> Selection[E]:
+        """Return the same question with a filter: items that fail it are read and paid for, not returned."""
+        return self._with(filter_=condition if self._filter is None else self._filter & condition)
+
+    def _with(self, range_: Range | None = None, filter_: Condition[Any] | None = None) -> Selection[Any]:
+        made: Selection[Any] = Selection.__new__(Selection)
+        made._pattern = self._pattern
+        made._values = self._values
+        made._fixed = self._fixed
+        made._range = range_ or self._range
+        made._filter = filter_ or self._filter
+        return made
+
+    def __repr__(self) -> str:
+        told = [f"{name}={value!r}" for name, value in (self._values | self._fixed).items()]
+        if self._range is not None:
+            told.append(f"{self._range.part} {self._range.operator} {self._range.operands!r}")
+        return f"<{self._pattern.place} {', '.join(told)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The data of a selection, for those who ask it."""
+
+    pattern: Pattern
+    values: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+    range: Range | None
+    filter: Condition[Any] | None
+
+
+def question_of(selection: Selection[Any]) -> Question:
+    """Return what a selection asks, as data."""
+    return Question(
+        selection._pattern, selection._values, selection._fixed, selection._range, selection._filter
+    )
+
+
+class SortPart:
+    """What `sort()` puts on a query class: reads as the operators of one part of the sort key."""
+
+    __slots__ = ("name",)
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, query: Query[Any] | None, owner: type) -> Any:
+        return self if query is None else Ask(query, self.name)
+
+
+if TYPE_CHECKING:
+
+    class Sort(Generic[T]):
+        """A part of a sort key."""
+
+        @overload
+        def __get__(self, obj: None, owner: Any, /) -> Sort[T]: ...
+        @overload
+        def __get__(self, obj: Q, owner: Any, /) -> Ask[Q, T]: ...
+        def __get__(self, obj: Any, owner: Any, /) -> Any: ...
+
+    def sort(*, init: Literal[False] = False) -> Any:
+        """Return a part of the sort key, in the order of the template."""
+else:
+
+    class Sort:
+        """A part of a sort key, in an annotation."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return cls
+
+    def sort() -> SortPart:
+        """Return a part of the sort key, in the order of the template."""
+        return SortPart()
+
+
+class Ask(Generic[Q_co, T_co]):
+    """The operators of one sort part; `eq` leads to the next part, a range ends the question."""
+
+    __slots__ = ("_name", "_query")
+
+    def __init__(self, query: Q_co, name: str) -> None:
+        self._query = query
+        self._name = name
+
+    def eq(self, value: T_co) -> Q_co:  # type: ignore[misc]  # it is only read
+        """Ask for one value; the next part can be asked then."""
+        return self._checked(value)._fix(self._name, value)  # type: ignore[no-any-return]
+
+    def lt(self: Ask[Query[E], T], value: T) -> Selection[E]:
+        """Ask for less than a value."""
+        return self._ranged("lt", value)
+
+    def lte(self: Ask[Query[E], T], value: T) -> Selection[E]:
+        """Ask for a value or less."""
+        return self._ranged("lte", value)
+
+    def gt(self: Ask[Query[E], T], value: T) -> Selection[E]:
+        """Ask for more than a value."""
+        return self._ranged("gt", value)
+
+    def gte(self: Ask[Query[E], T], value: T) -> Selection[E]:
+        """Ask for a value or more."""
+        return self._ranged("gte", value)
+
+    def between(self: Ask[Query[E], T], lower: T, upper: T) -> Selection[E]:
+        """Ask for what lies between two values, both included."""
+        return self._ranged("between", lower, upper)
+
+    def begins_with(self: Ask[Query[E], str], prefix: str) -> Selection[E]:
+        """Ask for texts with a prefix."""
+        return self._ranged("begins_with", prefix)
+
+    def _ranged(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
+        query = self._checked(*operands)
+        return query._with(range_=Range(self._name, operator, operands))  # type: ignore[no-any-return]
+
+    def _checked(self, *operands: Any) -> Any:
+        """Return the query if this part is the next to be asked, with operands that can be."""
+        query: Any = self._query
+        pattern = query._pattern
+        before = pattern.sorts[: pattern.sorts.index(self._name)]
+        absent = [name for name in before if name not in query._fixed]
+        if absent:
+            raise QueryRefused(
+                pattern.place,
+                f"{self._name} can be asked when {', '.join(absent)} is fixed with eq(): a sort key is read "
+                "from the left, without a gap",
+            )
+        if self._name in query._fixed:
+            raise QueryRefused(pattern.place, f"{self._name} is fixed already; ask for each part once")
+        if None in operands:
+            raise QueryRefused(pattern.place, f"{self._name} is asked for None, which no key holds")
+        return query
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(sort,))
+class Query(_Declaration, Selection[E_co]):
+    """An access pattern on the table or an index; the type in brackets is what it gives."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        on: Index | type[PrimaryKey[Any]] | type[Table] | None = None,
+        pk: Template = None,
+        sk: Template = None,
+        shards: int | Shards | None = None,
+        sparse: bool = False,
+        members: Mapping[str, Any] | None = None,
+        hydrate: bool = False,
+        access: AccessPattern | None = None,
+    ) -> None:
+        """Declare what is asked and where.
+
+        `on` is an index, or the entity's Key for the table itself. `pk` and `sk` are templates; left out, they
+        are the index's own attributes, the Key's templates, or made of the parts' names. `sparse` leaves out
+        items that lack a part; `members` leaves out those whose field has another value (`{"status": "open"}`
+        or a tuple of values). `hydrate` fetches what the index does not project.
+        """
+        super().__init_subclass__()
+        _declare(
+            cls,
+            on=on,
+            pk=pk,
+            sk=sk,
+            shards=shards,
+            sparse=sparse,
+            members=members,
+            hydrate=hydrate,
+            access=access,
+        )
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self._pattern = type(self).__compiled__()
+        self._values = values
+        self._fixed = {}
+        self._range = None
+        self._filter = None
+
+    def _fix(self, name: str, value: Any) -> Query[E_co]:
+        made: Query[E_co] = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._pattern = self._pattern
+        made._values = self._values
+        made._fixed = {**self._fixed, name: value}
+        made._range = None
+        made._filter = self._filter
+        return made

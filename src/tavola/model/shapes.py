@@ -1,0 +1,227 @@
+"""Shapes: what a declaration comes to, as data that the client and the tools read.
+
+A shape knows how an entity's values become the attributes of its keys, from which fields each key is made,
+and when an item is in an index at all. It holds no item and asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from pydantic import TypeAdapter
+
+from tavola.keys import BoundTemplate, KeyPartMissing
+from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.converters import Converter
+from tavola.model.errors import ModelError
+from tavola.model.tables import Index, Shards, Table
+from tavola.values import Item, Value
+
+if TYPE_CHECKING:
+    from tavola.model.entity import Entity
+
+SHARD = "shard"  # the field of a sharded template that no entity has
+
+
+class FieldShape:
+    """A field of an entity: its name in Python and in the table, and how its values are written."""
+
+    __slots__ = (
+        "__dict__", "annotation", "attribute", "converter", "decode", "default_factory", "encode", "lock",
+        "name", "nullable", "required", "unique", "within",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        attribute: str,
+        annotation: Any,
+        converter: Converter,
+        *,
+        required: bool,
+        lock: bool = False,
+        unique: bool = False,
+        within: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.attribute = attribute
+        self.annotation = annotation
+        self.converter = converter
+        self.encode: Callable[[Any], Value] = converter.encode
+        self.decode: Callable[[Value], Any] = converter.decode
+        self.nullable = converter.nullable
+        self.required = required
+        self.lock = lock
+        self.unique = unique
+        self.within = within
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    def value_in(self, item: Item) -> Any:
+        """Return the field's value in an item as Python has it, None if it is absent."""
+        stored = item.get(self.attribute)
+        return None if stored is None else self._adapter.validate_python(self.decode(stored))
+
+    def __repr__(self) -> str:
+        return f"<Field {self.name}>"
+
+
+def plain(value: Any) -> Any:
+    """Return an enum's member as its value; anything else as it is. Keys are made of plain values."""
+    return value.value if isinstance(value, Enum) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one key attribute comes from: a field itself, or a template over fields."""
+
+    attribute: str
+    fields: tuple[str, ...]
+    tag: str  # S, N or B
+    field: FieldShape | None  # it is this field's own attribute
+    template: BoundTemplate | None
+
+    def value(self, values: Mapping[str, Any]) -> Value | None:
+        """Return the attribute for an entity's values, None where one that it needs is absent."""
+        if self.field is not None:
+            found = values.get(self.field.name)
+            return None if found is None else self.field.encode(found)
+        assert self.template is not None
+        try:
+            return {"S": self.template.render(values)}
+        except KeyPartMissing:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyShape:
+    """A key of an entity, in its table or in an index: its attributes, and what they depend on."""
+
+    index: Index | None  # None: the table's own
+    hash: tuple[Source, ...]
+    range: tuple[Source, ...]
+    sparse: bool
+    members: tuple[tuple[str, tuple[Any, ...]], ...]  # only items whose field is one of the values are in
+    shards: Shards | None
+    fields: frozenset[str]  # every field that decides about the key
+    written: tuple[Source, ...]  # the attributes that Tavola writes: no fields of their own, no table keys
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The key's attributes in order."""
+        return self.hash + self.range
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Return whether an item with these values is a member."""
+        return all(plain(values.get(name)) in allowed for name, allowed in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A key or query class, compiled: what it asks with and what it reads."""
+
+    name: str
+    owner: type[Entity]
+    key: KeyShape
+    partition: tuple[str, ...]  # the arguments that fix the partition
+    sorts: tuple[str, ...]  # the parts of the sort key after those, in order
+    access: AccessPattern | None
+    hydrate: bool
+    result: str  # the entity that comes back, by name
+
+    @property
+    def place(self) -> str:
+        """How errors name it."""
+        return f"{self.owner.__name__}.{self.name}"
+
+
+@dataclass(slots=True)
+class Shape:
+    """An entity, compiled."""
+
+    name: str  # the tag of its items
+    entity: type[Entity]
+    table: type[Table] | None  # None: it is a view, read from an index
+    fields: dict[str, FieldShape]
+    key: Pattern | None
+    patterns: dict[str, Pattern]
+    version: int
+    upgrades: dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
+    policy: str  # of updates that must know more than they are told: read or refuse
+    writes: tuple[WritePattern, ...]
+    keys: tuple[KeyShape, ...] = ()  # of the indexes, each once
+    lock: FieldShape | None = None
+    uniques: tuple[FieldShape, ...] = ()
+    by_attribute: dict[str, FieldShape] = field(default_factory=dict)
+
+    @property
+    def key_fields(self) -> frozenset[str]:
+        """The fields of the table's key."""
+        assert self.key is not None
+        return self.key.key.fields
+
+    @property
+    def home(self) -> type[Table]:
+        """The entity's table; an error for a view."""
+        if self.table is None or self.key is None:
+            raise ModelError(
+                self.entity.__name__,
+                "it has no table and no Key, so it can only be what a query returns; "
+                "give it table=… and a PrimaryKey class",
+            )
+        return self.table
+
+    def primary(self, values: Mapping[str, Any]) -> Item:
+        """Return the table key of an entity with these values."""
+        assert self.key is not None
+        item: Item = {}
+        key = self.key.key
+        if key.shards is not None:
+            values = {**values, SHARD: shard_of(key.shards, self, values)}
+        for source in key.sources:
+            found = source.value(values)
+            if found is None:
+                absent = [name for name in source.fields if values.get(name) is None]
+                raise ModelError(f"{self.entity.__name__}.Key", f"{', '.join(absent)} must have a value")
+            item[source.attribute] = found
+        return item
+
+    def index_attributes(
+        self, key: KeyShape, values: Mapping[str, Any], primary: Item, chance: Callable[[int], int]
+    ) -> Item | None:
+        """Return what an index's key is for an entity's values, None if the item is not in the index."""
+        if key.members and not key.holds(values):
+            return None
+        if key.shards is not None and key.shards.by != "time":
+            shard = (
+                chance(key.shards.count)
+                if key.shards.by == "random"
+                else shard_of(key.shards, self, values, primary)
+            )
+            values = {**values, SHARD: shard}
+        item: Item = {}
+        for source in key.written:
+            found = source.value(values)
+            if found is None:
+                return None
+            item[source.attribute] = found
+        if key.sparse and any(values.get(name) is None for name in key.fields):
+            return None
+        return item
+
+
+def shard_of(shards: Shards, shape: Shape, values: Mapping[str, Any], primary: Item | None = None) -> int:
+    """Return the shard of an item by its key, or by the fields that the shards name."""
+    if shards.of or primary is None:
+        names = shards.of or tuple(sorted(shape.key_fields))
+        told = "\x00".join(f"{name}={plain(values.get(name))!s}" for name in names)
+    else:
+        told = "\x00".join(next(iter(value.values())) for value in primary.values())
+    return crc32(told.encode()) % shards.count

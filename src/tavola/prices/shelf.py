@@ -1,0 +1,153 @@
+"""The shelf: the books that come with Tavola, finding one, and reading them all from their files.
+
+A file is named `<region>.<date>.toml`; one that retells a document has the document's label between the
+two. They are read once, when the first is asked for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from tavola.prices.errors import BookUnknown, BookUnreadable
+from tavola.prices.price_book import CONFIDENCES, Discount, Price, PriceBook
+
+
+def load_book(region: str, date: datetime.date | None = None) -> PriceBook:
+    """Return the newest book of a region, or the newest at or before a date.
+
+    Never a labelled one: what a document says is asked for by its label.
+    """
+    own = [book for book in books() if book.label is None]
+    of_region = [book for book in own if book.region == region]
+    if not of_region:
+        known = tuple(dict.fromkeys(book.region for book in own))
+        raise BookUnknown(
+            f"there is no price book for the region {region!r}; there is one for {', '.join(known)}",
+            wanted=region,
+            known=known,
+        )
+    in_time = [book for book in of_region if date is None or book.date <= date]
+    if not in_time:
+        dates = tuple(book.date.isoformat() for book in of_region)
+        raise BookUnknown(
+            f"no price book of {region} is as old as {date}; there are those of {', '.join(dates)}",
+            wanted=f"{region} {date}",
+            known=dates,
+        )
+    return in_time[-1]
+
+
+def labelled_book(label: str) -> PriceBook:
+    """Return the book that retells the prices of one document, right or wrong."""
+    found = {book.label: book for book in books() if book.label is not None}
+    if label not in found:
+        known = tuple(found)
+        raise BookUnknown(
+            f"there is no price book labelled {label!r}; there are {', '.join(known)}",
+            wanted=label,
+            known=known,
+        )
+    return found[label]
+
+
+@cache
+def books() -> tuple[PriceBook, ...]:
+    """Return every book, by region and then from the oldest to the newest; the labelled ones come last."""
+    folder = files("tavola.prices").joinpath("books")
+    read = [parse_book(file.name, file.read_text("utf-8")) for file in folder.iterdir()]
+    return tuple(sorted(read, key=lambda book: (book.label is not None, book.region, book.date)))
+
+
+def parse_book(place: str, text: str) -> PriceBook:
+    """Return the book in a file's text; `BookUnreadable` tells what a file lacks, or says otherwise than its name.
+
+    Numbers become decimals without passing through a float.
+    """
+    try:
+        told = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise BookUnreadable(f"{place} is no TOML: {error}", place=place) from error
+    region, date = _text(place, told, "region"), told.get("date")
+    if type(date) is not datetime.date:
+        raise BookUnreadable(f"{place}: date must be a date, such as 2026-08-01", place=place)
+    label = _text(place, told, "label") if "label" in told else None
+    name = ".".join(filter(None, (region, label, date.isoformat(), "toml")))
+    if name != place:
+        raise BookUnreadable(f"{place} holds the book of {name}; name it so", place=place)
+    currency = _text(place, told, "currency")
+    source = _text(place, told, "source")
+    prices = [
+        _price(f"{place}: {key}", key, line, currency, source) for key, line in _lines(place, told, "prices")
+    ]
+    discounts = [_discount(f"{place}: {key}", key, line) for key, line in _lines(place, told, "discounts")]
+    return PriceBook(
+        region=region,
+        date=date,
+        source=source,
+        prices=MappingProxyType({price.name: price for price in prices}),
+        label=label,
+        discounts=MappingProxyType({discount.name: discount for discount in discounts}),
+    )
+
+
+def _lines(place: str, told: dict[str, Any], member: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    lines: dict[str, dict[str, Any]] = told.get(member, {})
+    if member == "prices" and not lines:
+        raise BookUnreadable(f"{place} has no prices", place=place)
+    return lines.items()
+
+
+def _price(place: str, name: str, line: dict[str, Any], currency: str, source: str) -> Price:
+    per = line.get("per", 1)
+    if type(per) is not int or per < 1:
+        raise BookUnreadable(f"{place}: per must be a whole number of units", place=place)
+    return Price(
+        name=name,
+        amount=_number(place, line, "price"),
+        per=per,
+        unit=_text(place, line, "unit"),
+        currency=_text(place, line, "currency") if "currency" in line else currency,
+        source=_text(place, line, "source") if "source" in line else source,
+        confidence=_confidence(place, line),
+        free=_number(place, line, "free") if "free" in line else None,
+    )
+
+
+def _discount(place: str, name: str, line: dict[str, Any]) -> Discount:
+    return Discount(
+        name=name,
+        percent_max=_number(place, line, "percent_max"),
+        terms=_text(place, line, "terms"),
+        source=_text(place, line, "source"),
+        confidence=_confidence(place, line),
+    )
+
+
+def _confidence(place: str, line: dict[str, Any]) -> str:
+    confidence = _text(place, line, "confidence")
+    if confidence not in CONFIDENCES:
+        raise BookUnreadable(f"{place}: confidence must be one of {', '.join(CONFIDENCES)}", place=place)
+    return confidence
+
+
+def _number(place: str, line: dict[str, Any], member: str) -> Decimal:
+    number = line.get(member)
+    if type(number) is int:
+        number = Decimal(number)
+    if not isinstance(number, Decimal) or not number.is_finite() or number < 0:
+        raise BookUnreadable(f"{place}: {member} must be a number, not below zero", place=place)
+    return number
+
+
+def _text(place: str, line: dict[str, Any], member: str) -> str:
+    text = line.get(member)
+    if not isinstance(text, str) or not text:
+        raise BookUnreadable(f"{place}: {member} must be a text", place=place)
+    return text
