@@ -84,11 +84,9 @@ class LoopTransport:
         try:
             await mine
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():  # the place had been given: it goes on to the next
+            if not mine.cancelled():  # the place had been given: it goes on to the next
                 self._make_way(loop)
-            else:
-                self._waiting.remove(mine)
-            raise
+            raise  # otherwise it is passed over when its turn comes
 
     def _make_way(self, loop: asyncio.AbstractEventLoop) -> None:
         if loop is not self._loop:

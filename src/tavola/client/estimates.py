@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tavola.client.consumption import NOTHING, Place, Units, total
-from tavola.expressions import Bindings, ExpressionError, Update, apply, compile_update
+from tavola.expressions import Bindings, ExpressionError, Remove, Update, apply, compile_update
 from tavola.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.model import Index, Table
 from tavola.values import (

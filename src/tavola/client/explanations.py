@@ -34,10 +34,16 @@ class Asked:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The tables that it asks, or the index of one."""
+        """What it asks: tables, or the index of one."""
+        index = self.request.get("IndexName")
+        return tuple(place_text((table, index)) for table in self.tables)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it asks."""
         table = self.request.get("TableName")
         if table is not None:
-            return (place_text((table, self.request.get("IndexName"))),)
+            return (table,)
         members = self.request.get("RequestItems")
         if members is not None:
             return tuple(members)
@@ -61,9 +67,9 @@ class Explanation(Generic[R_co]):
     what: str
     asked: tuple[Asked, ...]
     more: str  # what follows that only an answer can tell; empty: nothing does
+    usd_per_million: Decimal | None  # of such calls, on demand: by what was consumed, else by the estimate
+    book: str  # the price book that it is from: region and date
     warnings: tuple[str, ...]
-    book: str  # the price book: region and date
-    per_million: tuple[Decimal, Decimal]  # its dollars for a million read units, and write units
     waste: Waste | None = None
     ran: bool = False
     result: R_co | None = None  # of an operation that was run
@@ -106,15 +112,6 @@ class Explanation(Generic[R_co]):
         """What the estimate takes for granted, one sentence each."""
         sentences = (each for asked in self.asked if asked.estimate for each in asked.estimate.assumed)
         return tuple(dict.fromkeys(sentences))
-
-    @property
-    def usd_per_million(self) -> Decimal | None:
-        """The dollars of a million such calls on demand: by what was consumed, else by the estimate."""
-        units = self.consumed if self.ran else self.estimated
-        if units is None:
-            return None
-        reads, writes = self.per_million
-        return Decimal(units.reads) * reads + Decimal(units.writes) * writes
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data that JSON can hold, money as text."""

@@ -11,9 +11,7 @@ import pytest
 @pytest.fixture(autouse=True)
 def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No credentials, no region, no profile, no proxy, and no question to a machine's metadata service."""
-    for name in [
-        name for name in os.environ if name.startswith("AWS_") or name.lower().endswith("_proxy")
-    ]:
+    for name in [name for name in os.environ if name.startswith("AWS_") or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-credentials"))

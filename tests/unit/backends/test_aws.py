@@ -18,12 +18,12 @@ from tavola.backends import (
     EndpointUntrusted,
     RegionMissing,
 )
-from tavola.backends.aws import AwsBackend
+from tavola.backends.aws import AwsBackend, AwsConfiguration
 from tavola.engine import Engine
-from tavola.protocol import ConditionalCheckFailedFault, Fault, UnknownOperationFault
+from tavola.protocol import ConditionalCheckFailedFault, Fault, Service, UnknownOperationFault
 from tavola.server import Safeguards, running, server_context
 from tests.server.certificates import make_certificates
-from tests.unit.backends.endpoints import deserted, telling
+from tests.unit.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.unit.backends.test_embedded import KEY, TABLE
 
 
@@ -113,30 +113,44 @@ def test_aws_itself_needs_a_region_and_credentials() -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "operation", "endpoint"),
+    ("region", "service", "endpoint"),
     [
-        ("eu-west-1", "ListTables", "https://dynamodb.eu-west-1.amazonaws.com"),
-        ("cn-north-1", "ListTables", "https://dynamodb.cn-north-1.amazonaws.com.cn"),
-        ("eu-west-1", "ListStreams", "https://streams.dynamodb.eu-west-1.amazonaws.com"),
+        ("eu-west-1", "dynamodb", "https://dynamodb.eu-west-1.amazonaws.com"),
+        ("cn-north-1", "dynamodb", "https://dynamodb.cn-north-1.amazonaws.com.cn"),
+        ("eu-west-1", "streams", "https://streams.dynamodb.eu-west-1.amazonaws.com"),
     ],
 )
 def test_botocore_resolves_the_endpoint(
-    monkeypatch: pytest.MonkeyPatch, region: str, operation: str, endpoint: str
+    monkeypatch: pytest.MonkeyPatch, region: str, service: Service, endpoint: str
 ) -> None:
     """On AWS the endpoint is the one that botocore's own client would ask; nothing is sent to learn it."""
-    asked: list[str] = []
+    monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("something is sent"))
 
-    def send(_session: object, request: object) -> object:
-        asked.append(request.url)  # type: ignore[attr-defined]
-        raise EndpointUnreachable("the test", "it sends nothing")
+    way = AwsConfiguration(region=region).way(service)
 
+    assert way.address.url == endpoint
+    assert way.trust is not None
+    assert way.forward is None
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_operation_is_asked_at_the_endpoint_of_its_service(
+    monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    """Streams and tables have an endpoint each on AWS, and each request goes to its own."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
+    with scripted(echo) as tables, scripted(echo) as streams:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", tables.url)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", streams.url)
+        with asking(shell, AwsConfiguration(region="eu-west-1")) as backend:
+            backend.call("ListTables", {})
+            backend.call("ListStreams", {})
+            backend.call("ListTables", {})
 
-    with pytest.raises(EndpointUnreachable):
-        AwsBackend(region=region).call(operation, {})
-    assert asked == [f"{endpoint}/"]
+    assert (len(tables.asked), len(streams.asked)) == (2, 1)
+    assert b"X-Amz-Target: DynamoDBStreams_20120810.ListStreams" in streams.asked[0]
+    assert b"/eu-west-1/dynamodb/aws4_request" in streams.asked[0]
 
 
 def test_an_endpoint_that_is_configured_is_honoured(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
@@ -199,8 +213,8 @@ def test_unknown_codes_come_through() -> None:
     assert caught.value.code == "GlobalTableNotFoundException"
 
 
-def test_a_body_does_not_wait_for_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Head and body are two writes; a socket that holds the second back would cost 40 ms a request."""
+def test_behind_a_proxy_a_body_does_not_wait_for_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore writes head and body apart; a socket that holds the second back would cost 40 ms a request."""
     given: list[object] = []
 
     class Session(URLLib3Session):  # type: ignore[misc]  # botocore ships no types
@@ -209,8 +223,10 @@ def test_a_body_does_not_wait_for_its_head(monkeypatch: pytest.MonkeyPatch) -> N
             super().__init__(**settings)
 
     monkeypatch.setattr("tavola.backends.aws.URLLib3Session", Session)
-    with telling() as told:
-        backend = AwsBackend(endpoint=told.url)
+    with telling() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        backend = AwsBackend(endpoint="http://shop.example:8000")
         backend.call("ListTables", {})
         backend.close()
 

@@ -321,7 +321,7 @@ def test_an_answer_that_comes_in_drops(shell: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"Cou\r\n6\r\nnt\":1}\r\n0\r\n\r\n",
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"Cou\r\n6\r\nnt":1}\r\n0\r\n\r\n',
         b"HTTP/1.1 100 Continue\r\n\r\n" + response(b'{"Count":1}'),
         b'HTTP/1.0 200 OK\r\n\r\n{"Count":1}',
     ],
@@ -382,7 +382,9 @@ def test_tls(shell: str, tmp_path: Path) -> None:
         with asking(shell, served.url.replace("https:", "http:")) as backend:
             with pytest.raises(EndpointUnreachable, match="does it speak https://"):
                 backend.call("ListTables", {})
-        with asking(shell, Trusting(served.url.replace("127.0.0.1", "localhost"), files.authority)) as backend:
+        with asking(
+            shell, Trusting(served.url.replace("127.0.0.1", "localhost"), files.authority)
+        ) as backend:
             with pytest.raises(EndpointUntrusted, match="ostname mismatch"):
                 backend.call("ListTables", {})
     with Engine.open() as engine, running(engine) as plain:
@@ -458,7 +460,9 @@ def test_an_error_among_several_calls(shell: str) -> None:
         while (body := peer.read()) is not None and b"bad" not in body:
             peer.send(response(body))
 
-    calls: list[tuple[str, dict[str, Any]]] = [("PutItem", {"TableName": f"T{each:02}"}) for each in range(12)]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("PutItem", {"TableName": f"T{each:02}"}) for each in range(12)
+    ]
     calls[2] = ("PutItem", {"TableName": "bad"})
     with scripted(behave) as script, asking(shell, script.url) as backend:
         with pytest.raises(EndpointUnreachable):

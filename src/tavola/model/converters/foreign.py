@@ -21,12 +21,14 @@ def of_foreign(adapter: TypeAdapter[Any], word: str, annotation: Any) -> Convert
 
     def encode_foreign(value: Any) -> Value:
         try:
-            return encode_plain(dump(value, round_trip=True, warnings="error"))
-        except ValueNotStorable:
-            pass
+            try:
+                return encode_plain(dump(value, round_trip=True, warnings="error"))
+            except ValueNotStorable:
+                return encode_plain(dump(value, mode="json", round_trip=True))
         except PydanticSerializationError as error:
-            raise refusal(f"{shown(value)} is no {word}") from error
-        return encode_plain(dump(value, mode="json", round_trip=True))
+            raise refusal(
+                f"{shown(value)} cannot be written as {word}: pydantic does not know how"
+            ) from error
 
     if annotation is EmailStr:
         return Converter(

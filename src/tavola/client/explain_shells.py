@@ -1,0 +1,185 @@
+"""Explain and AsyncExplain: `db.explain`, with the methods of `db`, each telling what it would do.
+
+print(db.explain.query(Ticket.ByStatus(status="open")))
+db.explain.put(ticket).usd_per_million
+db.explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority > 3), run=True).waste
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Awaitable
+from typing import Any, Protocol, TypeVar
+
+from tavola.client import explaining
+from tavola.client.context import Context
+from tavola.client.explain import Prices
+from tavola.client.explaining import Wish
+from tavola.client.explanations import Explanation
+from tavola.client.reading import Paging
+from tavola.client.steps import Steps
+from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
+
+E = TypeVar("E", bound=Entity)
+C = TypeVar("C", bound=Collection)
+R = TypeVar("R")
+
+
+class Running(Protocol):
+    """Does steps."""
+
+    def __call__(self, steps: Steps[R], /) -> R: ...
+
+
+class RunningAsync(Protocol):
+    """Does steps on a loop."""
+
+    def __call__(self, steps: Steps[R], /) -> Awaitable[R]: ...
+
+
+class Explain:
+    """What operations ask and cost, told without doing them; with `run=True` they are done and measured.
+
+    `item_bytes` is the size of an item where the design declares none; `standing` is the entity as it stands,
+    which makes the estimate of a write over it exact.
+    """
+
+    def __init__(self, run: Running, context: Context, prices: Prices) -> None:
+        self._run = run
+        self._context = context
+        self._prices = prices
+
+    def priced(self, region: str, date: datetime.date | None = None) -> Explain:
+        """Return the same with the prices of a region, the newest or those at a date."""
+        return Explain(self._run, self._context, Prices(region, date, chosen=True))
+
+    def get(
+        self,
+        key: PrimaryKey[E],
+        *,
+        consistent: bool | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[E | None]:
+        """Explain `db.get`."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(explaining.get(self._context, wish, key, consistent))
+
+    def put(
+        self, entity: E, *, when: Condition[E] | None = None, run: bool = False, standing: E | None = None
+    ) -> Explanation[E]:
+        """Explain `db.put`; over `standing` if it is given, else as of a new item."""
+        wish = Wish(self._prices, run, standing=_given(standing))
+        return self._run(explaining.put(self._context, wish, entity, when))
+
+    def create(self, entity: E, *, run: bool = False) -> Explanation[E]:
+        """Explain `db.create`."""
+        return self._run(explaining.put(self._context, Wish(self._prices, run), entity, None, new=True))
+
+    def update(
+        self,
+        target: PrimaryKey[E] | E,
+        *changes: Change[E],
+        when: Condition[E] | None = None,
+        create: bool = False,
+        run: bool = False,
+        item_bytes: int | None = None,
+        standing: E | None = None,
+    ) -> Explanation[E]:
+        """Explain `db.update`; one that must read before it writes does read, and shows both."""
+        wish = Wish(self._prices, run, item_bytes, _given(standing))
+        return self._run(explaining.update(self._context, wish, target, changes, when, create))
+
+    def delete(
+        self,
+        target: PrimaryKey[E] | E,
+        *,
+        when: Condition[E] | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+        standing: E | None = None,
+    ) -> Explanation[E | None]:
+        """Explain `db.delete`; of an entity, by that entity's size."""
+        wish = Wish(self._prices, run, item_bytes, _given(standing))
+        return self._run(explaining.delete(self._context, wish, target, when))
+
+    def query(
+        self,
+        selection: Selection[E],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        newest_first: bool = False,
+        consistent: bool | None = None,
+        page_size: int | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[list[E]]:
+        """Explain `db.query`; run without a limit, the whole answer is read."""
+        wish = Wish(self._prices, run, item_bytes)
+        paging = Paging(limit, page_size, cursor, newest_first)
+        return self._run(explaining.query(self._context, wish, selection, paging, consistent))
+
+    def count(
+        self,
+        selection: Selection[Any],
+        *,
+        consistent: bool | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[int]:
+        """Explain `db.count`."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(explaining.count(self._context, wish, selection, consistent))
+
+    def scan(
+        self,
+        what: type[E],
+        *,
+        where: Condition[E] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[list[E]]:
+        """Explain `db.scan`; run without a limit, the whole table is read."""
+        wish = Wish(self._prices, run, item_bytes)
+        paging = Paging(limit, page_size, cursor)
+        return self._run(explaining.scan(self._context, wish, what, where, paging, segments, consistent))
+
+    def scan_table(
+        self,
+        table: type[Table],
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        page_size: int | None = None,
+        segments: int = 1,
+        consistent: bool = False,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[list[Entity]]:
+        """Explain `db.scan_table`; run without a limit, the whole table is read."""
+        wish = Wish(self._prices, run, item_bytes)
+        paging = Paging(limit, page_size, cursor)
+        return self._run(explaining.scan(self._context, wish, table, None, paging, segments, consistent))
+
+    def collect(
+        self,
+        collection: C,
+        *,
+        consistent: bool | None = None,
+        newest_first: bool = False,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[C]:
+        """Explain `db.collect`."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(explaining.collect(self._context, wish, collection, consistent, newest_first))
+
+
+def _given(standing: Entity | None) -> tuple[Entity, ...]:
+    return () if standing is None else (standing,)

@@ -1,0 +1,256 @@
+"""What each operation of the client is explained by: its own steps, and what the model tells of its items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tavola.client import items, reading
+from tavola.client.context import Context
+from tavola.client.explain import Prices, Subject, explained, known_of
+from tavola.client.explanations import Explanation
+from tavola.client.marshalling import item_of
+from tavola.client.reading import Paging
+from tavola.client.steps import Steps
+from tavola.client.updates import UpdatePlan
+from tavola.model import (
+    AccessPattern,
+    Change,
+    Collection,
+    Condition,
+    Entity,
+    PrimaryKey,
+    Selection,
+    Shape,
+    Table,
+    members_of,
+    question_of,
+    shape_of,
+)
+from tavola.values import Item
+
+E = TypeVar("E", bound=Entity)
+C = TypeVar("C", bound=Collection)
+R = TypeVar("R")
+
+_PAGES = "further requests of the same kind, 1 MB each, while the answer goes on"
+_FETCHED = "BatchGetItem for the entries found, since the index does not hold whole items"
+_AGAIN = "the same again on the newer item, if another writer comes between the read and the write"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How an explanation is wanted: by which prices, run or not, and what is known of the items."""
+
+    prices: Prices
+    run: bool = False
+    item_bytes: int | None = None  # of one item, where the design does not declare it
+    standing: tuple[Entity, ...] = ()  # entities as they stand, which makes the estimate of a write exact
+
+
+def get(
+    context: Context, wish: Wish, key: PrimaryKey[E], consistent: bool | None
+) -> Steps[Explanation[E | None]]:
+    """Explain a get."""
+    shape, _, _ = items.keyed(key)
+    known = known_of(context, [shape], item_bytes=_read_bytes(wish, shape), standing=_standing(context, wish))
+    subject = Subject(f"get {key!r}", known)
+    return explained(subject, items.get(context, key, consistent), wish.prices, run=wish.run)
+
+
+def put(
+    context: Context, wish: Wish, entity: E, when: Condition[E] | None, *, new: bool = False
+) -> Steps[Explanation[E]]:
+    """Explain a put, or a create."""
+    shape, keys, _ = items.keyed(entity)
+    verb = "create" if new else "put"
+    subject = Subject(
+        f"{verb} {items.named(shape, keys)}",
+        known_of(context, [shape], item_bytes=wish.item_bytes, standing=_standing(context, wish)),
+        writes=True,
+    )
+    steps = items.create(context, entity) if new else items.put(context, entity, when)
+    return explained(subject, steps, wish.prices, run=wish.run)
+
+
+def update(
+    context: Context,
+    wish: Wish,
+    target: PrimaryKey[E] | E,
+    changes: Sequence[Change[E]],
+    when: Condition[E] | None,
+    create: bool,
+) -> Steps[Explanation[E]]:
+    """Explain an update: of one that must read first, the read as well."""
+    shape, keys, entity = items.keyed(target)
+    standing = _standing(context, wish)
+    plan = UpdatePlan(shape, keys, changes, when)
+    reads = bool(plan.unsettled) and shape.policy == "read"
+    subject = Subject(
+        f"update {items.named(shape, keys)}",
+        known_of(
+            context, [shape], item_bytes=_write_bytes(wish, shape, "update", plan.touched), standing=standing
+        ),
+        more=_AGAIN if reads else "",
+        warnings=tuple(_read_first(shape, plan)) if reads else (),
+        writes=True,
+    )
+    steps: Steps[E] = items.update(context, target, changes, when, create)
+    return explained(subject, steps, wish.prices, run=wish.run)
+
+
+def delete(
+    context: Context, wish: Wish, target: PrimaryKey[E] | E, when: Condition[E] | None
+) -> Steps[Explanation[E | None]]:
+    """Explain a delete; of an entity, by its own size."""
+    shape, keys, entity = items.keyed(target)
+    standing = _standing(context, wish)
+    if entity is not None and not standing:
+        standing = (item_of(shape, entity, context),)
+    known = known_of(
+        context, [shape], item_bytes=_write_bytes(wish, shape, "delete", frozenset()), standing=standing
+    )
+    subject = Subject(f"delete {items.named(shape, keys)}", known, writes=True)
+    return explained(subject, items.delete(context, target, when), wish.prices, run=wish.run)
+
+
+def query(
+    context: Context, wish: Wish, selection: Selection[E], paging: Paging, consistent: bool | None
+) -> Steps[Explanation[list[E]]]:
+    """Explain a query; run without a limit, it reads the whole answer."""
+    pattern = question_of(selection).pattern
+    shape = shape_of(pattern.owner)
+    known = known_of(
+        context,
+        [shape],
+        item_bytes=_read_bytes(wish, shape, pattern.access),
+        items=_per_request(pattern.access, 1 if pattern.key.shards is None else pattern.key.shards.reads),
+    )
+    more = _FETCHED if pattern.hydrate else _PAGES if paging.limit is None else ""
+    subject = Subject(f"query {_told(selection)}", known, more=more)
+    return explained(subject, _whole_query(context, selection, paging, consistent), wish.prices, run=wish.run)
+
+
+def count(
+    context: Context, wish: Wish, selection: Selection[Any], consistent: bool | None
+) -> Steps[Explanation[int]]:
+    """Explain a count, which reads everything that it counts."""
+    pattern = question_of(selection).pattern
+    shape = shape_of(pattern.owner)
+    known = known_of(
+        context,
+        [shape],
+        item_bytes=_read_bytes(wish, shape, pattern.access),
+        items=_per_request(pattern.access, 1 if pattern.key.shards is None else pattern.key.shards.reads),
+    )
+    subject = Subject(f"count {_told(selection)}", known, more=_PAGES)
+    return explained(subject, reading.count(context, selection, consistent), wish.prices, run=wish.run)
+
+
+def scan(
+    context: Context,
+    wish: Wish,
+    what: type[Entity] | type[Table],
+    where: Condition[Any] | None,
+    paging: Paging,
+    segments: int,
+    consistent: bool,
+) -> Steps[Explanation[list[Any]]]:
+    """Explain a scan of an entity or of a whole table; run without a limit, it reads all of it."""
+    shapes = [shape_of(what)] if issubclass(what, Entity) else [shape_of(e) for e in what.entities.values()]
+    known = known_of(context, shapes, item_bytes=wish.item_bytes)
+    more = _PAGES if paging.limit is None else ""
+    subject = Subject(f"scan {what.__name__}", known, more=more)
+    steps = _whole_scan(context, what, where, paging, segments, consistent)
+    return explained(subject, steps, wish.prices, run=wish.run)
+
+
+def collect(
+    context: Context, wish: Wish, collection: C, consistent: bool | None, newest_first: bool
+) -> Steps[Explanation[C]]:
+    """Explain the query of a collection."""
+    kind = type(collection)
+    shapes = [shape_of(member.entity) for member in members_of(kind)]
+    access = kind.__access__
+    known = known_of(
+        context, shapes, item_bytes=_read_bytes(wish, shapes[0], access), items=_per_request(access, 1)
+    )
+    subject = Subject(f"collect {collection!r}", known, more=_PAGES)
+    steps = reading.collect(context, collection, consistent, newest_first)
+    return explained(subject, steps, wish.prices, run=wish.run)
+
+
+def _whole_query(
+    context: Context, selection: Selection[E], paging: Paging, consistent: bool | None
+) -> Steps[list[E]]:
+    stretch = yield from reading.query(context, selection, paging, consistent)
+    found = list(stretch.items)
+    while paging.limit is None and stretch.cursor is not None:
+        onward = Paging(None, paging.page_size, stretch.cursor, paging.newest_first)
+        stretch = yield from reading.query(context, selection, onward, consistent)
+        found += stretch.items
+    return found
+
+
+def _whole_scan(
+    context: Context,
+    what: type[Entity] | type[Table],
+    where: Condition[Any] | None,
+    paging: Paging,
+    segments: int,
+    consistent: bool,
+) -> Steps[list[Any]]:
+    stretch = yield from reading.scan(context, what, where, paging, segments, consistent)
+    found = list(stretch.items)
+    while paging.limit is None and stretch.cursor is not None:
+        onward = Paging(None, paging.page_size, stretch.cursor)
+        stretch = yield from reading.scan(context, what, where, onward, segments, consistent)
+        found += stretch.items
+    return found
+
+
+def _told(selection: Selection[Any]) -> str:
+    question = question_of(selection)
+    told = [f"{name}={value!r}" for name, value in {**question.values, **question.fixed}.items()]
+    if question.range is not None:
+        operands = ", ".join(map(repr, question.range.operands))
+        told.append(f"{question.range.part}.{question.range.operator}({operands})")
+    return f"{question.pattern.place}({', '.join(told)})"
+
+
+def _standing(context: Context, wish: Wish) -> tuple[Item, ...]:
+    return tuple(item_of(shape_of(type(entity)), entity, context) for entity in wish.standing)
+
+
+def _read_bytes(wish: Wish, shape: Shape, access: AccessPattern | None = None) -> int | None:
+    """Return the size of an item: as it was given, as the access pattern says, or as the key's own says."""
+    own = None if shape.key is None else shape.key.access
+    told = (wish.item_bytes, *(each.item_bytes for each in (access, own) if each is not None))
+    return next((bytes_ for bytes_ in told if bytes_ is not None), None)
+
+
+def _write_bytes(wish: Wish, shape: Shape, kind: str, touched: frozenset[str]) -> int | None:
+    """Return the size of an item that is written over: as it was given, or as a write pattern says."""
+    if wish.item_bytes is not None:
+        return wish.item_bytes
+    declared = [each for each in shape.writes if each.kind == kind and each.item_bytes is not None]
+    declared.sort(key=lambda each: frozenset(each.changes) != touched)  # one of just these changes first
+    return declared[0].item_bytes if declared else _read_bytes(wish, shape)
+
+
+def _per_request(access: AccessPattern | None, requests: int) -> int | None:
+    if access is None or access.items is None:
+        return None
+    return -(-access.items // requests)
+
+
+def _read_first(shape: Shape, plan: UpdatePlan) -> Iterable[str]:
+    for key in plan.unsettled:
+        assert key.index is not None
+        absent = " and ".join(sorted(key.fields - plan.known.keys()))
+        yield (
+            f"The item is read first, because its key in {key.index.label} is also made of {absent}: set it in the same "
+            f"update or fix it with when={shape.entity.__name__}.{sorted(key.fields - plan.known.keys())[0]}.eq(…), "
+            "and one request is enough."
+        )

@@ -1,0 +1,117 @@
+"""The client's suite on every backend: memory, file, HTTP, asynchronous, and AWS when TAVOLA_TEST_AWS=1 says so."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola import Connection, Engine, ManualClock, Patience, connect, connect_async
+from tavola.client import AsyncPage, Page
+from tavola.server import running
+from tests.client.desk import Desk
+
+NAMES = ["memory", "file", "http", "async", *(["aws"] if os.environ.get("TAVOLA_TEST_AWS") == "1" else [])]
+START_S = 1_790_000_000.0  # 2026-09-21
+
+
+class Awaited:
+    """An asynchronous connection whose methods are waited for, so that one test serves both shells."""
+
+    def __init__(self, target: str, **settings: Any) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._db: Any = connect_async(target, **settings)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._db, name)
+        if not callable(found) or name in ("measured", "transaction"):
+            return found
+
+        def call(*args: Any, **options: Any) -> Any:
+            answer = found(*args, **options)
+            answer = self._loop.run_until_complete(answer) if asyncio.iscoroutine(answer) else answer
+            return _Listed(answer, self._loop) if isinstance(answer, AsyncPage) else answer
+
+        return call
+
+    def close(self) -> None:
+        """Close the connection and its loop."""
+        self._loop.run_until_complete(self._db.close())
+        self._loop.close()
+
+
+class _Listed(Page[Any]):
+    """An asynchronous page that is iterated without a loop of one's own."""
+
+    def __init__(self, page: AsyncPage[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.items, self.cursor = page.items, page.cursor
+        self.scanned, self.requests = page.scanned, page.requests
+        self._page, self._loop = page, loop
+
+    def __iter__(self) -> Iterator[Any]:
+        async def everything() -> list[Any]:
+            return [item async for item in self._page]
+
+        return iter(self._loop.run_until_complete(everything()))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands still, for the client and its engine."""
+    return ManualClock(START_S)
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[str]:
+    """The address of a server for the whole session; tests keep apart by the names of their tables."""
+    with Engine.open() as engine, running(engine) as address:
+        yield address.url
+
+
+@pytest.fixture(params=NAMES)
+def opened(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
+) -> Iterator[Callable[..., Connection]]:
+    """Open connections to one backend: the same tables for all that a test opens."""
+    made: list[Any] = []
+    prefix = f"t{uuid.uuid4().hex[:12]}-"
+    settings: dict[str, Any] = {"table_prefix": prefix, "patience": Patience(base_s=0.0001)}
+    engine_settings = {"clock": clock}
+    kind = request.param
+
+    def open_(**more: Any) -> Any:
+        told = settings | more
+        if kind == "http":
+            found: Any = connect(request.getfixturevalue("served"), clock=clock, **told)
+        elif kind == "async":
+            found = Awaited("memory:", **engine_settings, **told)
+        elif kind == "aws":
+            found = connect("aws:", **told)
+        elif kind == "file":
+            found = connect(f"file:{tmp_path / 'store.db'}", **engine_settings, **told)
+        else:
+            found = connect("memory:", **engine_settings, **told)
+        made.append(found)
+        return found
+
+    yield open_
+    for found in made:
+        if kind in ("http", "aws"):
+            names = found.call("ListTables").get("TableNames", [])
+            for name in names:
+                if name.startswith(prefix):
+                    found.call("DeleteTable", {"TableName": name})
+        found.close()
+
+
+@pytest.fixture
+def db(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the desk's tables."""
+    found = opened()
+    found.create_tables(Desk)
+    return found
