@@ -242,7 +242,7 @@ def connect(
     is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
     and the account is that of the credentials. The other settings go to the engine or to the endpoint.
     """
-    context, settings = _client_context(target, settings)
+    context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
         return Connection(EmbeddedBackend(found.engine, found.scope), target, context)
@@ -258,7 +258,7 @@ def connect_async(
 
     It is used on one loop, asyncio's own or uvloop. An engine in this process answers on the loop itself.
     """
-    context, settings = _client_context(target, settings)
+    context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
         return AsyncConnection(AsyncEmbeddedBackend(found.engine, found.scope), target, context)
@@ -267,7 +267,7 @@ def connect_async(
     return AsyncConnection(AsyncHttpBackend(found.configuration, **found.settings), target, context)
 
 
-def _client_context(target: str, settings: Settings) -> tuple[Context, Settings]:
+def _client_context(target: str, region: str | None, settings: Settings) -> tuple[Context, Settings]:
     """Return what the client is told, and the settings that are left for the engine or the endpoint."""
     entropy = settings.get("entropy", SYSTEM_ENTROPY)
     context = Context(
@@ -277,6 +277,7 @@ def _client_context(target: str, settings: Settings) -> tuple[Context, Settings]
         entropy=entropy,
         secret=settings.get("cursor_secret") or SYSTEM_ENTROPY.bytes(32),
         patience=settings.get("patience") or Patience(entropy=entropy),
+        region=region or (target.removeprefix("aws:") if target.startswith("aws:") else None),
     )
     here = target.startswith(("memory:", "file:"))
     own = _CLIENT if here else _CLIENT | {"clock", "entropy"}  # elsewhere they are the client's alone

@@ -20,6 +20,7 @@ from tavola.backends.signatures import Key
 from tavola.backends.stages import current_stage
 from tavola.client import encode_request
 from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.errors import TavolaError
 from tavola.protocol import Fault, Operation, UnknownOperationFault
 
 AT_ONCE_MAX = 32
@@ -77,20 +78,17 @@ class AsyncHttpBackend:
         status, answer, checksum = await asking.transport.ask(message, repeatable=asking.repeatable)
         return read_answer(asking.url, status, answer, checksum)
 
-    async def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in order; several are under way at once."""
-        if len(calls) < 2:
-            return [await self._told(operation, request) for operation, request in calls]
-        told: list[dict[str, Any] | Fault | Exception] = [{}] * len(calls)
+    async def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response or error, in order; several are under way at once."""
+        told: list[dict[str, Any] | TavolaError] = [{}] * len(calls)
         left = iter(enumerate(calls))
         workers = min(self._at_once_max, len(calls))
-        await asyncio.gather(*(self._work(left, told) for _ in range(workers)))
-        answers: list[dict[str, Any] | Fault] = []
-        for each in told:
-            if isinstance(each, Exception) and not isinstance(each, Fault):
-                raise each
-            answers.append(each)
-        return answers
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work(left, told))
+        return told
 
     async def as_of(self, at_us: int) -> AsyncHttpBackend:
         """Return a backend of the same tables as they were at a moment, for reading alone; see `HttpBackend.as_of`."""
@@ -121,20 +119,14 @@ class AsyncHttpBackend:
     async def _work(
         self,
         left: Iterator[tuple[int, tuple[str, Mapping[str, Any]]]],
-        told: list[dict[str, Any] | Fault | Exception],
+        told: list[dict[str, Any] | TavolaError],
     ) -> None:
         """Make one call after another, of those that nobody has begun."""
         for place, (operation, request) in left:
             try:
                 told[place] = await self.call(operation, request)
-            except Exception as error:  # noqa: BLE001 - the caller gets it when all are done
+            except TavolaError as error:
                 told[place] = error
-
-    async def _told(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | Fault:
-        try:
-            return await self.call(operation, request)
-        except Fault as fault:
-            return fault
 
     async def _asking(self, operation: Operation) -> Asking[AsyncTransport]:
         """Return how an operation is asked; the way is found once for each service, on a thread."""

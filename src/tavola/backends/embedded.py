@@ -10,7 +10,8 @@ import msgspec
 
 from tavola.client import encode_request
 from tavola.engine import Engine, Visit
-from tavola.protocol import DEFAULT_SCOPE, Fault, Scope
+from tavola.errors import TavolaError
+from tavola.protocol import DEFAULT_SCOPE, Scope
 
 CALLS_A_TURN = 32
 """After so many calls in a row the loop gets a turn, so that a task that only asks does not keep out the others."""
@@ -40,14 +41,14 @@ class EmbeddedBackend:
         body = encode_request(operation, request)
         return _decode(self.engine.execute(operation, body, self.scope, self._visit))
 
-    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in order: one after another, because the engine does one at a time."""
-        told: list[dict[str, Any] | Fault] = []
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response or error, in order: one after another, because the engine does one at a time."""
+        told: list[dict[str, Any] | TavolaError] = []
         for operation, request in calls:
             try:
                 told.append(self.call(operation, request))
-            except Fault as fault:
-                told.append(fault)
+            except TavolaError as error:
+                told.append(error)
         return told
 
     def as_of(self, at_us: int) -> EmbeddedBackend:
@@ -85,14 +86,16 @@ class AsyncEmbeddedBackend:
             await _turn()
         return self.backend.call(operation, request)
 
-    async def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in order, one after another."""
-        told: list[dict[str, Any] | Fault] = []
+    async def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response or error, in order, one after another."""
+        told: list[dict[str, Any] | TavolaError] = []
         for operation, request in calls:
             try:
                 told.append(await self.call(operation, request))
-            except Fault as fault:
-                told.append(fault)
+            except TavolaError as error:
+                told.append(error)
         return told
 
     async def as_of(self, at_us: int) -> AsyncEmbeddedBackend:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tavola.client import Unanswered
 from tavola.errors import TavolaError
 
 
@@ -17,7 +18,7 @@ class ExtraMissing(BackendError):
         super().__init__(f"{what} needs botocore, which is not installed: pip install 'tavola[aws]'")
 
 
-class EndpointUnreachable(BackendError):
+class EndpointUnreachable(BackendError, Unanswered):
     """No answer came from an endpoint.
 
     Where `sent` is true, the request was sent whole, so whether a write was carried out is not known. Where it is
@@ -46,7 +47,7 @@ class EndpointUntrusted(BackendError):
         )
 
 
-class AnswerDamaged(BackendError):
+class AnswerDamaged(BackendError, Unanswered):
     """The bytes of an answer are not those that the endpoint sent."""
 
     def __init__(self, endpoint: str) -> None:
@@ -56,7 +57,7 @@ class AnswerDamaged(BackendError):
         )
 
 
-class AnswerUnreadable(BackendError):
+class AnswerUnreadable(BackendError, Unanswered):
     """Something answered, and it was not DynamoDB."""
 
     def __init__(self, endpoint: str, status: int | None) -> None:

@@ -21,6 +21,7 @@ from tavola.backends.sockets import SocketTransport
 from tavola.backends.stages import current_stage
 from tavola.client import encode_request
 from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.errors import TavolaError
 from tavola.protocol import Fault, Operation, UnknownOperationFault
 
 __all__ = ["AT_ONCE_MAX", "HttpBackend", "LocalConfiguration", "is_local"]
@@ -68,15 +69,12 @@ class HttpBackend:
         status, answer, checksum = asking.transport.ask(message, repeatable=asking.repeatable)
         return read_answer(asking.url, status, answer, checksum)
 
-    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in order; several are under way at once, on threads of this backend."""
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response or error, in order; several are under way at once, on threads of this backend."""
         if len(calls) < 2:
             return [self._told(operation, request) for operation, request in calls]
         workers = self._hired()
         waiting = [workers.submit(self._told, operation, request) for operation, request in calls]
-        errors = [error for each in waiting if (error := each.exception()) is not None]
-        if errors:
-            raise errors[0]
         return [each.result() for each in waiting]
 
     def as_of(self, at_us: int) -> HttpBackend:
@@ -112,11 +110,11 @@ class HttpBackend:
         for transport in transports:
             transport.close()
 
-    def _told(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | Fault:
+    def _told(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any] | TavolaError:
         try:
             return self.call(operation, request)
-        except Fault as fault:
-            return fault
+        except TavolaError as error:
+            return error
 
     def _asking(self, operation: Operation) -> Asking[Transport]:
         """Return how an operation is asked; the way is found once for each service."""

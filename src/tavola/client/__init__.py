@@ -17,6 +17,7 @@ from tavola.client.backend import (
     Unanswered,
     encode_request,
 )
+from tavola.client.consumption import Units
 from tavola.client.context import Context
 from tavola.client.errors import (
     ConditionFailed,
@@ -28,6 +29,9 @@ from tavola.client.errors import (
     UpdateContended,
     UpdateNeedsMore,
 )
+from tavola.client.explain.async_shells import AsyncExplain
+from tavola.client.explain.explanation import Explanation, Waste
+from tavola.client.explain.shells import Explain
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.provisioning import TableNotReady
 from tavola.client.retries import NO_PATIENCE, Patience
@@ -40,6 +44,7 @@ __all__ = [
     "AsyncBackend",
     "AsyncDb",
     "AsyncDriver",
+    "AsyncExplain",
     "AsyncGathering",
     "AsyncPage",
     "AsyncRemembering",
@@ -50,6 +55,8 @@ __all__ = [
     "CursorRefused",
     "Db",
     "Driver",
+    "Explain",
+    "Explanation",
     "Gathering",
     "ItemExists",
     "ItemMissing",
@@ -66,9 +73,11 @@ __all__ = [
     "Together",
     "Unanswered",
     "UniqueTaken",
+    "Units",
     "UpdateContended",
     "UpdateNeedsMore",
     "Wait",
+    "Waste",
     "async_item_versions",
     "encode_request",
     "item_versions",

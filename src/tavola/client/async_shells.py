@@ -8,10 +8,12 @@ from typing import Any, Generic, TypeVar
 
 from tavola.client import items, reading
 from tavola.client.context import Context
-from tavola.client.pages import Stretch
-from tavola.client.reading import Paging
+from tavola.client.explain.async_shells import AsyncExplain
+from tavola.client.explain.walk import prices_in
 from tavola.client.metering import Spent, measured
+from tavola.client.pages import Stretch
 from tavola.client.provisioning import create_table, delete_table
+from tavola.client.reading import Paging
 from tavola.client.steps import AsyncDriver, Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
@@ -162,6 +164,11 @@ class AsyncDb:
         """Delete tables with everything in them; those that are not there are no error."""
         for table in tables:
             await self._run(delete_table(self._context, table))
+
+    @property
+    def explain(self) -> AsyncExplain:
+        """The same methods, each telling what it would ask and cost instead of doing it."""
+        return AsyncExplain(self._run, self._context, prices_in(self._context))
 
     def measured(self) -> AbstractContextManager[Spent]:
         """Give what the calls inside a `with` consume, by table and index."""

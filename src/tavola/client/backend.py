@@ -12,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
 
 
 class RequestMalformed(TavolaError):
@@ -28,7 +27,12 @@ class RequestMalformed(TavolaError):
 
 
 class Unanswered(TavolaError):
-    """No answer could be had, or none that can be read: whether the request was done is not known."""
+    """No answer could be had, or none that can be read: whether the request was done is not known.
+
+    Where `sent` is false it is known: the other end cannot have had all of the request, and has not done it.
+    """
+
+    sent: bool = True
 
 
 class Backend(Protocol):
@@ -59,10 +63,10 @@ class AsyncBackend(Protocol):
 class Gathering(Protocol):
     """A backend that can have several calls under way at once."""
 
-    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in the order of the calls.
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response, or the fault or error that came instead, in the order of the calls.
 
-        All are made, whatever becomes of one. An error that is no fault is raised when the last has come to its end.
+        All are made, whatever becomes of one, so nothing that was done is lost sight of.
         """
         ...
 
@@ -71,8 +75,10 @@ class Gathering(Protocol):
 class AsyncGathering(Protocol):
     """A backend on an event loop that can have several calls under way at once."""
 
-    async def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
-        """Return each call's response or fault, in the order of the calls, as `Gathering` does."""
+    async def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> list[dict[str, Any] | TavolaError]:
+        """Return each call's response, fault or error, in the order of the calls, as `Gathering` does."""
         ...
 
 

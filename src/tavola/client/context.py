@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.client.retries import Patience
+from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.model import Table
 
@@ -21,6 +21,7 @@ class Context:
     entropy: Entropy = SYSTEM_ENTROPY
     secret: bytes = b""
     patience: Patience = field(default_factory=Patience)
+    region: str | None = None  # whose prices an explanation tells
 
     def name_of(self, table: type[Table]) -> str:
         """Return what a table is called where this client asks."""

@@ -10,11 +10,11 @@ import msgspec
 from tavola.client.context import Context
 from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UpdateContended
 from tavola.client.marshalling import entity_of, expired, item_of, stamp
-from tavola.client.requests import absent, all_of, expressed, there
+from tavola.client.requests import absent, all_of, expressed, node_of, there
 from tavola.client.steps import Call, Steps, Wait
 from tavola.client.updates import Planned, UpdatePlan
-from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set, decider_of
 from tavola.expressions import Call as FunctionCall
+from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set, decider_of
 from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, shape_of
 from tavola.protocol import ConditionalCheckFailedFault
 from tavola.values import Item
@@ -64,7 +64,7 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     item, lock = locked_item(shape, entity, context)
     request = {"TableName": context.name_of(shape.home), "Item": item}
     try:
-        yield Call("PutItem", conditioned(request, all_of([when and when.node, lock])))
+        yield Call("PutItem", conditioned(request, all_of([node_of(when), lock])))
     except ConditionalCheckFailedFault as fault:
         raise put_refusal(shape, entity, when, fault_item(fault), context) from fault
     raise_lock(shape, entity)
@@ -99,7 +99,7 @@ def update(
     lock = None if entity is None else lock_node(shape, entity)
     plan = UpdatePlan(shape, keys, changes, when)
     primary = shape.primary(keys)
-    wanted = all_of([when and when.node, lock])
+    wanted = all_of([node_of(when), lock])
     decide = None if wanted is None else decider_of(wanted)
     item: Item | None = None
     if plan.unsettled and shape.policy == "read":
@@ -167,7 +167,7 @@ def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | N
         "TableName": context.name_of(shape.home), "Key": shape.primary(keys), "ReturnValues": "ALL_OLD",
     }  # fmt: skip
     try:
-        answer = yield Call("DeleteItem", conditioned(request, all_of([when and when.node, lock])))
+        answer = yield Call("DeleteItem", conditioned(request, all_of([node_of(when), lock])))
     except ConditionalCheckFailedFault as fault:
         raise refusal(shape, named(shape, keys), when, lock, fault_item(fault), context) from fault
     item = answer.get("Attributes")

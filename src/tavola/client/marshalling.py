@@ -12,7 +12,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from tavola.client.context import Context
-from tavola.model import Entity, Index, ItemUnreadable, KeyShape, Shape, Source, Table, plain, shape_of
+from tavola.model import (
+    Entity,
+    ItemUnreadable,
+    KeyShape,
+    Shape,
+    Source,
+    Table,
+    ValueNotStorable,
+    decode_plain,
+    placed,
+    plain,
+    shape_of,
+)
 from tavola.values import Item, Value
 
 E = TypeVar("E", bound=Entity)
@@ -29,7 +41,10 @@ def item_of(shape: Shape, entity: Entity, context: Context) -> Item:
     for name, field in shape.fields.items():
         value = values[name]
         if value is not None:
-            encoded = field.encode(value)
+            try:
+                encoded = field.encode(value)
+            except ValueNotStorable as error:
+                raise placed(error, f"{shape.entity.__name__}.{name}") from None
             if encoded:
                 item[field.attribute] = encoded
     for key in shape.keys:
@@ -61,6 +76,8 @@ def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
         stored = item.get(field.attribute)
         if stored is not None:
             values[name] = field.decode(stored)
+        elif field.absent is not None:
+            values[name] = field.absent()
     return _validated(entity, values)
 
 
@@ -79,7 +96,7 @@ def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value], version:
             f"the item is of schema version {version}, and this program knows {shape.version}; update it",
         )
     values = {
-        (found.name if (found := shape.by_attribute.get(attribute)) else attribute): plain_value(value)
+        (found.name if (found := shape.by_attribute.get(attribute)) else attribute): decode_plain(value)
         for attribute, value in item.items()
     }
     for step in range(version, shape.version):
@@ -114,34 +131,6 @@ def read_source(source: Source, item: Mapping[str, Value]) -> dict[str, Any]:
     assert source.template is not None
     found = source.template.read(stored.get("S", ""))
     return {} if found is None else {n: v for n, v in found.items() if n not in source.template.lossy_fields}
-
-
-def plain_value(value: Value) -> Any:
-    """Return an attribute value as plain Python, for upgrades."""
-    from base64 import b64decode
-    from decimal import Decimal
-
-    tag, content = next(iter(value.items()))
-    match tag:
-        case "N":
-            number = Decimal(content)
-            return int(number) if number == number.to_integral_value() else number
-        case "B":
-            return b64decode(content)
-        case "NULL":
-            return None
-        case "M":
-            return {name: plain_value(member) for name, member in content.items()}
-        case "L":
-            return [plain_value(member) for member in content]
-        case "SS":
-            return set(content)
-        case "NS":
-            return {plain_value({"N": member}) for member in content}
-        case "BS":
-            return {b64decode(member) for member in content}
-        case _:
-            return content
 
 
 def recognised(table: type[Table], item: Mapping[str, Value]) -> type[Entity] | None:
@@ -191,8 +180,3 @@ def expired(table: type[Table], item: Mapping[str, Value], now_s: float) -> bool
 def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) -> dict[str, Any]:
     """Return some fields of an item as Python has them, for making keys of."""
     return {name: plain(shape.fields[name].value_in(dict(item))) for name in names}
-
-
-def index_holds_all(index: Index | None) -> bool:
-    """Return whether what an index gives is the whole item."""
-    return index is None or index.projection == "ALL"

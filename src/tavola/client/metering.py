@@ -3,8 +3,9 @@
     with db.measured() as spent: …
     spent.reads, spent.writes, spent.tables["Desk"].indexes["gsi1"]
 
-Meters are found by context, so threads and tasks do not disturb each other. While nobody measures, requests
-do not ask for it.
+Meters are found by context, so threads and tasks do not disturb each other; what a task started inside does,
+counts too. While nobody measures, requests do not ask for it. A call that is refused tells no units, though
+DynamoDB bills a condition that failed, and is not in the sum.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
+from threading import Lock
 from typing import Any
 
-_METERED = frozenset({
-    "GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "BatchGetItem", "BatchWriteItem",
-    "TransactGetItems", "TransactWriteItems",
-})  # fmt: skip
-_READS = frozenset({"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"})
+from tavola.client.consumption import METERED, Units, consumed
+from tavola.prices import PriceBook
 
 
 @dataclass(slots=True)
@@ -40,28 +40,31 @@ class Spent:
     writes: float = 0.0
     tables: dict[str, TableUnits] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def add(self, operation: str, answer: dict[str, Any]) -> None:
         """Add what one answer says it consumed."""
-        self.calls += 1
-        self.operations[operation] = self.operations.get(operation, 0) + 1
-        told = answer.get("ConsumedCapacity")
-        for one in [told] if isinstance(told, dict) else told or ():
-            self._add_table(one, reading=operation in _READS)
+        told = consumed(operation, answer)
+        with self._lock:
+            self.calls += 1
+            self.operations[operation] = self.operations.get(operation, 0) + 1
+            for (name, index), units in told.items():
+                self.reads += units.reads
+                self.writes += units.writes
+                table = self.tables.setdefault(name, TableUnits())
+                if index is None:
+                    table.reads += units.reads
+                    table.writes += units.writes
+                else:
+                    table.indexes[index] = table.indexes.get(index, 0.0) + units.reads + units.writes
 
-    def _add_table(self, one: dict[str, Any], *, reading: bool) -> None:
-        table = self.tables.setdefault(one["TableName"], TableUnits())
-        total = float(one.get("CapacityUnits", 0.0))
-        own = float(one.get("Table", {}).get("CapacityUnits", total))
-        if reading:
-            self.reads += total
-            table.reads += own
-        else:
-            self.writes += total
-            table.writes += own
-        for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
-            for name, units in one.get(kind, {}).items():
-                table.indexes[name] = table.indexes.get(name, 0.0) + float(units.get("CapacityUnits", 0.0))
+    def usd(self, book: PriceBook) -> Decimal:
+        """Return what it costs on demand by a price book, such as `tavola.prices.load_book("us-east-1")`."""
+        return Units(self.reads, self.writes).usd_per_million(book) / 1_000_000
+
+    def __str__(self) -> str:
+        calls = ", ".join(f"{count} {operation}" for operation, count in sorted(self.operations.items()))
+        return f"{Units(self.reads, self.writes)} by {calls or 'no call'}"
 
 
 _meters: ContextVar[tuple[Spent, ...]] = ContextVar("meters", default=())
@@ -80,7 +83,7 @@ def measured() -> Iterator[Spent]:
 
 def enriched(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     """Return a request that asks what it consumes, if somebody measures."""
-    if not _meters.get() or operation not in _METERED:
+    if not _meters.get() or operation not in METERED:
         return request
     return {**request, "ReturnConsumedCapacity": "INDEXES"}
 

@@ -84,11 +84,12 @@ def read_page(
     items: list[R] = []
     now_s = context.clock.now()
     while True:
-        lane = yield from reader.next_lane()
-        if lane is None:
+        following = yield from reader.next_lane()
+        if following is None:
             break
         if limit is not None and len(items) >= limit:
             break  # there is more, for sure
+        lane = following
         item = lane.waiting[lane.at]
         lane.at += 1
         lane.taken = start_key(asked, item)

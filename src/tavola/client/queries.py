@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,7 @@ from tavola.model import (
     Source,
     plain,
     shape_of,
+    shard_of,
 )
 from tavola.values import Item, Value
 
@@ -49,6 +51,7 @@ def plan_query(context: Context, question: Question, *, newest_first: bool, cons
     shape = shape_of(pattern.owner)
     table = shape.home
     key = pattern.key
+    assert shape.key is not None
     base: dict[str, Any] = {"TableName": context.name_of(table)}
     if key.index is not None:
         base["IndexName"] = key.index.name
@@ -76,7 +79,7 @@ def plan_query(context: Context, question: Question, *, newest_first: bool, cons
         requests.append(expressed(dict(base), key_condition=all_of([*nodes, sort_node]), filter_=filter_))
     attributes = dict.fromkeys(
         (*(s.attribute for s in shape.key.key.sources), *(s.attribute for s in key.sources))
-    )  # type: ignore[union-attr]
+    )
     return Asked(
         pattern, tuple(requests), in_turn, None if exact else _comparer(question), tuple(attributes), empty
     )
@@ -133,7 +136,7 @@ def _text_condition(path: Path, operator: str, texts: tuple[str, ...]) -> Condit
         return Call("begins_with", (path, literals[0]))
     if operator == "BETWEEN":
         return Between(path, literals[0], literals[1])
-    return Comparison(operator, path, literals[0])  # type: ignore[arg-type]
+    return Comparison(operator, path, literals[0])
 
 
 def _native_range(path: Path, source: Source, range_: Range) -> ConditionNode:
@@ -143,7 +146,7 @@ def _native_range(path: Path, source: Source, range_: Range) -> ConditionNode:
         return Between(path, literals[0], literals[1])
     if range_.operator == "begins_with":
         return Call("begins_with", (path, literals[0]))
-    return Comparison(_OPERATORS[range_.operator], path, literals[0])  # type: ignore[arg-type]
+    return Comparison(_OPERATORS[range_.operator], path, literals[0])
 
 
 def _shards(pattern: Pattern, question: Question, context: Context) -> tuple[list[dict[str, Any]], bool]:
@@ -153,8 +156,6 @@ def _shards(pattern: Pattern, question: Question, context: Context) -> tuple[lis
         return [{}], False
     if shards.by != "time":
         if pattern.key.index is None and shards.of and set(shards.of) <= question.values.keys():
-            from tavola.model import shard_of
-
             return [{SHARD: shard_of(shards, shape_of(pattern.owner), question.values)}], False
         return [{SHARD: number} for number in range(shards.reads)], False
     field = shards.of[0]
@@ -242,8 +243,6 @@ def _sortable(value: Value) -> Any:
     if tag == "N":
         return Decimal(content)
     if tag == "B":
-        from base64 import b64decode
-
         return b64decode(content)
     return content
 

@@ -15,7 +15,7 @@ from tavola.client.requests import alive, all_of, expressed, key_only
 from tavola.client.steps import Call, Steps, Together
 from tavola.errors import TavolaError
 from tavola.expressions import Call as FunctionCall
-from tavola.expressions import Comparison, ConditionNode, Literal, Path
+from tavola.expressions import Comparison, ConditionNode, Literal, Or, Path
 from tavola.keys import Template
 from tavola.model import (
     Collection,
@@ -123,10 +123,12 @@ def scan(
     consistent: bool,
 ) -> Steps[Stretch[Any]]:
     """Return a page of everything in a table, or of all items of one entity; each item of the table is read."""
-    is_entity = issubclass(what, Entity)
-    shape = shape_of(what) if is_entity else None
-    table = what if shape is None else shape.home
-    assert issubclass(table, Table)
+    shape: Shape | None = None
+    if issubclass(what, Entity):
+        shape = shape_of(what)
+        table = shape.home
+    else:
+        table = what
     paging.check(what.__name__)
     filter_ = all_of([_tagged(shape, table), None if where is None else where.node])
     base: dict[str, Any] = {"TableName": context.name_of(table)}
@@ -160,8 +162,6 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
     if shape is None or tag is None:
         return None
     path = Path((tag,))
-    from tavola.expressions import Or
-
     return Or(
         (Comparison("=", path, Literal({"S": shape.name})), FunctionCall("attribute_not_exists", (path,)))
     )

@@ -18,7 +18,7 @@ from tavola.expressions import (
     UpdateNode,
 )
 from tavola.expressions import update as update_node
-from tavola.model import Shape
+from tavola.model import Condition, Shape
 from tavola.values import Item
 
 
@@ -31,6 +31,11 @@ def all_of(nodes: Iterable[ConditionNode | None]) -> ConditionNode | None:
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def node_of(condition: Condition[Any] | None) -> ConditionNode | None:
+    """Return the tree of a condition that may be left out."""
+    return None if condition is None else condition.node
 
 
 def expressed(

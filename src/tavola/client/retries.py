@@ -2,7 +2,7 @@
 
 A throttle and a failure of the service are waited out, with growing pauses and full jitter, so that clients
 who were refused together do not come back together. Where no answer came at all, only what may be done twice
-is asked again: reads, and transactions with a token. The engine never retries.
+is asked again: reads, transactions with a token, and what cannot have arrived. The engine never retries.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _passes(operation: str, request: Mapping[str, Any], error: TavolaError) -> b
     if isinstance(error, Fault):
         return error.retryable or error.status >= 500 or error.code in _PASSING
     if isinstance(error, Unanswered):
-        return operation in _READS or "ClientRequestToken" in request
+        return not error.sent or operation in _READS or "ClientRequestToken" in request
     return False
 
 

@@ -130,7 +130,8 @@ class AsyncDriver:
                         answer = await asyncio.gather(*map(self._answer, ask.calls))
                     else:
                         assert type(ask) is Wait
-                        answer = await asyncio.sleep(ask.seconds)
+                        await asyncio.sleep(ask.seconds)
+                        answer = None
                 except TavolaError as error:
                     ask = steps.throw(error)
                 else:

@@ -8,7 +8,7 @@ data, and the same one is linted, priced, provisioned and served.
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.attributes import Attr, Change, Condition, Operand, Sum, attr
 from tavola.model.binding import projected
-from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact
+from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entity_named, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
 from tavola.model.queries import (
@@ -64,9 +64,11 @@ __all__ = [
     "ValueNotStorable",
     "WritePattern",
     "attr",
+    "decode_plain",
     "entity_named",
     "found",
     "members_of",
+    "placed",
     "plain",
     "projected",
     "question_of",

@@ -35,10 +35,12 @@ from tavola.expressions import (
     Or,
     Path,
     Remove,
-    Set as SetAction,
     literal,
 )  # fmt: skip
 from tavola.expressions import Operand as Node
+from tavola.expressions import (
+    Set as SetAction,
+)
 from tavola.values import Value
 
 if TYPE_CHECKING:

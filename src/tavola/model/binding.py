@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tavola.keys import BoundTemplate, Template, TemplateRefused, part_for
 from tavola.model.access import WritePattern
 from tavola.model.attributes import AttrOptions
-from tavola.model.converters import Converter, converter_for
+from tavola.model.converters import Converter, field_converter, placed
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.model.queries import Declared, PrimaryKey, Query
 from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source
@@ -36,9 +36,9 @@ def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, Fiel
         attribute = options.name or name
         place = f"{cls.__name__}.{name}"
         try:
-            converter = converter_for(_annotated(info))
-        except ModelError as error:
-            raise type(error)(place, error.problem) from None
+            converter = field_converter(info)
+        except ValueNotStorable as error:
+            raise placed(error, place) from None
         if attribute == ttl:
             converter = _expiry_converter(place, converter)
         if options.lock and converter.key_kind != "int":
@@ -66,14 +66,6 @@ def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, Fiel
     return shapes
 
 
-def _annotated(info: Any) -> Any:
-    """Return a field's type with the marks that say how it is stored."""
-    from typing import Annotated
-
-    marks = tuple(mark for mark in info.metadata if not isinstance(mark, AttrOptions))
-    return Annotated[(info.annotation, *marks)] if marks else info.annotation  # type: ignore[return-value]
-
-
 def _expiry_converter(place: str, converter: Converter) -> Converter:
     """Return how a time to live is written: whole epoch seconds, which is all that DynamoDB looks at."""
     if converter.tags == frozenset({"N"}):
@@ -95,9 +87,9 @@ def _expiry_converter(place: str, converter: Converter) -> Converter:
         encode=encode,
         decode=decode,
         tags=frozenset({"N"}),
-        key_kind=None,
-        choices=None,
         nullable=converter.nullable,
+        kind="expiry",
+        word="datetime",
     )
 
 
@@ -155,6 +147,8 @@ class _Binder:
         place = f"{self.cls.__name__}.{name}"
         settings = self.table.settings
         pk, sk = declared.pk, declared.sk
+        assert not isinstance(pk, tuple)
+        assert not isinstance(sk, tuple)
         if sk is not None and settings.range is None:
             raise ModelError(
                 place, f"{self.table.__name__} has no sort key, so sk={sk!r} has no place; leave it out"
@@ -166,7 +160,6 @@ class _Binder:
             rest = () if settings.range is None else (own.get(settings.range),)
             hashed = (native,) if native else tuple(n for n in declared.partition if n not in rest)
             pk = f"{{{native}}}" if native else "#".join([word, *(f"{{{n}}}" for n in hashed)])
-        assert isinstance(pk, str)
         if sk is None and settings.range is not None:
             native = own.get(settings.range)
             used = Template.parse(pk, settings.delimiter).fields

@@ -99,15 +99,13 @@ class Entity(BaseModel, metaclass=EntityMeta):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
-        inherited = next((b.__options__.get("table") for b in cls.__mro__[1:] if _has_table(b)), None)
+        inherited = next(
+            filter(None, (vars(b).get("__options__", {}).get("table") for b in cls.__mro__[1:])), None
+        )
         cls.__options__ = {"table": inherited, **{k: v for k, v in options.items() if v is not None}}
         _entities[(cls.__module__, cls.__qualname__)] = cls
         if cls.__pydantic_complete__:
             _compile(cls)
-
-
-def _has_table(base: type) -> bool:
-    return bool(getattr(base, "__options__", {}).get("table"))
 
 
 def upgrade(version: int) -> Callable[[F], F]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -121,7 +122,7 @@ def _declare(
     hydrate: bool,
     access: AccessPattern | None,
 ) -> None:
-    annotations = cls.__dict__.get("__annotations__", {})
+    annotations = get_annotations(cls)
     sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
     partition = tuple(name for name in annotations if name not in sorts)
     for name in annotations:
@@ -203,7 +204,7 @@ class Selection(Generic[E_co]):
         made._values = self._values
         made._fixed = self._fixed
         made._range = range_ or self._range
-        made._filter = filter_ or self._filter
+        made._filter = self._filter if filter_ is None else filter_
         return made
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -79,7 +80,7 @@ class Collection:
     ) -> None:
         """Declare a collection; `pk` may be left to its members, `sk` narrows it to sort keys with a prefix."""
         super().__init_subclass__()
-        annotations = cls.__dict__.get("__annotations__", {})
+        annotations = get_annotations(cls)
         cls.__wanted__ = tuple(n for n in annotations if isinstance(cls.__dict__.get(n), _Found))
         cls.__parts__ = tuple(n for n in annotations if n not in cls.__wanted__)
         if not cls.__wanted__:

@@ -32,7 +32,7 @@ class FieldShape:
     """A field of an entity: its name in Python and in the table, and how its values are written."""
 
     __slots__ = (
-        "__dict__", "annotation", "attribute", "converter", "decode", "default_factory", "encode", "lock",
+        "__dict__", "absent", "annotation", "attribute", "converter", "decode", "encode", "lock",
         "name", "nullable", "required", "unique", "within",
     )  # fmt: skip
 
@@ -55,6 +55,7 @@ class FieldShape:
         self.encode: Callable[[Any], Value] = converter.encode
         self.decode: Callable[[Value], Any] = converter.decode
         self.nullable = converter.nullable
+        self.absent = converter.absent
         self.required = required
         self.lock = lock
         self.unique = unique

@@ -223,6 +223,11 @@ class Table:
                         f"{cls.__name__}.{index.label}", "a local index needs a table with a sort key (sk=…)"
                     )
                 index.hash = (settings.hash,)
+            if not _NAME.fullmatch(index.name):
+                raise ModelError(
+                    f"{cls.__name__}.{index.label}",
+                    f"{index.name!r} is no index name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -",
+                )
             if index.name in seen:
                 raise ModelError(
                     f"{cls.__name__}.{index.label}", f"{seen[index.name]} is called {index.name!r} as well"

@@ -11,12 +11,14 @@ import tomllib
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from tavola.prices.errors import BookUnknown, BookUnreadable
 from tavola.prices.price_book import CONFIDENCES, Discount, Price, PriceBook
+
+_FOLDER = Path(__file__).parent / "books"
 
 
 def load_book(region: str, date: datetime.date | None = None) -> PriceBook:
@@ -60,8 +62,7 @@ def labelled_book(label: str) -> PriceBook:
 @cache
 def books() -> tuple[PriceBook, ...]:
     """Return every book, by region and then from the oldest to the newest; the labelled ones come last."""
-    folder = files("tavola.prices").joinpath("books")
-    read = [parse_book(file.name, file.read_text("utf-8")) for file in folder.iterdir()]
+    read = [parse_book(file.name, file.read_text("utf-8")) for file in _FOLDER.iterdir()]
     return tuple(sorted(read, key=lambda book: (book.label is not None, book.region, book.date)))
 
 

@@ -21,7 +21,7 @@ import uvloop
 from tavola.backends.async_http import AsyncHttpBackend
 from tavola.backends.configuration import Configuration, LocalConfiguration
 from tavola.backends.http import HttpBackend
-from tavola.protocol import Fault
+from tavola.errors import TavolaError
 
 PATIENCE_S = 10.0  # after which what does not come is a failure
 
@@ -185,7 +185,9 @@ class Shell(Protocol):
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]: ...
+    def call_all(
+        self, calls: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> list[dict[str, Any] | TavolaError]: ...
 
     def close(self) -> None: ...
 
@@ -206,7 +208,7 @@ class OnLoop:
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         return self.run(self.backend.call(operation, request))
 
-    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | Fault]:
+    def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
         return self.run(self.backend.call_all(calls))
 
     def close(self) -> None:

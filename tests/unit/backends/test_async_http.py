@@ -110,35 +110,35 @@ def test_a_cancelled_call_leaves_no_half_answer(shell: str) -> None:
     assert script.connections == 2
 
 
-def test_a_call_that_is_cancelled_in_the_queue_keeps_nobody_waiting(shell: str) -> None:
+@pytest.mark.parametrize("just_after", [False, True])
+def test_a_call_that_is_cancelled_in_the_queue_keeps_nobody_waiting(shell: str, just_after: bool) -> None:
     """Its place goes to the next, whether it was cancelled before the place was given or just after."""
-    for just_after in (False, True):
 
-        async def work(just_after: bool) -> list[dict[str, Any]]:
-            async def first() -> dict[str, Any]:
-                answer = await backend.call("GetItem", named("first"))
-                if just_after:
-                    doomed.cancel()  # the place was given to it a moment ago, and it has not yet run
-                return answer
+    async def work() -> list[dict[str, Any]]:
+        async def first() -> dict[str, Any]:
+            answer = await backend.call("GetItem", named("first"))
+            if just_after:
+                doomed.cancel()  # the place was given to it a moment ago, and it has not yet run
+            return answer
 
-            leading = asyncio.create_task(first())
-            doomed = asyncio.create_task(backend.call("GetItem", named("doomed")))
-            last = asyncio.create_task(backend.call("GetItem", named("last")))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            if not just_after:
-                doomed.cancel()
-            async with asyncio.timeout(PATIENCE_S):
-                with pytest.raises(asyncio.CancelledError):
-                    await doomed
-                return [await leading, await last, await backend.call("GetItem", named("later"))]
+        leading = asyncio.create_task(first())
+        doomed = asyncio.create_task(backend.call("GetItem", named("doomed")))
+        last = asyncio.create_task(backend.call("GetItem", named("last")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if not just_after:
+            doomed.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(asyncio.CancelledError):
+                await doomed
+            return [await leading, await last, await backend.call("GetItem", named("later"))]
 
-        with scripted(echo) as script, asking(shell, script.url, connections_max=1) as asked:
-            backend = on_loop(asked).backend
-            asked.call("GetItem", named("the way is found"))
-            assert on_loop(asked).run(work(just_after)) == [named("first"), named("last"), named("later")]
+    with scripted(echo) as script, asking(shell, script.url, connections_max=1) as asked:
+        backend = on_loop(asked).backend
+        asked.call("GetItem", named("the way is found"))
+        assert on_loop(asked).run(work()) == [named("first"), named("last"), named("later")]
 
-        assert not [body for body in script.bodies() if b"doomed" in body]
+    assert not [body for body in script.bodies() if b"doomed" in body]
 
 
 def test_cancelling_several_calls(shell: str) -> None:

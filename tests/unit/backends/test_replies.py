@@ -39,8 +39,8 @@ def test_the_checksum_is_found_whatever_its_case() -> None:
 
 def test_the_end_makes_whole_only_what_has_no_length() -> None:
     """An answer that said how long it is, and is not, is no answer."""
+    assert not ReplyReader().begun
     reader = ReplyReader()
-    assert not reader.begun
     assert not reader.feed(URL, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
     assert reader.begun
     assert not reader.end()

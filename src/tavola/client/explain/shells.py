@@ -1,4 +1,4 @@
-"""Explain and AsyncExplain: `db.explain`, with the methods of `db`, each telling what it would do.
+"""Explain: `db.explain`, with the methods of `db`, each telling what it would do.
 
 print(db.explain.query(Ticket.ByStatus(status="open")))
 db.explain.put(ticket).usd_per_million
@@ -8,14 +8,13 @@ db.explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority > 3),
 from __future__ import annotations
 
 import datetime
-from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
 
-from tavola.client import explaining
 from tavola.client.context import Context
-from tavola.client.explain import Prices
-from tavola.client.explaining import Wish
-from tavola.client.explanations import Explanation
+from tavola.client.explain import subjects
+from tavola.client.explain.explanation import Explanation
+from tavola.client.explain.subjects import Wish
+from tavola.client.explain.walk import Prices
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
@@ -29,12 +28,6 @@ class Running(Protocol):
     """Does steps."""
 
     def __call__(self, steps: Steps[R], /) -> R: ...
-
-
-class RunningAsync(Protocol):
-    """Does steps on a loop."""
-
-    def __call__(self, steps: Steps[R], /) -> Awaitable[R]: ...
 
 
 class Explain:
@@ -63,18 +56,18 @@ class Explain:
     ) -> Explanation[E | None]:
         """Explain `db.get`."""
         wish = Wish(self._prices, run, item_bytes)
-        return self._run(explaining.get(self._context, wish, key, consistent))
+        return self._run(subjects.get(self._context, wish, key, consistent))
 
     def put(
         self, entity: E, *, when: Condition[E] | None = None, run: bool = False, standing: E | None = None
     ) -> Explanation[E]:
         """Explain `db.put`; over `standing` if it is given, else as of a new item."""
-        wish = Wish(self._prices, run, standing=_given(standing))
-        return self._run(explaining.put(self._context, wish, entity, when))
+        wish = Wish(self._prices, run, standing=given(standing))
+        return self._run(subjects.put(self._context, wish, entity, when))
 
     def create(self, entity: E, *, run: bool = False) -> Explanation[E]:
         """Explain `db.create`."""
-        return self._run(explaining.put(self._context, Wish(self._prices, run), entity, None, new=True))
+        return self._run(subjects.put(self._context, Wish(self._prices, run), entity, None, new=True))
 
     def update(
         self,
@@ -87,8 +80,8 @@ class Explain:
         standing: E | None = None,
     ) -> Explanation[E]:
         """Explain `db.update`; one that must read before it writes does read, and shows both."""
-        wish = Wish(self._prices, run, item_bytes, _given(standing))
-        return self._run(explaining.update(self._context, wish, target, changes, when, create))
+        wish = Wish(self._prices, run, item_bytes, given(standing))
+        return self._run(subjects.update(self._context, wish, target, changes, when, create))
 
     def delete(
         self,
@@ -100,8 +93,8 @@ class Explain:
         standing: E | None = None,
     ) -> Explanation[E | None]:
         """Explain `db.delete`; of an entity, by that entity's size."""
-        wish = Wish(self._prices, run, item_bytes, _given(standing))
-        return self._run(explaining.delete(self._context, wish, target, when))
+        wish = Wish(self._prices, run, item_bytes, given(standing))
+        return self._run(subjects.delete(self._context, wish, target, when))
 
     def query(
         self,
@@ -118,7 +111,7 @@ class Explain:
         """Explain `db.query`; run without a limit, the whole answer is read."""
         wish = Wish(self._prices, run, item_bytes)
         paging = Paging(limit, page_size, cursor, newest_first)
-        return self._run(explaining.query(self._context, wish, selection, paging, consistent))
+        return self._run(subjects.query(self._context, wish, selection, paging, consistent))
 
     def count(
         self,
@@ -130,7 +123,7 @@ class Explain:
     ) -> Explanation[int]:
         """Explain `db.count`."""
         wish = Wish(self._prices, run, item_bytes)
-        return self._run(explaining.count(self._context, wish, selection, consistent))
+        return self._run(subjects.count(self._context, wish, selection, consistent))
 
     def scan(
         self,
@@ -148,7 +141,7 @@ class Explain:
         """Explain `db.scan`; run without a limit, the whole table is read."""
         wish = Wish(self._prices, run, item_bytes)
         paging = Paging(limit, page_size, cursor)
-        return self._run(explaining.scan(self._context, wish, what, where, paging, segments, consistent))
+        return self._run(subjects.scan(self._context, wish, what, where, paging, segments, consistent))
 
     def scan_table(
         self,
@@ -165,7 +158,7 @@ class Explain:
         """Explain `db.scan_table`; run without a limit, the whole table is read."""
         wish = Wish(self._prices, run, item_bytes)
         paging = Paging(limit, page_size, cursor)
-        return self._run(explaining.scan(self._context, wish, table, None, paging, segments, consistent))
+        return self._run(subjects.scan(self._context, wish, table, None, paging, segments, consistent))
 
     def collect(
         self,
@@ -178,8 +171,9 @@ class Explain:
     ) -> Explanation[C]:
         """Explain `db.collect`."""
         wish = Wish(self._prices, run, item_bytes)
-        return self._run(explaining.collect(self._context, wish, collection, consistent, newest_first))
+        return self._run(subjects.collect(self._context, wish, collection, consistent, newest_first))
 
 
-def _given(standing: Entity | None) -> tuple[Entity, ...]:
+def given(standing: Entity | None) -> tuple[Entity, ...]:
+    """Return what was given as standing, or nothing."""
     return () if standing is None else (standing,)

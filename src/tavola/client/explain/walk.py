@@ -1,4 +1,4 @@
-"""Explaining: any operation's steps, walked for what they ask instead of for what they do.
+"""Walk: any operation's steps, walked for what they ask instead of for what they do.
 
 The same steps that a shell would run are run here by one that writes down each request and estimates it.
 Without `run`, nothing is sent but the read that a write needs before it can be worked out, and the walk
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from tavola.client.cautions import cautions_of
 from tavola.client.consumption import READS, Place, Units, added, consumed, total
 from tavola.client.context import Context
-from tavola.client.estimates import Estimate, Known, estimate
-from tavola.client.explanations import Asked, Explanation, Waste
+from tavola.client.explain.cautions import cautions_of
+from tavola.client.explain.estimates import Estimate, Known, estimate
+from tavola.client.explain.explanation import Explanation, Request, Waste
 from tavola.client.steps import Ask, Call, Steps, Together, Wait
 from tavola.errors import TavolaError
 from tavola.model import Shape
@@ -57,6 +57,11 @@ class Subject:
     more: str = ""
     warnings: tuple[str, ...] = ()
     writes: bool = False
+
+
+def prices_in(context: Context) -> Prices:
+    """Return the prices of the region that a client asks in."""
+    return Prices(context.region or DEFAULT_REGION)
 
 
 def known_of(
@@ -127,7 +132,7 @@ def _told(
     cautions = cautions_of(asked, subject.known, waste, ran=run)
     return Explanation(
         what=subject.what,
-        asked=asked,
+        requests=asked,
         more=more,
         usd_per_million=None if by_place is None else _dollars(by_place, subject.known, book),
         book=book.title,
@@ -155,14 +160,14 @@ class _Walk:
     """What has been asked so far; what a read brings is known from then on."""
 
     known: Known
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Request] = field(default_factory=list)
     _kept_bytes: int = 0  # of the items that filters let through
     _counted: bool = True  # whether every filtered answer brought its items
 
     def ask(self, calls: Sequence[Call]) -> None:
         for call in calls:
             told: Estimate | None = estimate(call.operation, call.request, self.known)
-            self.asked.append(Asked(call.operation, call.request, len(calls), told, None, None, None))
+            self.asked.append(Request(call.operation, call.request, len(calls), told, None, None, None))
 
     def answered(self, calls: Sequence[Call], answers: Sequence[Any]) -> None:
         start = len(self.asked) - len(calls)
@@ -189,14 +194,14 @@ class _Walk:
         What reading only the returned items would have taken is known by their bytes; where only a count
         came back, by their number.
         """
-        filtered = [each for each in self.asked if "FilterExpression" in each.request and each.scanned]
+        filtered = [each for each in self.asked if "FilterExpression" in each.body and each.scanned]
         scanned = sum(each.scanned or 0 for each in filtered)
         returned = sum(each.returned or 0 for each in filtered)
         if not filtered or scanned == returned:
             return None
         paid = total(added(each.consumed for each in filtered if each.consumed)).reads
         if self._counted:
-            consistent = bool(filtered[0].request.get("ConsistentRead"))
+            consistent = bool(filtered[0].body.get("ConsistentRead"))
             needed = read_units(self._kept_bytes, consistent=consistent) if returned else 0.0
         else:
             needed = paid * returned / scanned

@@ -1,15 +1,15 @@
-"""What each operation of the client is explained by: its own steps, and what the model tells of its items."""
+"""Subjects: for each operation of the client its own steps, and what the model tells of the items they meet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tavola.client import items, reading
 from tavola.client.context import Context
-from tavola.client.explain import Prices, Subject, explained, known_of
-from tavola.client.explanations import Explanation
+from tavola.client.explain.explanation import Explanation
+from tavola.client.explain.walk import Prices, Subject, explained, known_of
 from tavola.client.marshalling import item_of
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
@@ -83,7 +83,7 @@ def update(
     create: bool,
 ) -> Steps[Explanation[E]]:
     """Explain an update: of one that must read first, the read as well."""
-    shape, keys, entity = items.keyed(target)
+    shape, keys, _ = items.keyed(target)
     standing = _standing(context, wish)
     plan = UpdatePlan(shape, keys, changes, when)
     reads = bool(plan.unsettled) and shape.policy == "read"
@@ -93,7 +93,7 @@ def update(
             context, [shape], item_bytes=_write_bytes(wish, shape, "update", plan.touched), standing=standing
         ),
         more=_AGAIN if reads else "",
-        warnings=tuple(_read_first(shape, plan)) if reads else (),
+        warnings=(_read_first(shape, plan),) if reads else (),
         writes=True,
     )
     steps: Steps[E] = items.update(context, target, changes, when, create)
@@ -216,7 +216,8 @@ def _told(selection: Selection[Any]) -> str:
     if question.range is not None:
         operands = ", ".join(map(repr, question.range.operands))
         told.append(f"{question.range.part}.{question.range.operator}({operands})")
-    return f"{question.pattern.place}({', '.join(told)})"
+    filtered = "" if question.filter is None else ", filtered"
+    return f"{question.pattern.place}({', '.join(told)}){filtered}"
 
 
 def _standing(context: Context, wish: Wish) -> tuple[Item, ...]:
@@ -245,12 +246,11 @@ def _per_request(access: AccessPattern | None, requests: int) -> int | None:
     return -(-access.items // requests)
 
 
-def _read_first(shape: Shape, plan: UpdatePlan) -> Iterable[str]:
-    for key in plan.unsettled:
-        assert key.index is not None
-        absent = " and ".join(sorted(key.fields - plan.known.keys()))
-        yield (
-            f"The item is read first, because its key in {key.index.label} is also made of {absent}: set it in the same "
-            f"update or fix it with when={shape.entity.__name__}.{sorted(key.fields - plan.known.keys())[0]}.eq(…), "
-            "and one request is enough."
-        )
+def _read_first(shape: Shape, plan: UpdatePlan) -> str:
+    indexes = " and ".join(key.index.label for key in plan.unsettled if key.index is not None)
+    absent = sorted({name for key in plan.unsettled for name in key.fields - plan.known.keys()})
+    fixed = " & ".join(f"({shape.entity.__name__}.{name} == …)" for name in absent)
+    return (
+        f"The item is read first, because its key in {indexes} is made of {' and '.join(absent)} too; with "
+        f"when={fixed} one request is enough."
+    )

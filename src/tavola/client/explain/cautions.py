@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tavola.client.consumption import WRITES, total
-from tavola.client.estimates import Known
-from tavola.client.explanations import Asked, Waste
+from tavola.client.explain.estimates import Known
+from tavola.client.explain.explanation import Request, Waste
 from tavola.expressions import Bindings, compile_condition
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.values import item_size
@@ -15,7 +15,7 @@ from tavola.values import item_size
 _LARGE_SHARE = 0.5  # of the largest item that DynamoDB takes
 
 
-def cautions_of(asked: Sequence[Asked], known: Known, waste: Waste | None, *, ran: bool) -> tuple[str, ...]:
+def cautions_of(asked: Sequence[Request], known: Known, waste: Waste | None, *, ran: bool) -> tuple[str, ...]:
     """Return what a person should know about some requests before they are made a million times."""
     found = [
         *_scans(asked),
@@ -29,7 +29,7 @@ def cautions_of(asked: Sequence[Asked], known: Known, waste: Waste | None, *, ra
     return tuple(dict.fromkeys(found))
 
 
-def _scans(asked: Sequence[Asked]) -> Iterator[str]:
+def _scans(asked: Sequence[Request]) -> Iterator[str]:
     for each in asked:
         if each.operation == "Scan":
             yield (
@@ -38,11 +38,11 @@ def _scans(asked: Sequence[Asked]) -> Iterator[str]:
             )
 
 
-def _filters(asked: Sequence[Asked], waste: Waste | None, *, ran: bool) -> Iterator[str]:
-    filtered = [each for each in asked if "FilterExpression" in each.request]
+def _filters(asked: Sequence[Request], waste: Waste | None, *, ran: bool) -> Iterator[str]:
+    filtered = [each for each in asked if "FilterExpression" in each.body]
     if not filtered:
         return
-    names = " and ".join(sorted(_filter_attributes(filtered[0].request)))
+    names = " and ".join(sorted(_filter_attributes(filtered[0].body)))
     cure = f"a key that holds {names} would read only those"
     if waste is not None:
         yield (
@@ -60,25 +60,25 @@ def _filter_attributes(request: Mapping[str, Any]) -> frozenset[str]:
     return compile_condition(request["FilterExpression"], bindings, field="FilterExpression").attributes
 
 
-def _fan_out(asked: Sequence[Asked]) -> Iterator[str]:
+def _fan_out(asked: Sequence[Request]) -> Iterator[str]:
     widest = max((each.together for each in asked if each.operation == "Query"), default=1)
     if widest > 1:
-        least = 1.0 if asked[0].request.get("ConsistentRead") else 0.5
+        least = 1.0 if asked[0].body.get("ConsistentRead") else 0.5
         yield (
             f"It asks {widest} partitions at once, each of which costs {least:g} read units at the least: "
             f"{widest * least:g}, however little is there."
         )
 
 
-def _doubled(asked: Sequence[Asked]) -> Iterator[str]:
+def _doubled(asked: Sequence[Request]) -> Iterator[str]:
     for each in asked:
         if each.operation.startswith("Transact"):
             yield "A transaction costs twice as much on its tables, and as much as ever on their indexes."
-        elif each.request.get("ConsistentRead") and len(asked) == 1:
+        elif each.body.get("ConsistentRead") and len(asked) == 1:
             yield "A consistent read costs twice what an eventually consistent one does."
 
 
-def _amplified(asked: Sequence[Asked]) -> Iterator[str]:
+def _amplified(asked: Sequence[Request]) -> Iterator[str]:
     for each in asked:
         if each.operation not in WRITES or each.estimate is None:
             continue
@@ -90,9 +90,9 @@ def _amplified(asked: Sequence[Asked]) -> Iterator[str]:
             yield f"Its indexes ({names}) take {more:g} write units, more than the {own:g} of the table itself."
 
 
-def _large(asked: Sequence[Asked]) -> Iterator[str]:
+def _large(asked: Sequence[Request]) -> Iterator[str]:
     for each in asked:
-        item = each.request.get("Item")
+        item = each.body.get("Item")
         bytes_ = 0 if item is None else item_size(item)
         if bytes_ > ITEM_BYTES_MAX:
             yield f"The item has {bytes_:,} bytes and will be refused: DynamoDB takes {ITEM_BYTES_MAX:,}."
@@ -103,7 +103,7 @@ def _large(asked: Sequence[Asked]) -> Iterator[str]:
             )
 
 
-def _provisioned(asked: Sequence[Asked], known: Known) -> Iterator[str]:
+def _provisioned(asked: Sequence[Request], known: Known) -> Iterator[str]:
     for each in asked:
         for name in each.tables:
             table = known.tables.get(name)

@@ -13,19 +13,21 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from tavola.client.consumption import Place, Units, added, place_text, total
-from tavola.client.estimates import Estimate
+from tavola.client.explain.estimates import Estimate
 
 R_co = TypeVar("R_co", covariant=True)
 
-_ALIKE_MAX = 1  # of requests that go out together, how many are shown in text
+_ROUNDS_MAX = 4  # how many requests are shown in text; of those that go out together, the first
+_WIDTH = 100
+_TEXT_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """One request of an operation, as it goes out, and what came of it."""
 
     operation: str
-    request: Mapping[str, Any]
+    body: Mapping[str, Any]
     together: int  # how many go out at once, this one among them
     estimate: Estimate | None
     consumed: Mapping[Place, Units] | None  # None: it was not sent
@@ -35,19 +37,19 @@ class Asked:
     @property
     def places(self) -> tuple[str, ...]:
         """What it asks: tables, or the index of one."""
-        index = self.request.get("IndexName")
+        index = self.body.get("IndexName")
         return tuple(place_text((table, index)) for table in self.tables)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it asks."""
-        table = self.request.get("TableName")
+        table = self.body.get("TableName")
         if table is not None:
             return (table,)
-        members = self.request.get("RequestItems")
+        members = self.body.get("RequestItems")
         if members is not None:
             return tuple(members)
-        actions = (next(iter(action.values())) for action in self.request.get("TransactItems", ()))
+        actions = (next(iter(action.values())) for action in self.body.get("TransactItems", ()))
         return tuple(dict.fromkeys(action["TableName"] for action in actions))
 
 
@@ -65,7 +67,7 @@ class Explanation(Generic[R_co]):
     """What an operation asks and costs; `str()` of it is for reading, `document()` for programs."""
 
     what: str
-    asked: tuple[Asked, ...]
+    requests: tuple[Request, ...]
     more: str  # what follows that only an answer can tell; empty: nothing does
     usd_per_million: Decimal | None  # of such calls, on demand: by what was consumed, else by the estimate
     book: str  # the price book that it is from: region and date
@@ -77,25 +79,25 @@ class Explanation(Generic[R_co]):
     @property
     def operation(self) -> str:
         """DynamoDB's operation: of a read before a write, the write."""
-        return self.asked[-1].operation if self.asked else "nothing"
+        return self.requests[-1].operation if self.requests else "nothing"
 
     @property
     def index(self) -> str | None:
         """The index that is asked, None for the table itself."""
-        return self.asked[0].request.get("IndexName") if self.asked else None
+        return self.requests[0].body.get("IndexName") if self.requests else None
 
     @property
     def estimated(self) -> Units | None:
         """The units that were foretold, None where one request's cannot be."""
-        known = [asked.estimate for asked in self.asked]
-        if not known or any(each is None for each in known):
+        known = [each.estimate for each in self.requests]
+        if any(each is None for each in known):
             return None
         return total(added(each.by_place for each in known if each is not None))
 
     @property
     def estimated_by_place(self) -> dict[Place, Units]:
         """The units that were foretold, by table and index."""
-        return added(asked.estimate.by_place for asked in self.asked if asked.estimate is not None)
+        return added(each.estimate.by_place for each in self.requests if each.estimate is not None)
 
     @property
     def consumed(self) -> Units | None:
@@ -105,13 +107,13 @@ class Explanation(Generic[R_co]):
     @property
     def consumed_by_place(self) -> dict[Place, Units]:
         """The units that DynamoDB told, by table and index."""
-        return added(asked.consumed for asked in self.asked if asked.consumed is not None)
+        return added(each.consumed for each in self.requests if each.consumed is not None)
 
     @property
     def assumed(self) -> tuple[str, ...]:
         """What the estimate takes for granted, one sentence each."""
-        sentences = (each for asked in self.asked if asked.estimate for each in asked.estimate.assumed)
-        return tuple(dict.fromkeys(sentences))
+        estimates = (each.estimate for each in self.requests if each.estimate is not None)
+        return tuple(dict.fromkeys(sentence for each in estimates for sentence in each.assumed))
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data that JSON can hold, money as text."""
@@ -122,8 +124,8 @@ class Explanation(Generic[R_co]):
             "operation": self.operation,
             "index": self.index,
             "requests": [
-                {"operation": asked.operation, "request": asked.request, "together": asked.together}
-                for asked in self.asked
+                {"operation": each.operation, "request": each.body, "together": each.together}
+                for each in self.requests
             ],
             "more": self.more or None,
             "estimated": _units_document(self.estimated, self.estimated_by_place),
@@ -146,16 +148,15 @@ class Explanation(Generic[R_co]):
 
     def _lines(self) -> Iterator[str]:
         yield self.what
-        shown = 0
-        for number, asked in enumerate(self.asked):
-            first = number == 0 or self.asked[number - 1].together != asked.together
-            shown = 1 if first or asked.together == 1 else shown + 1
-            if asked.together > 1 and shown > _ALIKE_MAX:
-                continue
-            many = "" if asked.together == 1 else f", and {asked.together - 1} more at once"
-            yield f"  {asked.operation} on {', '.join(asked.places)}{many}"
-            for line in json.dumps(asked.request, ensure_ascii=False, indent=2).splitlines():
-                yield f"    {line}"
+        at = rounds = 0
+        while at < len(self.requests) and rounds < _ROUNDS_MAX:
+            each = self.requests[at]
+            many = "" if each.together == 1 else f", and {each.together - 1} more at once"
+            yield f"  {each.operation} on {', '.join(each.places)}{many}"
+            yield from (f"    {line}" for line in _request_lines(each.body))
+            at, rounds = at + each.together, rounds + 1
+        if at < len(self.requests):
+            yield f"  and {len(self.requests) - at:,} more requests"
         if self.more:
             yield f"  then       {self.more}"
         yield f"  estimated  {_units_text(self.estimated, self.estimated_by_place)}"
@@ -173,6 +174,33 @@ class Explanation(Generic[R_co]):
             )
         for sentence in self.warnings:
             yield f"  warning    {sentence}"
+
+
+def _request_lines(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a request a line for each member, and one for each attribute of an item; long texts are cut short."""
+    for name, value in request.items():
+        if isinstance(value, str):
+            yield f"{name}: {value}"
+            continue
+        line = f"{name}: {_short(value)}"
+        if len(line) <= _WIDTH or not isinstance(value, Mapping | list):
+            yield line
+            continue
+        yield f"{name}:"
+        members = value.items() if isinstance(value, Mapping) else enumerate(value)
+        yield from (f"  {member}: {_short(each)}" for member, each in members)
+
+
+def _short(value: Any) -> str:
+    return json.dumps(_cut(value), ensure_ascii=False)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _TEXT_MAX:
+        return f"{value[:_TEXT_MAX]}… ({len(value):,} characters)"
+    if isinstance(value, Mapping):
+        return {name: _cut(each) for name, each in value.items()}
+    return [_cut(each) for each in value] if isinstance(value, list) else value
 
 
 def _units_text(units: Units | None, by_place: Mapping[Place, Units]) -> str:

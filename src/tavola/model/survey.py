@@ -1,0 +1,240 @@
+"""Survey: a design read from the classes that declare it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, cast
+
+from tavola.keys import Template
+from tavola.model.design import (
+    Choice,
+    CollectionDesign,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    IndexDesign,
+    KeyDesign,
+    KeyTag,
+    MemberDesign,
+    Membership,
+    PatternDesign,
+    SourceDesign,
+    TableDesign,
+)
+from tavola.model.entity import Entity, entity_named, shape_of
+from tavola.model.relations import Collection, members_of
+from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
+from tavola.model.tables import Index, Table
+from tavola.values import Value
+
+Declaration = ModuleType | type[Table] | type[Entity] | type[Collection]
+
+
+def design_of(*declarations: Declaration) -> Design:
+    """Return the design that modules or classes declare.
+
+    A module stands for the tables, entities and collections in it; a table brings its entities, and the
+    collections beside it in their modules. Views are found by the patterns that give them.
+    """
+    tables: dict[type[Table], None] = {}
+    collections: dict[type[Collection], None] = {}
+    views: dict[type[Entity], None] = {}
+    for declaration in declarations:
+        for found in _named(declaration) if isinstance(declaration, ModuleType) else (declaration,):
+            if issubclass(found, Table):
+                tables[found] = None
+            elif issubclass(found, Collection):
+                collections[found] = None
+                tables[_home(found)] = None
+            else:
+                shape = shape_of(found)
+                (views if shape.table is None else tables)[cast(Any, shape.table or found)] = None
+    modules = {module: None for table in tables for module in _modules(table)}
+    for module in modules:
+        collections |= {
+            found: None
+            for found in _named(module)
+            if issubclass(found, Collection) and _home(found) in tables
+        }
+    for table in tables:
+        for entity in table.entities.values():
+            views |= dict.fromkeys(_views(entity))
+    return Design(
+        tuple(_table(table, [found for found in collections if _home(found) is table]) for table in tables),
+        tuple(sorted(map(_entity, views), key=lambda view: view.name)),
+    )
+
+
+def _named(module: ModuleType) -> Iterator[type[Table] | type[Entity] | type[Collection]]:
+    """Give what a module declares itself, in its order."""
+    for found in vars(module).values():
+        declares = isinstance(found, type) and issubclass(found, Table | Entity | Collection)
+        if declares and found.__module__ == module.__name__ and found not in (Table, Entity, Collection):
+            if issubclass(found, Entity) and not found.model_fields:
+                continue  # a base that only names the table
+            yield found
+
+
+def _modules(table: type[Table]) -> Iterator[ModuleType]:
+    for cls in (table, *table.entities.values()):
+        module = sys.modules.get(cls.__module__)
+        if module is not None:
+            yield module
+
+
+def _home(collection: type[Collection]) -> type[Table]:
+    return shape_of(members_of(collection)[0].entity).home
+
+
+def _views(entity: type[Entity]) -> Iterator[type[Entity]]:
+    for pattern in shape_of(entity).patterns.values():
+        given = entity if pattern.result == entity.__name__ else entity_named(pattern.result, entity)
+        if shape_of(given).table is None:
+            yield given
+
+
+def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesign:
+    return TableDesign(
+        table.__name__,
+        table.settings,
+        _key_types(table),
+        tuple(
+            IndexDesign(
+                index.name, index.label, index.local, index.hash, index.range, index.projection, index.native
+            )
+            for index in table.indexes
+        ),
+        tuple(_entity(entity) for entity in table.entities.values()),
+        tuple(_collection(collection) for collection in collections),
+        _description(table),
+    )
+
+
+def _key_types(table: type[Table]) -> dict[str, KeyTag]:
+    """Return the type of each key attribute, text where no entity writes it, in the order of table and indexes."""
+    written: dict[str, str] = {}
+    for entity in table.entities.values():
+        shape = shape_of(entity)
+        assert shape.key is not None, "what lives in a table has a key"
+        for key in (shape.key.key, *shape.keys):
+            written |= {source.attribute: source.tag for source in key.sources}
+    settings = table.settings
+    names = [settings.hash, *([] if settings.range is None else [settings.range])]
+    names += [name for index in table.indexes for name in index.attributes]
+    return {name: cast(KeyTag, written.get(name, "S")) for name in names}
+
+
+def _entity(entity: type[Entity]) -> EntityDesign:
+    shape = shape_of(entity)
+    fields = tuple(
+        _field(found, entity.model_fields[name].description or "") for name, found in shape.fields.items()
+    )
+    if shape.key is None:
+        return EntityDesign(entity.__name__, shape.name, fields, description=_description(entity))
+    return EntityDesign(
+        entity.__name__,
+        shape.name,
+        fields,
+        _key(shape, shape.key.key),
+        tuple(_key(shape, key) for key in shape.keys),
+        _pattern(shape.key),
+        tuple(map(_pattern, shape.patterns.values())),
+        shape.writes,
+        shape.version,
+        "refuse" if shape.policy == "refuse" else "read",
+        _description(entity),
+    )
+
+
+def _field(found: FieldShape, description: str) -> FieldDesign:
+    converter = found.converter
+    return FieldDesign(
+        found.name,
+        found.attribute,
+        converter.word,
+        tuple(sorted(converter.tags)),
+        found.required,
+        found.nullable,
+        converter.key_kind,
+        _choices(converter.choices),
+        found.lock,
+        found.unique,
+        found.within,
+        inspect.cleandoc(description),
+    )
+
+
+def _choices(choices: tuple[Any, ...] | None) -> tuple[Choice, ...] | None:
+    """Return the choices where JSON has them all; bytes are told by the field's type alone."""
+    if choices is None or not all(isinstance(choice, str | int) for choice in choices):
+        return None
+    return choices
+
+
+def _key(shape: Shape, key: KeyShape) -> KeyDesign:
+    return KeyDesign(
+        None if key.index is None else key.index.name,
+        tuple(map(_source, key.hash)),
+        tuple(map(_source, key.range)),
+        key.sparse,
+        tuple(
+            Membership(name, tuple(_stored(shape.fields[name], value) for value in allowed))
+            for name, allowed in key.members
+        ),
+        key.shards,
+    )
+
+
+def _stored(found: FieldShape, value: Any) -> Value | None:
+    return None if value is None else found.encode(value)
+
+
+def _source(source: Source) -> SourceDesign:
+    template = source.template
+    return SourceDesign(
+        source.attribute,
+        cast(KeyTag, source.tag),
+        None if source.field is None else source.field.name,
+        None if template is None else Template.parse(template.source, template.delimiter),
+    )
+
+
+def _pattern(pattern: Pattern) -> PatternDesign:
+    index = pattern.key.index
+    return PatternDesign(
+        pattern.name,
+        None if index is None else index.name,
+        pattern.partition,
+        pattern.sorts,
+        pattern.result,
+        pattern.hydrate,
+        pattern.access,
+    )
+
+
+def _collection(collection: type[Collection]) -> CollectionDesign:
+    members = members_of(collection)
+    table = _home(collection)
+    source = members[0].key.hash[0]
+    text = collection.__pk__ or (
+        f"{{{source.fields[0]}}}" if source.template is None else source.template.source
+    )
+    on = collection.__on__
+    return CollectionDesign(
+        collection.__name__,
+        on.name if isinstance(on, Index) else None,
+        Template.parse(text, table.settings.delimiter),
+        collection.__sk__,
+        collection.__parts__,
+        tuple(MemberDesign(member.name, member.entity.__name__, member.many) for member in members),
+        collection.__access__,
+        _description(collection),
+    )
+
+
+def _description(cls: type) -> str:
+    """Return a class's own docstring, and none that it inherits."""
+    return inspect.cleandoc(cls.__dict__.get("__doc__") or "")
