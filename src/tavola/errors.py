@@ -8,6 +8,9 @@ The families, each in the room that raises it:
     ├── ValueMalformed        values: JSON that is no attribute value at all
     ├── PriceError            prices: a region, date or price that no price book has
     ├── KeyRefused            keys: an item or key that does not fit a key schema
+    ├── TemplateRefused       keys: a key template that cannot be declared so, with the place
+    ├── KeyPartMissing        keys: a key whose template has a field without a value
+    ├── KeyPartRefused        keys: a value that a key template cannot hold
     ├── ExpressionError       expressions: a text that does not parse, check or apply
     ├── PolicyRefused         protocol: a policy document that cannot be read, with the place
     ├── IamError              iam: a directory that cannot be read, a name that is not in it

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from tavola.client.context import Context
-from tavola.client.requests import all_of, expressed
+from tavola.client.requests import all_of, expressed, node_of
 from tavola.expressions import Between, Call, Comparison, ConditionNode, Literal, Path
 from tavola.model import (
     SHARD,
@@ -45,8 +45,15 @@ class Asked:
     empty: bool = False
 
 
-def plan_query(context: Context, question: Question, *, newest_first: bool, consistent: bool | None) -> Asked:
-    """Return the requests of a question."""
+def plan_query(
+    context: Context,
+    question: Question,
+    *,
+    newest_first: bool = False,
+    consistent: bool | None = None,
+    also: Sequence[ConditionNode] = (),
+) -> Asked:
+    """Return the requests of a question; `also` is filtered for besides what it says itself."""
     pattern = question.pattern
     shape = shape_of(pattern.owner)
     table = shape.home
@@ -67,7 +74,7 @@ def plan_query(context: Context, question: Question, *, newest_first: bool, cons
     if newest_first:
         base["ScanIndexForward"] = False
     sort_node, exact, empty = _sort_condition(pattern, question)
-    filter_ = None if question.filter is None else question.filter.node
+    filter_ = all_of([node_of(question.filter), *also])
     requests = []
     shards, in_turn = _shards(pattern, question, context)
     if newest_first and in_turn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -170,26 +170,22 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
 def count(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
     """Return how many items a question finds; they are read and paid for, and not sent."""
     question = question_of(selection)
-    asked = plan_query(context, question, newest_first=False, consistent=consistent)
-    if asked.empty:
-        return 0
     owner = shape_of(question.pattern.owner)
     index = question.pattern.key.index
-    settings = owner.home.settings
+    also: list[ConditionNode] = []
+    if (
+        index is None or index.projection == "ALL"
+    ):  # else neither the tag nor the time to live can be asked for
+        tagged = _tagged(owner, owner.home)
+        also += [] if tagged is None else [tagged]
+        ttl = owner.home.settings.ttl
+        also += [] if ttl is None else [alive(ttl, context.clock.now())]
+    asked = plan_query(context, question, consistent=consistent, also=also)
+    if asked.empty:
+        return 0
     if asked.accepts is not None:
-        stretch = yield from query(context, selection, Paging(), consistent)
-        total = len(stretch.items)
-        while stretch.cursor is not None:
-            stretch = yield from query(context, selection, Paging(cursor=stretch.cursor), consistent)
-            total += len(stretch.items)
-        return total
-    held = index is None or index.projection == "ALL"
-    nodes = [None if question.filter is None else question.filter.node]
-    if held and settings.tag is not None:
-        nodes.append(_tagged(owner, owner.home))
-    if held and settings.ttl is not None:
-        nodes.append(alive(settings.ttl, context.clock.now()))
-    requests = [_counted(request, all_of(nodes)) for request in asked.requests]
+        return (yield from _count_read(context, selection, consistent))
+    requests = [{**request, "Select": "COUNT"} for request in asked.requests]
     total = 0
     while requests:
         if len(requests) == 1:
@@ -207,24 +203,16 @@ def count(context: Context, selection: Selection[Any], consistent: bool | None) 
     return total
 
 
-def _counted(request: Mapping[str, Any], filter_: ConditionNode | None) -> dict[str, Any]:
-    """Return a query that counts, with another filter than it had; names and values of both live side by side."""
-    counted = {k: v for k, v in request.items() if k != "FilterExpression"}
-    counted["Select"] = "COUNT"
-    if filter_ is None:
-        return counted
-    extra = expressed({}, filter_=filter_)
-    renames = {f"#n{n}": f"#f{n}" for n in range(len(extra.get("ExpressionAttributeNames", {})))}
-    renames |= {f":v{n}": f":f{n}" for n in range(len(extra.get("ExpressionAttributeValues", {})))}
-    text = extra["FilterExpression"]
-    for old in sorted(renames, key=len, reverse=True):
-        text = text.replace(old, renames[old])
-    counted["FilterExpression"] = text
-    for part in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        more = {renames[name]: value for name, value in extra.get(part, {}).items()}
-        if more:
-            counted[part] = {**request.get(part, {}), **more}
-    return counted
+def _count_read(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
+    """Return how many items a question finds whose keys tell its values only roughly: they must be looked at."""
+    total = 0
+    cursor = None
+    while True:
+        stretch = yield from query(context, selection, Paging(cursor=cursor), consistent)
+        total += len(stretch.items)
+        cursor = stretch.cursor
+        if cursor is None:
+            return total
 
 
 def collect(context: Context, collection: C, consistent: bool | None, newest_first: bool) -> Steps[C]:

@@ -363,7 +363,11 @@ def _chooser(choices: tuple[Any, ...], texts: Sequence[str]) -> Callable[[Any], 
 
 
 def _plain(choices: tuple[Any, ...]) -> list[Any]:
-    return [choice.value if isinstance(choice, Enum) else choice for choice in choices]
+    """Return the values of choices; a member of an Enum whose value is no key stands for itself."""
+    return [
+        choice.value if isinstance(choice, Enum) and isinstance(choice.value, (str, int)) else choice
+        for choice in choices
+    ]
 
 
 def _only(words: list[str], kind: str, known: Sequence[str], shape: re.Pattern[str] | None = None) -> str:

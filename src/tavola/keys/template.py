@@ -225,7 +225,7 @@ class BoundTemplate:
             span = self._range(start, at, op, operands)
         except KeyPartRefused as refused:
             raise refused.within(name, self.source) from None
-        return replace(span, exact=span.exact and exact)
+        return span if exact else replace(span, exact=False)
 
     def may_meet(self, other: BoundTemplate) -> bool:
         """Tell whether some values of both could make the same key; a no is certain, a yes is not."""
@@ -280,7 +280,8 @@ class BoundTemplate:
             head = start + part.encode(value)
             return head + "".join(step.literal + step.part.encode(value) for step in unit[1:]) + closing
 
-        op, exact = (op, True) if any(not step.part.lossy for step in unit) else _widened(op, operands, part)
+        finest = min((step.part for step in unit), key=lambda part: part.grain)
+        op, exact = _widened(op, operands, finest) if finest.lossy else (op, True)
         if part.descending:
             op, operands = _TURNED[op], operands[::-1]
         first, last = low(operands[0]), low(operands[-1])

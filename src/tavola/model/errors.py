@@ -24,3 +24,7 @@ class ValueNotStorable(ModelError):
 
 class ItemUnreadable(ModelError):
     """A stored item that its entity cannot be made from."""
+
+
+class DocumentRefused(ModelError):
+    """A design's document that cannot be read; its place is a JSON path."""

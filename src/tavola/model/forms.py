@@ -16,6 +16,8 @@ from tavola.keys import Template, TemplateRefused
 from tavola.model.errors import DocumentRefused, ModelError
 from tavola.values import Value, admit_value
 
+DELIMITER = "#"  # of templates that say nothing else
+
 
 class Kind(Protocol):
     """What a member of an object holds."""
@@ -202,39 +204,6 @@ class Stored:
         return {"type": "object", "minProperties": 1, "maxProperties": 1}
 
 
-class Templated:
-    """A key template: the text, and the same as data, so that nobody has to parse it."""
-
-    def read(self, raw: Any, path: str) -> Template:
-        """Return the template of the text; refuse segments that say something else."""
-        told: dict[str, Any] = _SHAPE.read(raw, path)
-        try:
-            template = Template.parse(told["text"], told["delimiter"])
-        except TemplateRefused as error:
-            raise DocumentRefused(below(path, "text"), str(error)) from error
-        if told["segments"] is not None and told["segments"] != self._segments(template):
-            raise DocumentRefused(
-                below(path, "segments"), f"they are not those of {told['text']!r}; correct them, or leave them out"
-            )
-        return template
-
-    def write(self, value: Any) -> Any:
-        """Return text and segments; the delimiter where it is not the usual one."""
-        told = {"text": value.source, "delimiter": value.delimiter, "segments": self._segments(value)}
-        return _SHAPE.write(told)
-
-    def schema(self) -> dict[str, Any]:
-        """Return its members."""
-        return _SHAPE.schema()
-
-    @staticmethod
-    def _segments(template: Template) -> tuple[Any, ...]:
-        return tuple(
-            {"literal": each} if isinstance(each, str) else {"field": each.field, "spec": each.spec}
-            for each in template.segments
-        )
-
-
 REQUIRED = object()
 
 
@@ -268,7 +237,9 @@ class Form:
         known = {entry.name for entry in self.entries}
         for name in raw:
             if name not in known:
-                raise DocumentRefused(below(path, name), f"there is no such member; it has {', '.join(sorted(known))}")
+                raise DocumentRefused(
+                    below(path, name), f"there is no such member; it has {', '.join(sorted(known))}"
+                )
         values = {}
         for entry in self.entries:
             if entry.name in raw:
@@ -315,24 +286,66 @@ def below(path: str, name: str) -> str:
 
 def shown(raw: Any) -> str:
     """Return JSON as an error tells it, never too long."""
-    text = {None: "null", True: "true", False: "false"}[raw] if raw is None or isinstance(raw, bool) else repr(raw)
+    text = (
+        {None: "null", True: "true", False: "false"}[raw]
+        if raw is None or isinstance(raw, bool)
+        else repr(raw)
+    )
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-_SEGMENT = Form(
-    lambda **told: {name: value for name, value in told.items() if value is not None},
-    (Entry("literal", Maybe(TEXT), None), Entry("field", Maybe(TEXT), None), Entry("spec", Maybe(TEXT), None)),
+class _Segments:
+    """The segments of a template: its literals as text, its fields as objects."""
+
+    def read(self, raw: Any, path: str) -> Any:
+        """Return them as they stand; they are held against the template's text."""
+        return raw
+
+    def write(self, value: Any) -> Any:
+        """Return them as they are."""
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return both sorts."""
+        return {"type": "array", "items": {"anyOf": [TEXT.schema(), _SEGMENT.schema()]}}
+
+
+_SEGMENT = Form(dict, (Entry("field", TEXT), Entry("spec", TEXT, "")))
+_TEMPLATE = Form(
+    dict, (Entry("text", TEXT), Entry("delimiter", TEXT, DELIMITER), Entry("segments", _Segments(), None))
 )
 
 
-class _Segments:
-    """The segments of a template: literals as text, fields as objects."""
+class Templated:
+    """A key template: the text, and the same as data, so that nobody has to parse it."""
 
-    def read(self, raw: Any, path: str) -> Any:
-        return Many(_Segment()).read(raw, path)
+    def read(self, raw: Any, path: str) -> Template:
+        """Return the template of the text; refuse segments that say something else."""
+        told: dict[str, Any] = _TEMPLATE.read(raw, path)
+        try:
+            template = Template.parse(told["text"], told["delimiter"])
+        except TemplateRefused as error:
+            raise DocumentRefused(below(path, "text"), str(error)) from error
+        if told["segments"] is not None and told["segments"] != _segments(template):
+            raise DocumentRefused(
+                below(path, "segments"),
+                f"they are not those of {told['text']!r}; mend them, or leave them out",
+            )
+        return template
 
     def write(self, value: Any) -> Any:
-        return Many(_Segment()).write(value)
+        """Return text and segments, and the delimiter where it is not the usual one."""
+        template: Template = value
+        told = {"text": template.source, "delimiter": template.delimiter, "segments": _segments(template)}
+        return _TEMPLATE.write(told)
 
     def schema(self) -> dict[str, Any]:
-        return Many(_Segment()).schema()
+        """Return its members."""
+        return _TEMPLATE.schema()
+
+
+def _segments(template: Template) -> list[Any]:
+    return [
+        each if isinstance(each, str) else _SEGMENT.write({"field": each.field, "spec": each.spec})
+        for each in template.segments
+    ]

@@ -1,0 +1,386 @@
+"""Explaining: what an operation asks and costs is told before it is done, and comes true when it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tavola import (
+    AccessPattern,
+    Attr,
+    Connection,
+    Entity,
+    Gsi,
+    ItemMissing,
+    PrimaryKey,
+    Query,
+    Table,
+    WritePattern,
+    attr,
+)
+from tavola.client import Units
+from tavola.prices import BookUnknown
+from tests.client.desk import Event, Ticket, TicketFile
+
+AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+class _Waited:
+    """The explanations of an asynchronous client, waited for."""
+
+    def __init__(self, face: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._face, self._loop = face, loop
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._face, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            told = found(*args, **options)
+            if asyncio.iscoroutine(told):
+                return self._loop.run_until_complete(told)
+            return _Waited(told, self._loop)
+
+        return call
+
+
+def explaining(db: Any) -> Any:
+    """Return `db.explain`, waited for where it is asynchronous."""
+    loop = getattr(db, "_loop", None)
+    return db.explain if loop is None else _Waited(db.explain, loop)
+
+
+@pytest.fixture
+def explain(db: Connection) -> Any:
+    """The desk's explanations, one test for both shells."""
+    return explaining(db)
+
+
+def ticket(**more: object) -> Ticket:
+    """Return a ticket."""
+    return Ticket(**{"ticket_id": "t1", "customer_id": "c1", "subject": "VPN", "created_at": AT, **more})  # type: ignore[arg-type]
+
+
+def place(units: dict[tuple[str, str | None], Units], index: str | None) -> Units | None:
+    """Return the units of one index, or of the table, whatever prefix the table's name has."""
+    return next((found for (_, told), found in units.items() if told == index), None)
+
+
+def test_nothing_is_written_by_an_explanation(db: Connection, explain: Any) -> None:
+    """A put, a create, an update or a delete that is explained leaves everything as it was."""
+    db.put(ticket())
+
+    explain.put(ticket(subject="other"))
+    explain.create(ticket(ticket_id="t2"))
+    explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1))
+    explain.update(Ticket.Key(ticket_id="t1"), Ticket.status.set("closed"))
+    explain.delete(Ticket.Key(ticket_id="t1"))
+
+    assert db.get(Ticket.Key(ticket_id="t1")) == ticket()
+    assert db.get(Ticket.Key(ticket_id="t2")) is None
+
+
+def test_nothing_is_sent_by_an_explanation_of_a_read(db: Connection, explain: Any) -> None:
+    """Explaining a read asks nobody and costs nothing."""
+    with db.measured() as spent:
+        explain.get(Ticket.Key(ticket_id="t1"))
+        explain.query(Ticket.ByStatus(status="open"))
+        explain.scan(Ticket)
+        explain.count(Ticket.ByCustomer(customer_id="c1"))
+        explain.collect(TicketFile(ticket_id="t1"))
+
+    assert spent.calls == 0
+
+
+def test_a_put_foretells_the_table_and_every_index(db: Connection, explain: Any) -> None:
+    """What a put was said to cost, by table and index, is what DynamoDB says it cost."""
+    full = ticket(subject="x" * 2_500, assignee="ann", queue="vip")
+
+    told = explain.put(full)
+    done = explain.put(full, run=True)
+
+    assert told.estimated == Units(writes=13.0)
+    assert [
+        place(told.estimated_by_place, index) for index in (None, "gsi1", "gsi2", "gsi3", "queue_index")
+    ] == [Units(writes=units) for units in (3.0, 3.0, 3.0, 1.0, 3.0)]
+    assert done.consumed == told.estimated
+    assert done.consumed_by_place == told.estimated_by_place
+    assert done.result == db.get(Ticket.Key(ticket_id="t1")) == full
+
+
+def test_a_put_over_a_known_item_is_foretold_exactly(db: Connection, explain: Any) -> None:
+    """An index entry that moves is paid twice, one that leaves once, and one that stays the same not at all."""
+    db.put(before := ticket(subject="x" * 1_500, assignee="ann", queue="vip"))
+    after = before.model_copy(update={"status": "closed", "assignee": None})
+
+    told = explain.put(after, standing=before)
+    done = explain.put(after, run=True)
+
+    assert [
+        place(told.estimated_by_place, index) for index in (None, "gsi1", "gsi2", "gsi3", "queue_index")
+    ] == [Units(writes=units) for units in (2.0, 4.0, 2.0, 2.0, 4.0)]
+    assert done.consumed_by_place == told.estimated_by_place
+    assert told.assumed == ()
+
+
+def test_an_update_that_must_read_shows_both_requests(db: Connection, explain: Any) -> None:
+    """A key made of more than the update says needs a read first; both are shown, and the cure."""
+    db.put(ticket(assignee="ann"))
+
+    told = explain.update(Ticket.Key(ticket_id="t1"), Ticket.priority.set(1))
+
+    assert [each.operation for each in told.requests] == ["GetItem", "UpdateItem"]
+    assert told.operation == "UpdateItem"
+    assert "gsi2sk" in told.requests[1].body["UpdateExpression"]
+    assert any("read first" in warning and "created_at" in warning for warning in told.warnings)
+    done = explain.update(Ticket.Key(ticket_id="t1"), Ticket.priority.set(1), run=True)
+    assert done.consumed_by_place == told.estimated_by_place
+    assert done.result.priority == 1
+
+
+def test_an_update_that_knows_everything_is_one_request(db: Connection, explain: Any) -> None:
+    """What touches no key is written at once; with the standing entity its cost is exact."""
+    db.put(standing := ticket(subject="x" * 3_000))
+
+    told = explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1), standing=standing)
+    done = explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1), run=True)
+
+    assert [each.operation for each in told.requests] == ["UpdateItem"]
+    assert told.estimated == Units(writes=8.0)  # four for the table and for gsi1; the keys in gsi3 stay
+    assert done.consumed_by_place == told.estimated_by_place
+
+
+def test_an_update_of_nothing_says_so(explain: Any) -> None:
+    """An explanation tells that the operation would be refused; running it refuses."""
+    told = explain.update(Ticket.Key(ticket_id="t0"), Ticket.status.set("closed"))
+
+    assert told.warnings[0].startswith("As things are, it is refused: Ticket ticket_id='t0' does not exist")
+    with pytest.raises(ItemMissing):
+        explain.update(Ticket.Key(ticket_id="t0"), Ticket.status.set("closed"), run=True)
+
+
+def test_a_delete_is_foretold_by_the_entity(db: Connection, explain: Any) -> None:
+    """Deleting pays for what stands, in the table and in each index."""
+    db.put(standing := ticket(subject="x" * 1_500))
+
+    told = explain.delete(standing)
+    done = explain.delete(standing, run=True)
+
+    assert told.estimated == done.consumed == Units(writes=5.0)
+    assert done.consumed_by_place == told.estimated_by_place
+
+
+def test_a_get_is_half_a_unit_for_each_4_kb(db: Connection, explain: Any) -> None:
+    """The size can be said; a consistent read is twice as dear, and that is told."""
+    db.put(ticket(subject="x" * 5_000))
+
+    told = explain.get(Ticket.Key(ticket_id="t1"), item_bytes=5_300)
+    consistent = explain.get(Ticket.Key(ticket_id="t1"), consistent=True, item_bytes=5_300)
+
+    assert told.estimated == explain.get(Ticket.Key(ticket_id="t1"), run=True).consumed == Units(reads=1.0)
+    assert consistent.estimated == Units(reads=2.0)
+    assert any("costs twice" in warning for warning in consistent.warnings)
+
+
+def test_a_query_names_its_index_and_its_partitions(explain: Any) -> None:
+    """A sharded question goes to every shard, and the floor of its cost is told."""
+    told = explain.query(Ticket.ByStatus(status="open").created_at.gte(AT), newest_first=True, limit=10)
+
+    assert (told.operation, told.index, len(told.requests)) == ("Query", "gsi3", 8)
+    assert {each.together for each in told.requests} == {8}
+    assert all(each.body["ScanIndexForward"] is False for each in told.requests)
+    assert any("8 partitions at once" in warning for warning in told.warnings)
+
+
+def test_the_filter_expression_trap_is_made_visible(db: Connection, explain: Any) -> None:
+    """P1: a filter reads and pays for all; what was read, what came back and what it cost is told."""
+    for number in range(100):
+        status = "open" if number % 10 == 0 else "closed"
+        db.put(ticket(ticket_id=f"t{number:03}", status=status, subject="x" * 700))
+
+    trap = explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.status == "open"), run=True)
+    design = explain.query(Ticket.ByCustomer(customer_id="c1").status.eq("open"), run=True)
+    whole = explain.query(Ticket.ByCustomer(customer_id="c1"), run=True)
+
+    assert trap.result == design.result
+    assert trap.consumed == whole.consumed == Units(reads=13.5)  # the filter saved nothing
+    assert design.consumed == Units(reads=1.5)
+    assert (trap.waste.scanned, trap.waste.returned, trap.waste.units) == (100, 10, 12.0)
+    assert trap.consumed.reads - trap.waste.units == design.consumed.reads
+    assert design.waste is None
+    assert "90 of 100 items" in trap.warnings[0]
+    assert "a key that holds status" in trap.warnings[0]
+    assert (trap.usd_per_million, design.usd_per_million) == (Decimal("1.6875"), Decimal("0.1875"))
+    assert "filter     100 items read, 10 returned, 12 read units for nothing" in str(trap)
+
+
+def test_a_filter_is_warned_of_before_it_is_run(explain: Any) -> None:
+    """The trap is told from the request alone."""
+    told = explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority > 2))
+
+    assert told.warnings[0].startswith("The filter on priority saves no unit")
+
+
+def test_a_count_pays_for_what_it_counts(db: Connection, explain: Any) -> None:
+    """A count reads everything; where only numbers come back, the waste of a filter is shared out by number."""
+    for number in range(20):
+        db.put(ticket(ticket_id=f"t{number:03}", priority=number, subject="x" * 1_000))
+
+    told = explain.count(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority < 5), run=True)
+
+    assert told.result == 5
+    assert told.consumed == explain.query(Ticket.ByCustomer(customer_id="c1"), run=True).consumed
+    assert told.waste.units == pytest.approx(told.consumed.reads * 0.75)
+
+
+def test_a_scan_is_warned_of(db: Connection, explain: Any) -> None:
+    """A scan reads the whole table, also the items of other entities."""
+    db.put(ticket())
+    for number in range(30):
+        db.put(Event(ticket_id="t1", at=AT + timedelta(minutes=number), event_id="e", kind="x" * 1_000))
+
+    told = explain.scan(Ticket)
+    done = explain.scan(Ticket, run=True)
+
+    assert told.operation == "Scan"
+    assert told.estimated is None
+    assert told.usd_per_million is None
+    assert told.warnings[0].startswith("A scan reads every item of ")
+    assert done.result == [ticket()]
+    assert (done.waste.scanned, done.waste.returned) == (31, 1)
+
+
+def test_a_query_is_run_to_its_end(db: Connection, explain: Any) -> None:
+    """Without a limit the whole answer is read, page by page, and all of it is counted."""
+    for number in range(12):
+        db.put(ticket(ticket_id=f"t{number:03}"))
+
+    paged = explain.query(Ticket.ByCustomer(customer_id="c1"), page_size=5, run=True)
+    limited = explain.query(Ticket.ByCustomer(customer_id="c1"), limit=5, run=True)
+
+    assert len(paged.result) == 12
+    assert [each.scanned for each in paged.requests] == [5, 5, 2]
+    assert paged.consumed == Units(reads=1.5)
+    assert len(limited.result) == 5
+
+
+def test_a_collection_is_one_query(db: Connection, explain: Any) -> None:
+    """Several entities of one partition come with one request."""
+    db.put(ticket())
+    db.put(Event(ticket_id="t1", at=AT, event_id="e", kind="opened"))
+
+    told = explain.collect(TicketFile(ticket_id="t1"), run=True)
+
+    assert [each.operation for each in told.requests] == ["Query"]
+    assert told.result.ticket == ticket()
+    assert told.consumed == Units(reads=0.5)
+
+
+def test_running_is_measured_too(db: Connection, explain: Any) -> None:
+    """What an explanation runs is in the sum of the measuring around it."""
+    with db.measured() as spent:
+        done = explain.put(ticket(), run=True)
+
+    assert Units(spent.reads, spent.writes) == done.consumed
+
+
+def test_money_is_told_with_its_date_and_region(explain: Any) -> None:
+    """Every price says which book it is from; another can be asked for, and one that is not there is refused."""
+    here = explain.put(ticket())
+    there = explain.priced("ap-northeast-2").put(ticket())
+    then = explain.priced("us-east-1", datetime(2024, 10, 31, tzinfo=UTC).date()).put(ticket())
+
+    assert here.book.startswith("us-east-1, ")
+    assert (here.usd_per_million, then.usd_per_million) == (Decimal("1.875"), Decimal("3.75"))
+    assert there.book.startswith("ap-northeast-2, ")
+    assert there.usd_per_million == Decimal("2.04")
+    with pytest.raises(BookUnknown, match="no price book for the region 'moon-1'"):
+        explain.priced("moon-1").put(ticket())
+
+
+def test_a_region_without_a_book_is_told(opened: Callable[..., Connection]) -> None:
+    """A connection to a region that no book is for tells the default's prices, and says so."""
+    db = opened(region="sa-east-1")
+
+    told = explaining(db).put(ticket())
+
+    assert told.book.startswith("us-east-1, ")
+    assert any("no price book for sa-east-1" in warning for warning in told.warnings)
+
+
+class Shop(Table, table_class="STANDARD_INFREQUENT_ACCESS"):
+    """A table with declared patterns, rarely read."""
+
+    by_day = Gsi(pk="day", sk=None)
+
+
+class Order(Entity, table=Shop, writes=(WritePattern("pay", "update", ("paid",), item_bytes=6_000),)):
+    """An order."""
+
+    order_id: Attr[str]
+    day: Attr[str]
+    paid: Attr[bool] = attr(default=False)
+
+    class Key(
+        PrimaryKey["Order"],
+        pk="ORDER#{order_id}",
+        sk="ORDER",
+        access=AccessPattern("one order", item_bytes=9_000, consistent=True),
+    ):
+        order_id: str
+
+    class OfDay(
+        Query["Order"],
+        on=Shop.by_day,
+        pk="{day}",
+        access=AccessPattern("orders of a day", items=50, item_bytes=1_000),
+    ):
+        day: str
+
+
+def test_declared_sizes_make_the_estimate(opened: Callable[..., Connection]) -> None:
+    """The access patterns' own numbers are used, without a table being there, at the price of its class."""
+    explain = explaining(opened())
+
+    one = explain.get(Order.Key(order_id="o1"))
+    day = explain.query(Order.OfDay(day="2026-09-01"))
+    paid = explain.update(Order.Key(order_id="o1"), Order.paid.set(True))
+
+    assert (one.estimated, one.assumed) == (Units(reads=3.0), ())
+    assert one.usd_per_million == 3 * Decimal("0.155")
+    assert day.estimated == Units(reads=6.5)
+    assert place(paid.estimated_by_place, None) == Units(writes=6.0)
+    assert place(paid.estimated_by_place, "by_day") == Units(writes=6.0)
+
+
+def test_an_explanation_reads_as_a_block(db: Connection, explain: Any) -> None:
+    """The text names the operation, the request, the units, the money and what to mind."""
+    text = str(explain.put(ticket(subject="x" * 900), run=True)).splitlines()
+
+    assert text[0] == "put Ticket ticket_id='t1'"
+    assert text[1].startswith("  PutItem on ")
+    assert text[1].endswith("Desk")
+    assert any(line.strip().startswith("subject:") and "(900 characters)" in line for line in text)
+    assert any(line.startswith("  estimated  5 write units") for line in text)
+    assert any(line.startswith("  consumed   5 write units") for line in text)
+    assert "  cost       3.125 USD for a million of these, on demand (us-east-1, 2026-08-01)" in text
+
+
+def test_an_explanation_is_a_document(explain: Any) -> None:
+    """The JSON holds the whole request, the units by table and index, and money as text."""
+    told = explain.put(ticket(subject="x" * 900))
+
+    document = json.loads(told.json())
+
+    assert document["requests"][0]["request"] == told.requests[0].body
+    assert document["operation"] == "PutItem"
+    assert document["estimated"]["write_units"] == 5.0
+    assert {each["index"] for each in document["estimated"]["by_place"]} == {None, "gsi1", "gsi3"}
+    assert document["usd_per_million"] == "3.125"
+    assert document["prices"] == told.book
+    assert document["consumed"] is None
