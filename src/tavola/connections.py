@@ -333,6 +333,8 @@ def _remote(
 ) -> _There:
     _check_settings(target, settings, _ENDPOINT)
     rest: dict[str, Any] = {name: value for name, value in settings.items() if name != "profile"}
+    if settings.get("timeout_s", 1.0) <= 0:
+        raise ConnectionRefused("timeout_s is how many seconds an answer may take; give more than 0")
     try:
         from tavola.backends.aws import AwsConfiguration  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:

@@ -160,5 +160,8 @@ def test_targets_and_settings_are_those_of_connect() -> None:
         connect_async("shop.db")
     with pytest.raises(ConnectionRefused, match="timeout_s does not apply to memory:"):
         connect_async("memory:", timeout_s=5)
+    for seconds in (0, -1.5):
+        with pytest.raises(ConnectionRefused, match="give more than 0"):
+            connect_async("http://localhost:1", timeout_s=seconds)
     with pytest.raises(ConnectionRefused, match="sync does not apply"):
         connect_async("http://h:1", sync="off")

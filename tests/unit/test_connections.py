@@ -160,7 +160,6 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
             {"sync": "off"},
             "sync does not apply to http://h:1; what does: region, account, profile",
         ),
-        ("aws:eu-west-1", {"clock": ManualClock()}, "clock does not apply to aws:eu-west-1"),
         ("aws:", {"region": "eu-west-1"}, 'region does not apply to aws:; name it there: "aws:eu-west-1"'),
         (
             "aws:eu-west-1",

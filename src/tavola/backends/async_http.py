@@ -138,7 +138,7 @@ class AsyncHttpBackend:
             if service not in remote.lines:  # nobody came before us meanwhile
                 remote.lines[service] = (
                     way.address.url,
-                    remote.signer(way.address.header),
+                    remote.signer(way.address),
                     self._transport(way),
                 )
             asking = remote.asking(operation)

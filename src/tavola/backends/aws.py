@@ -129,6 +129,8 @@ class AwsConfiguration:
             raise RegionMissing() from error
         except BotoCoreError as error:
             raise CredentialsMissing(str(error)) from error
+        except ValueError as error:  # what is configured is no URL
+            raise EndpointUnreachable("The endpoint that is configured", str(error), sent=False) from error
         endpoint: str = client.meta.endpoint_url
         client.close()
         return endpoint

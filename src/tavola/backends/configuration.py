@@ -35,6 +35,7 @@ class Address:
     port: int
     secure: bool
     header: str  # as it is said to the endpoint, and signed
+    path: str = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +117,18 @@ def is_local(endpoint: str) -> bool:
 def address_of(url: str) -> Address:
     """Return a URL taken apart; the header is as botocore writes it, without the port that the scheme implies."""
     url = url.rstrip("/")
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = parts.port or _PORTS[parts.scheme]
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or _PORTS[parts.scheme]
+    except (KeyError, ValueError) as error:
+        raise EndpointUnreachable(url, "it is no URL such as http://localhost:8000", sent=False) from error
     try:
         said = f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
     except UnicodeError as error:
         raise EndpointUnreachable(url, f"{host!r} is no name of a machine", sent=False) from error
     header = said if port == _PORTS[parts.scheme] else f"{said}:{port}"
-    return Address(url, host, port, parts.scheme == "https", header)
+    return Address(url, host, port, parts.scheme == "https", header, f"{parts.path}/")
 
 
 def trust_of(address: Address, authorities: str | None) -> ssl.SSLContext:

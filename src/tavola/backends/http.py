@@ -130,7 +130,7 @@ class HttpBackend:
                 )
                 remote.lines[operation.service] = (
                     way.address.url,
-                    remote.signer(way.address.header),
+                    remote.signer(way.address),
                     transport,
                 )
                 asking = remote.asking(operation)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from tavola.backends.configuration import Configuration
+from tavola.backends.configuration import Address, Configuration
 from tavola.backends.errors import PastUnavailable
 from tavola.backends.signatures import Signer
 from tavola.backends.stages import Stage
@@ -77,10 +77,10 @@ class Remote(Generic[T]):
         self.askings[operation.name] = asking
         return asking
 
-    def signer(self, host: str) -> Signer:
-        """Return what signs for a host."""
+    def signer(self, address: Address) -> Signer:
+        """Return what signs for an endpoint."""
         moment = {} if self.as_of_us is None else {AS_OF_HEADER: instant_text(self.as_of_us)}
-        return Signer(host, self.configuration.region, moment, clock=self.clock)
+        return Signer(address.header, self.configuration.region, moment, path=address.path, clock=self.clock)
 
     def staged(self, stage: Stage, name: str, body: bytes) -> dict[str, Any]:
         """Return the answer of a mock: inside of one nothing leaves the process."""

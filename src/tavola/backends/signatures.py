@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from tavola.backends.errors import CredentialsMissing
 from tavola.clock import SYSTEM_CLOCK, Clock
@@ -46,16 +47,23 @@ class _Moment(NamedTuple):
 
 
 class Signer:
-    """Writes requests to one endpoint in one region.
+    """Writes requests to one endpoint, by its host and path, in one region.
 
     `headers` go with every request and are signed too. Threads may share a signer: what it remembers is replaced
     whole, and at worst made twice.
     """
 
     def __init__(
-        self, host: str, region: str, headers: Mapping[str, str] | None = None, *, clock: Clock = SYSTEM_CLOCK
+        self,
+        host: str,
+        region: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        path: str = "/",
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._host = host
+        self._path = path
         self._region = region
         self._headers = {name.lower(): value for name, value in (headers or {}).items()}
         self._now = clock.now
@@ -109,13 +117,13 @@ class Signer:
         return _Moment(
             second,
             key,
-            canonical=f"POST\n/\n\n{before}x-amz-target:".encode(),
+            canonical=f"POST\n{quote(self._path, safe='/~')}\n\n{before}x-amz-target:".encode(),
             signed=f"\n{after}\n{';'.join(names)}\n".encode(),
             to_sign=f"AWS4-HMAC-SHA256\n{date}\n{scope}\n".encode(),
             inner=inner,
             outer=outer,
             head=(
-                f"POST / HTTP/1.1\r\n{lines}Authorization: AWS4-HMAC-SHA256 Credential={key.id}/{scope}, "
+                f"POST {self._path} HTTP/1.1\r\n{lines}Authorization: AWS4-HMAC-SHA256 Credential={key.id}/{scope}, "
                 f"SignedHeaders={';'.join(names)}, Signature="
             ).encode(),
         )

@@ -76,14 +76,21 @@ def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
         stored = item.get(field.attribute)
         if stored is not None:
             values[name] = field.decode(stored)
-        elif field.absent is not None:
-            values[name] = field.absent()
+    if len(values) < len(shape.fields):
+        _fill(shape, values)
     return _validated(entity, values)
+
+
+def _fill(shape: Shape, values: dict[str, Any]) -> None:
+    """Add what absence stands for: an empty set, or None where a field has no default."""
+    for name, value in shape.absences:
+        if name not in values:
+            values[name] = None if value is None else value()
 
 
 def _validated(entity: type[E], values: dict[str, Any]) -> E:
     try:
-        return entity.__pydantic_validator__.validate_python(values)  # type: ignore[no-any-return]
+        return entity.__pydantic_validator__.validate_python(values, strict=False, by_name=True)  # type: ignore[no-any-return]
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
         raise ItemUnreadable(entity.__name__, f"a stored item does not fit it: {told}") from error
@@ -118,6 +125,7 @@ def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shap
             for name, value in read_source(source, item).items():
                 if name in shape.fields:
                     values.setdefault(name, value)
+        _fill(shape, values)
     return _validated(view, values)
 
 

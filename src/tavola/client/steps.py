@@ -87,21 +87,20 @@ class Driver:
                 return answer
 
     def _together(self, calls: tuple[Call, ...]) -> list[dict[str, Any] | TavolaError]:
+        if not isinstance(self._backend, Gathering) or len(calls) == 1:
+            return [self._answer(call) for call in calls]
+        asked = [(call.operation, enriched(call.operation, call.request)) for call in calls]
         answers: list[dict[str, Any] | TavolaError] = []
-        if isinstance(self._backend, Gathering) and len(calls) > 1:
-            asked = [(call.operation, enriched(call.operation, call.request)) for call in calls]
-            try:
-                found = self._backend.call_all(asked)
-            except TavolaError:  # each alone then, with patience
-                return [self._answer(call) for call in calls]
-            for call, answer in zip(calls, found, strict=True):
-                if isinstance(answer, TavolaError):
-                    answers.append(self._answer(call))  # once more alone, with patience
-                else:
-                    noted(call.operation, answer)
-                    answers.append(answer)
-            return answers
-        return [self._answer(call) for call in calls]
+        for call, answer in zip(calls, self._backend.call_all(asked), strict=True):
+            if isinstance(answer, TavolaError):
+                wait_s = self._patience.wait_s(call.operation, call.request, answer, 1)
+                if wait_s is not None:
+                    self._sleep(wait_s)
+                    answer = self._answer(call)
+            else:
+                noted(call.operation, answer)
+            answers.append(answer)
+        return answers
 
     def _answer(self, call: Call) -> dict[str, Any] | TavolaError:
         try:

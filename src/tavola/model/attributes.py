@@ -11,12 +11,12 @@ another one are refused before anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, MutableSet, Set, Sized
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, Protocol, TypeVar, overload
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from tavola.expressions import (
@@ -70,7 +70,7 @@ class Condition(Generic[E_contra]):
     def __invert__(self: Condition[E]) -> Condition[E]:
         return Condition(Not(self.node))
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:
         raise TypeError(
             "a condition is decided against an item; combine conditions with & | ~, not and/or/not"
         )
@@ -108,53 +108,57 @@ class Operand(Generic[E_contra, T_co]):
 
     # Conditions.
 
-    def eq(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:  # type: ignore[misc]  # read only
+    def eq(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this equals a value; None asks that it is absent."""
         if value is None:
             return self.not_exists()
         return Condition(Comparison("=", self._node, self._operand(value)))
 
-    def ne(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:  # type: ignore[misc]  # read only
+    def ne(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is another value; None asks that it is there."""
         if value is None:
             return self.exists()
         return Condition(Comparison("<>", self._node, self._operand(value)))
 
-    def lt(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def lt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is less."""
         return Condition(Comparison("<", self._node, self._operand(value)))
 
-    def lte(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def lte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is not more."""
         return Condition(Comparison("<=", self._node, self._operand(value)))
 
-    def gt(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def gt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is more."""
         return Condition(Comparison(">", self._node, self._operand(value)))
 
-    def gte(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def gte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is not less."""
         return Condition(Comparison(">=", self._node, self._operand(value)))
 
-    def __eq__(self, value: T_co | None) -> Condition[E_contra]:  # type: ignore[override, misc]  # a condition
+    def __eq__(self, value: T_co | Operand[E_contra, T_co] | None) -> Condition[E_contra]:  # type: ignore[override]  # a condition
         return self.eq(value)  # type: ignore[arg-type]  # None asks for absence
 
-    def __ne__(self, value: T_co | None) -> Condition[E_contra]:  # type: ignore[override, misc]  # a condition
+    def __ne__(self, value: T_co | Operand[E_contra, T_co] | None) -> Condition[E_contra]:  # type: ignore[override]  # a condition
         return self.ne(value)  # type: ignore[arg-type]  # None asks for presence
 
-    def __lt__(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def __lt__(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         return self.lt(value)
 
-    def __le__(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def __le__(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         return self.lte(value)
 
-    def __gt__(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def __gt__(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         return self.gt(value)
 
-    def __ge__(self, value: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
+    def __ge__(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         return self.gte(value)
 
-    def between(self, lower: T_co, upper: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # read only
+    def between(
+        self,
+        lower: T_co | Operand[E_contra, T_co],
+        upper: T_co | Operand[E_contra, T_co],
+    ) -> Condition[E_contra]:
         """Return the condition that this lies between two bounds, both included."""
         return Condition(Between(self._node, self._operand(lower), self._operand(upper)))
 
@@ -174,21 +178,27 @@ class Operand(Generic[E_contra, T_co]):
         """Return the condition that this text or binary begins with a prefix."""
         return Condition(Call("begins_with", (self._node, literal(prefix))))
 
-    def contains(self, part: Any) -> Condition[E_contra]:
+    @overload
+    def contains(self: Operand[E, str | None], part: str) -> Condition[E]: ...
+    @overload
+    def contains(
+        self: Operand[E, list[V] | MutableSet[V] | frozenset[V] | None], part: V
+    ) -> Condition[E]: ...
+    def contains(self, part: Any) -> Condition[Any]:
         """Return the condition that this text has a part, or this set or list a member."""
         return Condition(Call("contains", (self._node, literal(part))))
 
-    def size(self) -> Operand[E_contra, int]:
+    def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
         return Operand(Call("size", (self._path,)), self.field, _encode_plain)
 
     # Changes.
 
-    @overload
-    def set(self, value: T_co, /) -> Change[E_contra]: ...  # type: ignore[misc]  # it is only read
-    @overload
-    def set(self, value: Sum[E_contra, T_co], /) -> Change[E_contra]: ...
-    def set(self, value: Any, /) -> Change[E_contra]:
+    def set(
+        self,
+        value: T_co | Operand[E_contra, T_co] | Sum[E_contra, T_co],
+        /,
+    ) -> Change[E_contra]:
         """Return the change that puts a value here; None takes the field away."""
         if isinstance(value, Sum):
             return self._change(SetAction(self._path, value.node))
@@ -212,13 +222,19 @@ class Operand(Generic[E_contra, T_co]):
     @overload
     def add(self: Operand[E, Number | None], amount: Number, /) -> Change[E]: ...
     @overload
-    def add(self: Operand[E, Set[V] | None], amount: Set[V], /) -> Change[E]: ...
+    def add(self: Operand[E, MutableSet[V] | None], amount: Set[V], /) -> Change[E]: ...
+    @overload
+    def add(self: Operand[E, frozenset[V] | None], amount: Set[V], /) -> Change[E]: ...
     def add(self, amount: Any, /) -> Change[Any]:
         """Return the change that adds to this number (absent is 0), or members to this set."""
         encoded = self._encode(amount) if isinstance(amount, Set) else _encode_plain(amount)
         return self._change(Add(self._path, Literal(encoded)))
 
-    def discard(self: Operand[E, Set[V] | None], members: Set[V]) -> Change[E]:
+    @overload
+    def discard(self: Operand[E, MutableSet[V] | None], members: Set[V]) -> Change[E]: ...
+    @overload
+    def discard(self: Operand[E, frozenset[V] | None], members: Set[V]) -> Change[E]: ...
+    def discard(self, members: Any) -> Change[Any]:
         """Return the change that takes members out of this set."""
         return self._change(Delete(self._path, Literal(self._encode(members))))
 
@@ -234,7 +250,15 @@ class Operand(Generic[E_contra, T_co]):
     def __sub__(self: Operand[E, Number | None], amount: Number) -> Sum[E, Any]:
         return Sum(Arithmetic("-", self._node, Literal(_encode_plain(amount))))
 
-    def __getitem__(self, step: str | int) -> Operand[E_contra, Any]:
+    @overload
+    def __getitem__(self: Operand[E, list[V] | tuple[V, ...] | None], step: int) -> Operand[E, V]: ...
+    @overload
+    def __getitem__(self: Operand[E, dict[str, V] | None], step: str) -> Operand[E, V]: ...
+    @overload
+    def __getitem__(
+        self: Operand[E, Mapping[str, object] | BaseModel | None], step: str
+    ) -> Operand[E, Any]: ...
+    def __getitem__(self, step: str | int) -> Operand[Any, Any]:
         """Return a part of the document in this field: `Ticket.address["city"]`, `Ticket.lines[0]`."""
         return Operand(Path((*self._path.steps, step)), self.field, _encode_plain)
 

@@ -41,6 +41,12 @@ def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, Fiel
             raise placed(error, place) from None
         if attribute == ttl:
             converter = _expiry_converter(place, converter)
+        if converter.nullable and not info.is_required() and (info.default_factory or info.default is not None):
+            raise ModelError(
+                place,
+                "it may be None, which is stored as absence, and absence would read as its default; let the default "
+                "be None, or leave None out of the type",
+            )
         if options.lock and converter.key_kind != "int":
             raise ModelError(place, "lock=True is for an int, which counts the item's writes")
         if options.lock and info.is_required():
@@ -108,6 +114,11 @@ def bind(
     fields = field_shapes(cls, table)
     shape = Shape(tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes)
     shape.by_attribute = {found.attribute: found for found in fields.values()}
+    shape.absences = tuple(
+        (found.name, found.absent)
+        for found in fields.values()
+        if found.absent is not None or (found.nullable and found.required)
+    )
     shape.lock = next((found for found in fields.values() if found.lock), None)
     shape.uniques = tuple(found for found in fields.values() if found.unique)
     keys = [(name, found) for name, found in nested.items() if issubclass(found, PrimaryKey)]

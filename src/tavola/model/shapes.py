@@ -161,6 +161,9 @@ class Shape:
     lock: FieldShape | None = None
     uniques: tuple[FieldShape, ...] = ()
     by_attribute: dict[str, FieldShape] = field(default_factory=dict)
+    absences: tuple[
+        tuple[str, Callable[[], Any] | None], ...
+    ] = ()  # fields that read otherwise than their default
 
     @property
     def key_fields(self) -> frozenset[str]:

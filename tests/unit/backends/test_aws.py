@@ -19,10 +19,19 @@ from tavola.backends import (
     RegionMissing,
 )
 from tavola.backends.aws import AwsBackend, AwsConfiguration
+from tavola.clock import SYSTEM_CLOCK
 from tavola.engine import Engine
-from tavola.protocol import ConditionalCheckFailedFault, Fault, Service, UnknownOperationFault
-from tavola.server import Safeguards, running, server_context
+from tavola.iam import DirectoryFile
+from tavola.protocol import (
+    ConditionalCheckFailedFault,
+    Fault,
+    InvalidSignatureFault,
+    Service,
+    UnknownOperationFault,
+)
+from tavola.server import Safeguards, StrictCallers, running, server_context
 from tests.server.certificates import make_certificates
+from tests.server.directories import SESSION, WRITER, write_directory
 from tests.unit.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.unit.backends.test_embedded import KEY, TABLE
 
@@ -161,6 +170,28 @@ def test_an_endpoint_that_is_configured_is_honoured(monkeypatch: pytest.MonkeyPa
 
     with tavola.connect("aws:eu-west-1") as connection:
         assert connection.call("ListTables") == {"TableNames": []}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_strict_server_lets_the_right_key_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: str
+) -> None:
+    """A key, and a session with its token, are verified by a server that looks; a wrong secret is refused."""
+    callers = StrictCallers(DirectoryFile(write_directory(tmp_path / "iam.json")), SYSTEM_CLOCK)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    with Engine.open() as engine, running(engine, safeguards=Safeguards(callers=callers)) as served:
+        for key in (WRITER, SESSION):
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", key[0])
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key[1])
+            if len(key) > 2:
+                monkeypatch.setenv("AWS_SESSION_TOKEN", key[2])
+            with asking(shell, AwsConfiguration(endpoint=served.url)) as backend:
+                for _ in range(3):
+                    assert backend.call("ListTables", {}) == {"TableNames": []}
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+        with asking(shell, AwsConfiguration(endpoint=served.url)) as backend:
+            with pytest.raises(InvalidSignatureFault):
+                backend.call("ListTables", {})
 
 
 def test_an_endpoint_that_does_not_answer_is_named() -> None:

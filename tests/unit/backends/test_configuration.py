@@ -166,6 +166,27 @@ def test_a_proxy_is_gone_through(monkeypatch: pytest.MonkeyPatch, shell: str) ->
     assert not caught.value.sent
 
 
+def test_an_endpoint_that_is_configured_and_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS_ENDPOINT_URL without a scheme is told in a sentence."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000")
+    with pytest.raises(EndpointUnreachable, match="localhost:8000") as caught:
+        AwsConfiguration(region="eu-west-1").way("dynamodb")
+    assert not caught.value.sent
+
+    with pytest.raises(EndpointUnreachable, match="no URL"):
+        address_of("ftp://localhost")
+
+
+def test_a_path_that_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint behind a path is asked there, as botocore asks it."""
+    with scripted(echo) as script:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"{script.url}/dynamodb")
+        with asking("waiting", AwsConfiguration(region="eu-west-1", account="123456789012")) as backend:
+            assert backend.call("GetItem", KEY) == KEY
+
+    assert script.asked[0].startswith(b"POST /dynamodb/ HTTP/1.1\r\n")
+
+
 def test_a_bundle_that_is_configured_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS_CA_BUNDLE that leads nowhere is named."""
     monkeypatch.setenv("AWS_CA_BUNDLE", "missing.pem")

@@ -66,17 +66,20 @@ def test_signatures_are_botocores() -> None:
             [
                 *("http://localhost:8000", "https://dynamodb.eu-west-1.amazonaws.com", "http://[::1]:8000"),
                 *("https://127.0.0.1:8443", "http://shop:80", "https://Shop.Example:443", "https://shop:80"),
+                *("http://localhost:4566/dynamodb", "https://shop/a-b/c.d~e_f/v%201"),
             ]
         )
         region = chance.choice(["us-east-1", "eu-west-1", "cn-north-1", "local"])
         headers = chance.choice([{}, {AS_OF_HEADER: AS_OF}])
         clock = ManualClock(chance.uniform(1_000_000_000, 3_000_000_000))
-        signer = Signer(address_of(url).header, region, headers, clock=clock)
+        address = address_of(url)
+        signer = Signer(address.header, region, headers, path=address.path, clock=clock)
         for _ in range(3):
             body = chance.randbytes(chance.choice([0, 1, 63, 64, 400, 5000]))
             sent = taken_apart(signer.write(key, chance.choice(targets).encode(), body))
             expected = signed_by_botocore(key, url, region, int(clock.now()), sent)
 
+            assert sent.head == f"POST {address.path} HTTP/1.1"
             assert sent.headers["authorization"] == expected["authorization"]
             assert sent.headers["x-amz-date"] == expected["x-amz-date"]
             assert sent.headers.get("x-amz-security-token") == expected.get("x-amz-security-token")
