@@ -18,6 +18,7 @@ The families, each in the room that raises it:
     ├── CopyIncomplete        engine: a backup or restore that lacks items of its source
     ├── EmulationRefused      engine: a hardship that cannot be emulated, or not so
     ├── ConnectionRefused     connections: a target that cannot be connected to
+    ├── ModelError            model: a declaration, question, value or document that cannot be honoured
     ├── RequestMalformed      client: a request that cannot be written as JSON
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
     ├── ConnectionClosed      connections: a handle that was closed

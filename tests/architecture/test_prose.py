@@ -126,4 +126,4 @@ def _run(page: Path, blocks: list[tuple[int, str]]) -> None:
     """Run blocks in one namespace; a failure points at its line in the page."""
     namespace: dict[str, object] = {"__name__": "__page__"}
     for line, text in blocks:
-        exec(compile("\n" * line + text, str(page), "exec"), namespace)
+        exec(compile("\n" * line + text, str(page), "exec", dont_inherit=True), namespace)

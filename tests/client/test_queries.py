@@ -65,14 +65,14 @@ def test_a_range_stays_among_its_own(desk: Connection) -> None:
 
 
 def test_both_orders_of_a_customers_tickets_are_served(desk: Connection) -> None:
-    """Wrong point 2: newest first within one status, and over shards of any status by date."""
+    """Pitfall 2: newest first within one status, and over shards of any status by date."""
     newest = desk.query(Ticket.ByCustomer(customer_id="c2").status.eq("open"), newest_first=True)
 
     assert ids(newest) == [f"t{n:02}" for n in range(27, -1, -3)]
 
 
 def test_a_status_is_sharded_and_read_in_order(desk: Connection) -> None:
-    """Wrong point 3: a status of few values is spread over shards and read back merged, by date range."""
+    """Pitfall 3: a status of few values is spread over shards and read back merged, by date range."""
     found = desk.query(Ticket.ByStatus(status="open").created_at.between(hours(6), hours(18)))
 
     assert ids(found) == ["t06", "t09", "t12", "t15", "t18"]
@@ -198,7 +198,7 @@ def test_a_collection_is_one_query(desk: Connection) -> None:
 
 
 def test_one_timeline_has_one_order(desk: Connection) -> None:
-    """Wrong point 7: all events of a ticket have one key form: by date range, latest n, whatever their kind."""
+    """Pitfall 7: all events of a ticket have one key form: by date range, latest n, whatever their kind."""
     for n, kind in enumerate(("opened", "status_change", "note", "closed")):
         desk.put(Event(ticket_id="t05", at=hours(n), event_id=f"e{n}", kind=kind))
     timeline = Event.InTicket(ticket_id="t05")
@@ -229,7 +229,7 @@ def test_a_scan_gives_one_kind(desk: Connection) -> None:
 
 
 def test_reserved_words_never_fail(desk: Connection) -> None:
-    """Wrong point 15: attributes that are reserved words are written with placeholders by themselves."""
+    """Pitfall 15: attributes that are reserved words are written with placeholders by themselves."""
     found = desk.query(
         Ticket.ByCustomer(customer_id="c1").where(Ticket.status.eq("closed") & Ticket.queue.exists())
     )

@@ -200,7 +200,7 @@ def test_a_forgotten_index_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: s
 
 
 def test_a_status_change_moves_the_ticket_in_its_indexes() -> None:
-    """Wrong point 1: what `status` feeds is rewritten with it, also on REMOVE and ADD, in one request."""
+    """Pitfall 1: what `status` feeds is rewritten with it, also on REMOVE and ADD, in one request."""
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, state="new", owner="ann", cost=Decimal("1.50")))

@@ -1,15 +1,104 @@
-"""Batches: many gets, puts and deletes, split as DynamoDB wants them, with what was left undone asked again."""
+"""Batches: many gets, puts and deletes, split as DynamoDB wants them, with what was left undone asked again.
+
+What is to be written is taken as it comes and never held: some hundred writes wait at a time, each key once, so
+that the later of two writes of one key wins and no request has both. Four requests are under way at once where
+the backend can. What comes back unprocessed goes out again before anything new, after a growing pause.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Generic, Literal, TypeVar
 
+import msgspec
+
+from tavola.client.backend import Unanswered
 from tavola.client.context import Context
-from tavola.client.steps import Call, Steps, Wait
-from tavola.limits import BATCH_GET_KEYS_MAX
-from tavola.model import Table
-from tavola.values import Item
+from tavola.client.items import keyed, named
+from tavola.client.marshalling import entity_of, expired, item_of
+from tavola.client.progress import Progress, Telling
+from tavola.client.steps import Call, Steps, Together, Wait
+from tavola.errors import TavolaError
+from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
+from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table, shape_of
+from tavola.protocol import Fault
+from tavola.values import Item, canonical_number
+
+E = TypeVar("E", bound=Entity)
+W = TypeVar("W")
+
+FLIGHT_MAX = 4  # requests under way at once
+BYTES_MAX = (
+    REQUEST_BYTES_MAX - 64 * 1024
+)  # of the writes in a request; the rest is for what stands around them
+NAMED_MAX = 3
+PAUSE_GROWTHS_MAX = 8
+
+Place = tuple[str, str]  # a table's name here, and a key in it
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class BatchUnfinished(TavolaError):
+    """A batch of which DynamoDB left a part undone, however often it was asked."""
+
+    def __init__(self, verb: str, done: int, left: Sequence[Any]) -> None:
+        self.done = done
+        self.left = tuple(left)  # the entities and keys as they were given; nothing after them was begun
+        told = ", ".join(_told(each) for each in self.left[:NAMED_MAX])
+        more = f" and {len(self.left) - NAMED_MAX} more" if len(self.left) > NAMED_MAX else ""
+        super().__init__(
+            f"{len(self.left)} were not {verb}, however often DynamoDB was asked, and {done} were: {told}{more}; "
+            "the table has less capacity than is asked of it: go on later with what is in .left"
+        )
+
+
+def _told(given: Any) -> str:
+    if isinstance(given, dict):
+        return str(given)
+    shape, values, _ = keyed(given)
+    return named(shape, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted(Generic[W]):
+    """One member of a batch: as it is asked, and as it was given."""
+
+    place: Place
+    key: Item
+    asked: dict[str, Any]
+    given: W
+    bytes: int = 0
+
+
+def get_many(context: Context, keys: Iterable[PrimaryKey[Any]], consistent: bool | None) -> Steps[list[Any]]:
+    """Return the entities under keys, in the order of the keys; None where there is none, or one that expired."""
+    found: list[Entity | None] = []
+    given = iter(keys)
+    while window := list(islice(given, FLIGHT_MAX * BATCH_GET_KEYS_MAX)):
+        wanted = []
+        firmly: set[str] = set()
+        shapes: list[tuple[Shape, Place]] = []
+        for key in window:
+            shape, values, entity = keyed(key)
+            if entity is not None:
+                raise ModelError(
+                    shape.entity.__name__, f"get_many takes keys, such as {shape.entity.__name__}.Key(…)"
+                )
+            name, primary = context.name_of(shape.home), shape.primary(values)
+            if consistent is None and shape.key is not None and shape.key.access is not None:
+                firmly |= {name} if shape.key.access.consistent else set()
+            shapes.append((shape, place_of(name, primary)))
+            wanted.append(_Wanted(shapes[-1][1], primary, primary, key))
+        items = yield from _gotten(context, wanted, firmly, bool(consistent), len(found))
+        now_s = context.clock.now()
+        for shape, place in shapes:
+            item = items.get(place)
+            gone = item is None or expired(shape.home, item, now_s)
+            found.append(None if gone or item is None else entity_of(shape.entity, item))
+    return found
 
 
 def get_items(
@@ -17,23 +106,242 @@ def get_items(
 ) -> Steps[list[Item | None]]:
     """Return the items under keys of one table, in the order of the keys; None where there is none."""
     name = context.name_of(table)
-    found: dict[str, Item] = {}
-    wanted = list({_told(key): key for key in keys}.values())
-    for start in range(0, len(wanted), BATCH_GET_KEYS_MAX):
-        asked: dict[str, Any] = {"Keys": wanted[start : start + BATCH_GET_KEYS_MAX]}
-        if consistent:
-            asked["ConsistentRead"] = True
-        attempt = 0
-        while asked:
-            answer = yield Call("BatchGetItem", {"RequestItems": {name: asked}})
-            for item in answer["Responses"].get(name, ()):
-                found[_told({attribute: item[attribute] for attribute in keys[0]})] = item
-            asked = answer.get("UnprocessedKeys", {}).get(name, {})
-            if asked:
-                attempt += 1
-                yield Wait(context.patience.pause_s(min(attempt, 6)))
-    return [found.get(_told(key)) for key in keys]
+    wanted = [_Wanted(place_of(name, key), key, key, key) for key in keys]
+    found = yield from _gotten(context, wanted, set(), consistent, 0)
+    return [found.get(each.place) for each in wanted]
 
 
-def _told(key: Item) -> str:
-    return repr(sorted((name, *next(iter(value.items()))) for name, value in key.items()))
+def _gotten(
+    context: Context, wanted: Sequence[_Wanted[Any]], firmly: set[str], consistent: bool, done: int
+) -> Steps[dict[Place, Item]]:
+    """Return items by their place; each key is asked for once, however often it is wanted."""
+    left = {each.place: each for each in wanted}
+    count = len(left)
+    found: dict[Place, Item] = {}
+    rounds = _Rounds(context, "read")
+    while left:
+        asked = list(left.values())
+        chunks = [asked[at : at + BATCH_GET_KEYS_MAX] for at in range(0, len(asked), BATCH_GET_KEYS_MAX)]
+        calls = [Call("BatchGetItem", _get_request(chunk, firmly, consistent)) for chunk in chunks]
+        left = {}
+        for chunk, answer in zip(chunks, (yield from rounds.answers(calls, done)), strict=True):
+            if answer is None:
+                left |= {each.place: each for each in chunk}
+                continue
+            names = {each.place[0]: tuple(each.key) for each in chunk}
+            for name, items in answer["Responses"].items():
+                for item in items:
+                    found[_place_in(name, names[name], item)] = item
+            told = answer.get("UnprocessedKeys", {})
+            undone = {_place_in(n, names[n], key) for n, asked in told.items() for key in asked["Keys"]}
+            left |= {each.place: each for each in chunk if each.place in undone}
+        yield from rounds.over(left, len(asked), done + count - len(left))
+    return found
+
+
+def _get_request(chunk: Sequence[_Wanted[Any]], firmly: set[str], consistent: bool) -> dict[str, Any]:
+    tables: dict[str, Any] = {}
+    for each in chunk:
+        name = each.place[0]
+        if name not in tables:
+            tables[name] = {"Keys": []}
+            if consistent or name in firmly:
+                tables[name]["ConsistentRead"] = True
+        tables[name]["Keys"].append(each.asked)
+    return {"RequestItems": tables}
+
+
+def write_many(
+    context: Context,
+    puts: Iterable[Entity],
+    deletes: Iterable[PrimaryKey[Any] | Entity],
+    progress: Telling | None,
+) -> Steps[int]:
+    """Store entities over whatever is there, then delete others; return how many were given.
+
+    None of it is conditional, so entities with a lock or unique fields are refused.
+    """
+    total = len(puts) + len(deletes) if isinstance(puts, Sized) and isinstance(deletes, Sized) else None
+    source = chain((_put(context, entity) for entity in puts), (_delete(context, key) for key in deletes))
+    writer = _Writer(context, total, progress)
+    return (yield from writer.write(source))
+
+
+class _Rounds:
+    """How often nothing came of a round of requests, and what stopped one."""
+
+    def __init__(self, context: Context, verb: str) -> None:
+        self._patience = context.patience
+        self._verb = verb
+        self._fruitless = 0
+        self._stopped: TavolaError | None = None
+
+    def answers(self, calls: Sequence[Call], done: int) -> Steps[list[dict[str, Any] | None]]:
+        """Return what some calls came to, a few under way at once; None: throttled for longer than is waited."""
+        found: list[dict[str, Any] | None] = []
+        for at in range(0, len(calls), FLIGHT_MAX):
+            for answer in (yield from answers(calls[at : at + FLIGHT_MAX])):
+                if not isinstance(answer, TavolaError):
+                    found.append(answer)
+                elif _passing(answer):
+                    self._stopped = answer
+                    found.append(None)
+                else:
+                    answer.add_note(f"{done} were {self._verb} before it")
+                    raise answer
+        return found
+
+    def over(self, left: Mapping[Place, _Wanted[Any]], before: int, done: int) -> Steps[None]:
+        """Wait before what is left is asked again; give up where nothing has come of it for too long."""
+        self._fruitless = self._fruitless + 1 if len(left) == before else 0
+        if not left:
+            return
+        if self._stopped is not None or self._fruitless >= self._patience.attempts_max:
+            given = [each.given for each in left.values()]
+            raise BatchUnfinished(self._verb, done, given) from self._stopped
+        yield Wait(self._patience.pause_s(min(self._fruitless + 1, PAUSE_GROWTHS_MAX)))
+
+
+class _Writer:
+    """Writes on their way: what waits, and how many were taken."""
+
+    def __init__(self, context: Context, total: int | None, progress: Telling | None) -> None:
+        self._rounds = _Rounds(context, "written")
+        self._total = total
+        self._progress = progress
+        self._waiting: dict[Place, _Wanted[Any]] = {}
+        self._taken = 0
+
+    def write(self, source: Iterator[_Wanted[Any]]) -> Steps[int]:
+        """Write everything, a hundred at a time; what is left of a round goes out again before anything new."""
+        while True:
+            if not self._waiting:
+                self._take(source)
+                if not self._waiting:
+                    return self._taken
+            before = len(self._waiting)
+            yield from self._send()
+            left = len(self._waiting)
+            done = self._taken - left
+            if self._progress is not None:
+                self._progress(Progress(done, self._total, left, done))
+            yield from self._rounds.over(self._waiting, before, done)
+
+    def _take(self, source: Iterator[_Wanted[Any]]) -> None:
+        bytes_ = 0
+        for each in source:
+            self._taken += 1
+            replaced = self._waiting.pop(each.place, None)  # the later of two writes stands, and last
+            bytes_ += each.bytes - (0 if replaced is None else replaced.bytes)
+            self._waiting[each.place] = each
+            if len(self._waiting) >= FLIGHT_MAX * BATCH_WRITE_REQUESTS_MAX or bytes_ >= BYTES_MAX:
+                return
+
+    def _send(self) -> Steps[None]:
+        chunks = list(_chunks(self._waiting.values()))
+        calls = [Call("BatchWriteItem", _write_request(chunk)) for chunk in chunks]
+        found = yield from self._rounds.answers(calls, self._taken - len(self._waiting))
+        left: dict[Place, _Wanted[Any]] = {}
+        for chunk, answer in zip(chunks, found, strict=True):
+            if answer is None:
+                left |= {each.place: each for each in chunk}
+                continue
+            names = {each.place[0]: tuple(each.key) for each in chunk}
+            undone = {
+                _place_in(
+                    name,
+                    names[name],
+                    write["PutRequest"]["Item"] if "PutRequest" in write else write["DeleteRequest"]["Key"],
+                )
+                for name, writes in answer.get("UnprocessedItems", {}).items()
+                for write in writes
+            }
+            left |= {each.place: each for each in chunk if each.place in undone}
+        self._waiting = left
+
+
+def _chunks(writes: Iterable[_Wanted[Any]]) -> Iterator[list[_Wanted[Any]]]:
+    chunk: list[_Wanted[Any]] = []
+    bytes_ = 0
+    for each in writes:
+        if chunk and (len(chunk) == BATCH_WRITE_REQUESTS_MAX or bytes_ + each.bytes > BYTES_MAX):
+            yield chunk
+            chunk, bytes_ = [], 0
+        chunk.append(each)
+        bytes_ += each.bytes
+    if chunk:
+        yield chunk
+
+
+def _write_request(chunk: Sequence[_Wanted[Any]]) -> dict[str, Any]:
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for each in chunk:
+        tables.setdefault(each.place[0], []).append(each.asked)
+    return {"RequestItems": tables}
+
+
+def _put(context: Context, entity: Entity) -> _Wanted[Entity]:
+    if not isinstance(entity, Entity):
+        raise ModelError(type(entity).__name__, "it is no entity; put_many takes entities alone")
+    shape = shape_of(type(entity))
+    _check(shape, "put")
+    item = item_of(shape, entity, context)
+    asked = {"PutRequest": {"Item": item}}
+    primary = shape.primary(entity.__dict__)
+    place = place_of(context.name_of(shape.home), primary)
+    return _Wanted(place, primary, asked, entity, len(_encode(asked)))
+
+
+def _delete(context: Context, target: PrimaryKey[Any] | Entity) -> _Wanted[Any]:
+    shape, values, _ = keyed(target)
+    _check(shape, "delete")
+    primary = shape.primary(values)
+    asked = {"DeleteRequest": {"Key": primary}}
+    place = place_of(context.name_of(shape.home), primary)
+    return _Wanted(place, primary, asked, target, len(_encode(asked)))
+
+
+def _check(shape: Shape, verb: Literal["put", "delete"]) -> None:
+    """Refuse what must be written under a condition or together with other items; a batch can do neither."""
+    name = shape.entity.__name__
+    if shape.uniques:
+        told = ", ".join(field.name for field in shape.uniques)
+        raise ModelError(
+            name, f"{told} must be unique, which takes a transaction; {verb} it with {verb}(), one by one"
+        )
+    if shape.lock is not None and verb == "put":
+        raise ModelError(
+            name,
+            f"it is written only as it was read (its lock is {shape.lock.name}), and a batch has no conditions; "
+            "put it with put(), one by one",
+        )
+
+
+def place_of(name: str, key: Mapping[str, Any]) -> Place:
+    """Return what tells two items apart: the table's name, and the key as text, its numbers in their one form."""
+    told = {
+        attribute: {"N": canonical_number(value["N"])} if "N" in value else value
+        for attribute, value in key.items()
+    }
+    return name, _encode(told).decode()
+
+
+def _place_in(name: str, attributes: tuple[str, ...], item: Mapping[str, Any]) -> Place:
+    return place_of(name, {attribute: item[attribute] for attribute in attributes})
+
+
+def answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any] | TavolaError]]:
+    """Return what each of some calls came to, an answer or an error, asked at once where there are several."""
+    if len(calls) > 1:
+        return (yield Together(tuple(calls)))  # type: ignore[no-any-return]
+    try:
+        return [(yield calls[0])]
+    except TavolaError as error:
+        return [error]
+
+
+def _passing(error: TavolaError) -> bool:
+    """Return whether an error would pass by itself in time: a throttle that outlasted patience, no answer."""
+    if isinstance(error, Fault):
+        return error.retryable or error.status >= 500
+    return isinstance(error, Unanswered)

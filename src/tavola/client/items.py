@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import msgspec
-
 from tavola.client.context import Context
-from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UpdateContended
-from tavola.client.marshalling import entity_of, expired, item_of, stamp
-from tavola.client.requests import absent, all_of, expressed, node_of, there
+from tavola.client.errors import ItemExists, ItemMissing, UpdateContended
+from tavola.client.marshalling import entity_of, expired
+from tavola.client.requests import absent, all_of, node_of, there
 from tavola.client.steps import Call, Steps, Wait
-from tavola.client.updates import Planned, UpdatePlan
-from tavola.expressions import Call as FunctionCall
-from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set, decider_of
-from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, shape_of
+from tavola.client.updates import UpdatePlan
+from tavola.client.writes import (
+    CONTENTION_MAX,
+    conditioned,
+    fault_item,
+    found_in,
+    founding,
+    keyed,
+    lock_node,
+    locked_item,
+    named,
+    put_refusal,
+    raise_lock,
+    refusal,
+    settle,
+)
+from tavola.expressions import decider_of
+from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, shape_of
 from tavola.protocol import ConditionalCheckFailedFault
 from tavola.values import Item
 
+__all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
+
 E = TypeVar("E", bound=Entity)
-
-CONTENTION_MAX = 20  # how often an update is worked out again before it is given up
-
-_decode = msgspec.json.Decoder(Item).decode
-
-
-def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | None]:
-    """Return the shape of what a key or an entity names, the values of its key, and the entity if it is one."""
-    if isinstance(target, Entity):
-        shape = shape_of(type(target))
-        return shape, {name: target.__dict__[name] for name in shape.key_fields}, target
-    if isinstance(target, PrimaryKey):
-        return shape_of(type(target).__compiled__().owner), target.__dict__, None
-    raise ModelError(type(target).__name__, "give an entity or its key, such as Ticket.Key(ticket_id=…)")
-
-
-def named(shape: Shape, values: Mapping[str, Any]) -> str:
-    """Return how errors name an item."""
-    return f"{shape.entity.__name__} {', '.join(f'{name}={value!r}' for name, value in values.items())}"
 
 
 def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[E | None]:
@@ -135,30 +130,6 @@ def update(
     raise UpdateContended(plan.what, CONTENTION_MAX)
 
 
-def settle(
-    plan: UpdatePlan, item: Item | None, primary: Item, context: Context, *, create_missing: bool
-) -> Planned:
-    """Return an update that is ready: from what is known, or worked out on the item that was read."""
-    if not plan.unsettled or plan.shape.policy != "read":
-        return plan.ready(primary, context)
-    if item is None and not create_missing:
-        raise ItemMissing(plan.what)
-    return plan.ready_on(item or {}, primary, context)
-
-
-def founding(shape: Shape, keys: Mapping[str, Any], changes: Sequence[Change[Any]]) -> list[Any]:
-    """Return what an update writes besides, so that an item it makes is a whole one: its key's fields and tag."""
-    item: Item = {}
-    stamp(shape, shape.home, item)
-    native = {source.attribute for source in shape.key.key.sources} if shape.key else set()
-    for name, value in keys.items():
-        field = shape.fields[name]
-        if field.attribute not in native:
-            item[field.attribute] = field.encode(value)
-    touched = {shape.fields[change.field].attribute for change in changes}
-    return [Set(Path((name,)), Literal(value)) for name, value in item.items() if name not in touched]
-
-
 def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None) -> Steps[E | None]:
     """Delete an item and return what it was, None if there was none."""
     shape, keys, entity = keyed(target)
@@ -174,79 +145,3 @@ def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | N
     if item is None or expired(shape.home, item, context.clock.now()):
         return None
     return entity_of(shape.entity, item)  # type: ignore[return-value]
-
-
-def conditioned(
-    request: dict[str, Any], condition: ConditionNode | None, actions: Sequence[Any] = ()
-) -> dict[str, Any]:
-    """Return a write with its condition, which brings the item where it fails."""
-    if condition is not None:
-        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    if condition is None and not actions:
-        return request
-    return expressed(request, condition=condition, actions=actions)
-
-
-def locked_item(shape: Shape, entity: Entity, context: Context) -> tuple[Item, ConditionNode | None]:
-    """Return an entity as an item with its lock raised, and the condition under which it may be written."""
-    item = item_of(shape, entity, context)
-    lock = shape.lock
-    if lock is None:
-        return item, None
-    held = entity.__dict__[lock.name]
-    item[lock.attribute] = {"N": str(held + 1)}
-    return item, lock_node(shape, entity)
-
-
-def lock_node(shape: Shape, entity: Entity) -> ConditionNode | None:
-    """Return the condition that an item is as it was when an entity was read, None without a lock."""
-    lock = shape.lock
-    if lock is None:
-        return None
-    held = entity.__dict__[lock.name]
-    if held == 0:
-        return FunctionCall("attribute_not_exists", (Path((lock.attribute,)),))
-    return Comparison("=", Path((lock.attribute,)), Literal({"N": str(held)}))
-
-
-def raise_lock(shape: Shape, entity: Entity) -> None:
-    """Note in an entity that it was written."""
-    if shape.lock is not None:
-        entity.__dict__[shape.lock.name] += 1
-
-
-def fault_item(fault: ConditionalCheckFailedFault) -> Item | None:
-    """Return the item that a refusal brought, None if there is none."""
-    found = fault.extra.get("Item")
-    if found is None or isinstance(found, dict):
-        return found
-    return _decode(bytes(found))
-
-
-def found_in(shape: Shape, item: Item | None, context: Context) -> Entity | None:
-    """Return the entity that stands where a write was refused."""
-    if item is None or expired(shape.home, item, context.clock.now()):
-        return None
-    return entity_of(shape.entity, item)
-
-
-def put_refusal(
-    shape: Shape, entity: Entity, when: Condition[Any] | None, item: Item | None, context: Context
-) -> ConditionFailed:
-    """Return why a put was refused: its condition, or the lock."""
-    return refusal(shape, named(shape, keyed(entity)[1]), when, lock_node(shape, entity), item, context)
-
-
-def refusal(
-    shape: Shape,
-    what: str,
-    when: Condition[Any] | None,
-    lock: ConditionNode | None,
-    item: Item | None,
-    context: Context,
-) -> ConditionFailed:
-    """Return why a write was refused: the caller's condition, or the lock."""
-    found = found_in(shape, item, context)
-    if lock is not None and not decider_of(lock)(item or {}, {}):
-        return LockLost(what, found)
-    return ConditionFailed(what, found)

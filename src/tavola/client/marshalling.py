@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from tavola.client.context import Context
 from tavola.model import (
+    UNIQUE_ATTRIBUTE,
     Entity,
     ItemUnreadable,
     KeyShape,
@@ -157,6 +158,8 @@ def recognised(table: type[Table], item: Mapping[str, Value]) -> type[Entity] | 
 def fits(shape: Shape, item: Mapping[str, Value]) -> bool:
     """Return whether an item's key is one that an entity's templates make."""
     assert shape.key is not None
+    if UNIQUE_ATTRIBUTE in item:
+        return False  # the guard of a unique value, which belongs to an entity and is none
     for source in shape.key.key.sources:
         stored = item.get(source.attribute)
         if stored is None:

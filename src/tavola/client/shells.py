@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from tavola.client import items, reading
+from tavola.client import batches, items, reading
 from tavola.client.context import Context
 from tavola.client.explain.shells import Explain
 from tavola.client.explain.walk import prices_in
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
+from tavola.client.progress import Telling
 from tavola.client.provisioning import create_table, delete_table
 from tavola.client.reading import Paging
 from tavola.client.steps import Driver, Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
 E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
+E5 = TypeVar("E5", bound=Entity)
 C = TypeVar("C", bound=Collection)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -156,6 +161,71 @@ class Db:
     def collect(self, collection: C, *, consistent: bool | None = None, newest_first: bool = False) -> C:
         """Return a collection with its members: several entities, one query."""
         return self._run(reading.collect(self._context, collection, consistent, newest_first))
+
+    def get_many(self, keys: Iterable[PrimaryKey[E]], *, consistent: bool | None = None) -> list[E | None]:
+        """Return the entities under keys, in their order, a hundred to a request; None where there is none.
+
+        What DynamoDB leaves unprocessed is asked again; `BatchUnfinished` tells what is left in the end.
+        """
+        return self._run(batches.get_many(self._context, keys, consistent))
+
+    @overload
+    def get_all(
+        self, k1: PrimaryKey[E], k2: PrimaryKey[E2], /, *, consistent: bool | None = None
+    ) -> tuple[E | None, E2 | None]: ...
+    @overload
+    def get_all(
+        self, k1: PrimaryKey[E], k2: PrimaryKey[E2], k3: PrimaryKey[E3], /, *, consistent: bool | None = None
+    ) -> tuple[E | None, E2 | None, E3 | None]: ...
+    @overload
+    def get_all(
+        self,
+        k1: PrimaryKey[E],
+        k2: PrimaryKey[E2],
+        k3: PrimaryKey[E3],
+        k4: PrimaryKey[E4],
+        /,
+        *,
+        consistent: bool | None = None,
+    ) -> tuple[E | None, E2 | None, E3 | None, E4 | None]: ...
+    @overload
+    def get_all(
+        self,
+        k1: PrimaryKey[E],
+        k2: PrimaryKey[E2],
+        k3: PrimaryKey[E3],
+        k4: PrimaryKey[E4],
+        k5: PrimaryKey[E5],
+        /,
+        *,
+        consistent: bool | None = None,
+    ) -> tuple[E | None, E2 | None, E3 | None, E4 | None, E5 | None]: ...
+    def get_all(self, *keys: PrimaryKey[Any], consistent: bool | None = None) -> Any:
+        """Return the entities under two to five keys of any kinds as a tuple, each with its own type."""
+        return tuple(self._run(batches.get_many(self._context, keys, consistent)))
+
+    def put_many(self, entities: Iterable[Entity], *, progress: Telling | None = None) -> int:
+        """Store entities over whatever is there, 25 to a request, and return how many; no conditions hold.
+
+        They are taken as they come, so a generator of a million is never held. Of two with one key the later stands.
+        """
+        return self._run(batches.write_many(self._context, entities, (), progress))
+
+    def delete_many(
+        self, keys: Iterable[PrimaryKey[Any] | Entity], *, progress: Telling | None = None
+    ) -> int:
+        """Delete items, 25 to a request, and return how many keys were given; what is not there is no error."""
+        return self._run(batches.write_many(self._context, (), keys, progress))
+
+    def write_many(
+        self,
+        *,
+        puts: Iterable[Entity] = (),
+        deletes: Iterable[PrimaryKey[Any] | Entity] = (),
+        progress: Telling | None = None,
+    ) -> int:
+        """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
+        return self._run(batches.write_many(self._context, puts, deletes, progress))
 
     def create_tables(self, *tables: type[Table]) -> None:
         """Make tables as their models say, with indexes, stream, time to live and recovery; those there stay."""

@@ -6,7 +6,7 @@ data, and the same one is linted, priced, provisioned and served.
 """
 
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.attributes import Attr, Change, Condition, Operand, Sum, attr
+from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
 from tavola.model.binding import projected
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entity_named, shape_of, upgrade
@@ -17,17 +17,23 @@ from tavola.model.queries import (
     Query,
     Question,
     Range,
+    Rest,
     Selection,
     Sort,
+    Step,
     question_of,
     sort,
 )
 from tavola.model.relations import Collection, Member, found, members_of
-from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, plain, shard_of
+from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, Unique, plain, shard_of
 from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
+from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
 
 __all__ = [
+    "OWNER_ATTRIBUTE",
     "SHARD",
+    "UNIQUE",
+    "UNIQUE_ATTRIBUTE",
     "AccessPattern",
     "Ask",
     "Attr",
@@ -53,14 +59,17 @@ __all__ = [
     "QueryRefused",
     "Question",
     "Range",
+    "Rest",
     "Selection",
     "Shape",
     "Shards",
     "Sort",
     "Source",
-    "Sum",
+    "Step",
     "Table",
     "TableSettings",
+    "Term",
+    "Unique",
     "ValueNotStorable",
     "WritePattern",
     "attr",

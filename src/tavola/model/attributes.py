@@ -89,20 +89,29 @@ class Change(Generic[E_contra]):
     whole: bool  # on the field itself, and not on a part of the document in it
 
 
-class _Settable(Protocol[E_contra]):
+class MayBeAbsent(Protocol[E_contra]):
     """An operand that takes None: what may be removed."""
 
     def set(self, value: None, /) -> Change[E_contra]: ...
 
 
-class Operand(Generic[E_contra, T_co]):
+class Term(Generic[E_contra, T_co]):
+    """What SET can be given besides a value: another field, or a field plus or minus an amount."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node | Arithmetic) -> None:
+        self._node: Any = node
+
+
+class Operand(Term[E_contra, T_co]):
     """A field of an entity, or a part of one, in a condition or an update."""
 
-    __slots__ = ("_encode", "_node", "field")
+    __slots__ = ("_encode", "field")
     __hash__ = None  # type: ignore[assignment]  # == makes a condition, so there is no set of these
 
     def __init__(self, node: Node, field: str, encode: Callable[[Any], Value]) -> None:
-        self._node = node
+        super().__init__(node)
         self.field = field
         self._encode = encode
 
@@ -194,15 +203,9 @@ class Operand(Generic[E_contra, T_co]):
 
     # Changes.
 
-    def set(
-        self,
-        value: T_co | Operand[E_contra, T_co] | Sum[E_contra, T_co],
-        /,
-    ) -> Change[E_contra]:
+    def set(self, value: T_co | Term[E_contra, T_co], /) -> Change[E_contra]:
         """Return the change that puts a value here; None takes the field away."""
-        if isinstance(value, Sum):
-            return self._change(SetAction(self._path, value.node))
-        if isinstance(value, Operand):
+        if isinstance(value, Term):
             return self._change(SetAction(self._path, value._node))
         encoded = None if value is None else self._encode(value)
         if not encoded:  # an empty set is absent, as None is
@@ -214,7 +217,7 @@ class Operand(Generic[E_contra, T_co]):
         once = Call("if_not_exists", (self._path, self._operand(value)))
         return self._change(SetAction(self._path, once))
 
-    def remove(self: _Settable[E]) -> Change[E]:
+    def remove(self: MayBeAbsent[E]) -> Change[E]:
         """Return the change that takes this away; for fields that may be None."""
         assert isinstance(self, Operand)
         return self._change(Remove(self._path))
@@ -244,11 +247,19 @@ class Operand(Generic[E_contra, T_co]):
         present = Call("if_not_exists", (self._path, Literal({"L": []})))
         return self._change(SetAction(self._path, Call("list_append", (present, more))))
 
-    def __add__(self: Operand[E, Number | None], amount: Number) -> Sum[E, Any]:
-        return Sum(Arithmetic("+", self._node, Literal(_encode_plain(amount))))
+    @overload
+    def __add__(self: Operand[E, int | None], amount: int) -> Term[E, int]: ...  # type: ignore[overload-overlap]  # on None alone
+    @overload
+    def __add__(self: Operand[E, Decimal | None], amount: Number) -> Term[E, Decimal]: ...
+    def __add__(self, amount: Any) -> Term[Any, Any]:
+        return Term(Arithmetic("+", self._node, Literal(_encode_plain(amount))))
 
-    def __sub__(self: Operand[E, Number | None], amount: Number) -> Sum[E, Any]:
-        return Sum(Arithmetic("-", self._node, Literal(_encode_plain(amount))))
+    @overload
+    def __sub__(self: Operand[E, int | None], amount: int) -> Term[E, int]: ...  # type: ignore[overload-overlap]  # on None alone
+    @overload
+    def __sub__(self: Operand[E, Decimal | None], amount: Number) -> Term[E, Decimal]: ...
+    def __sub__(self, amount: Any) -> Term[Any, Any]:
+        return Term(Arithmetic("-", self._node, Literal(_encode_plain(amount))))
 
     @overload
     def __getitem__(self: Operand[E, list[V] | tuple[V, ...] | None], step: int) -> Operand[E, V]: ...
@@ -276,15 +287,6 @@ class Operand(Generic[E_contra, T_co]):
 
     def __repr__(self) -> str:
         return f"<Operand {self.field}>"
-
-
-class Sum(Generic[E_contra, T_co]):
-    """A field plus or minus an amount: what SET can be given."""
-
-    __slots__ = ("node",)
-
-    def __init__(self, node: Arithmetic) -> None:
-        self.node = node
 
 
 def _encode_plain(value: Any) -> Value:

@@ -19,6 +19,7 @@ from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.model.queries import Declared, PrimaryKey, Query
 from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
+from tavola.model.uniques import bind_uniques, check_apart
 from tavola.values import Value
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, Fiel
             raise placed(error, place) from None
         if attribute == ttl:
             converter = _expiry_converter(place, converter)
-        if converter.nullable and not info.is_required() and (info.default_factory or info.default is not None):
+        if (
+            converter.nullable
+            and not info.is_required()
+            and (info.default_factory or info.default is not None)
+        ):
             raise ModelError(
                 place,
                 "it may be None, which is stored as absence, and absence would read as its default; let the default "
@@ -120,7 +125,6 @@ def bind(
         if found.absent is not None or (found.nullable and found.required)
     )
     shape.lock = next((found for found in fields.values() if found.lock), None)
-    shape.uniques = tuple(found for found in fields.values() if found.unique)
     keys = [(name, found) for name, found in nested.items() if issubclass(found, PrimaryKey)]
     if len(keys) > 1:
         raise ModelError(cls.__name__, f"{keys[0][0]} and {keys[1][0]} are both a PrimaryKey; it has one")
@@ -140,7 +144,7 @@ def bind(
             shape.patterns[name] = found.__pattern__ = binder.query(name, found.__declared__, shape.key)
     shape.keys = _distinct_keys(cls, shape.patterns)
     _check_attributes(shape)
-    _check_uniques(shape)
+    bind_uniques(shape)
     _check_writes(shape)
     _join(shape, table)
     return shape
@@ -508,21 +512,6 @@ def _check_attributes(shape: Shape) -> None:
             )
 
 
-def _check_uniques(shape: Shape) -> None:
-    assert shape.table is not None
-    for found in shape.uniques:
-        place = f"{shape.entity.__name__}.{found.name}"
-        if found.converter.key_kind is None:
-            raise ModelError(
-                place, f"{_told(found.annotation)} cannot be unique; only what can be part of a key"
-            )
-        for name in found.within:
-            if name not in shape.fields:
-                raise ModelError(
-                    place, f"within= names {name!r}, and {shape.entity.__name__} has no such field"
-                )
-
-
 def _check_writes(shape: Shape) -> None:
     for write in shape.writes:
         for name in write.changes:
@@ -552,6 +541,8 @@ def _join(shape: Shape, table: type[Table]) -> None:
                 "tell them apart by a word in a template",
             )
         _check_types(shape, there)
+        check_apart(shape, there)
+        check_apart(there, shape)
     table.entities[shape.name] = shape.entity
 
 

@@ -1,8 +1,10 @@
 """Document: a whole design ⇄ JSON.
 
-Written by `design_document`, read back by `read_document` to the very same `Design`. Order is that of declaration
-and what is meant anyway is left out, so that two designs can be compared line by line. A reader trusts nothing:
-whatever names something that is not there is refused with its JSON path.
+A design is written by `design_document` and read back by `read_document` to the very same `Design`. Order is that
+of declaration and what is meant anyway is left out, so that two designs can be compared line by line. A reader
+trusts nothing: whatever names something that is not there is refused with its JSON path.
+
+The tools' own door to the model, entered by name: a program that only reads and writes items does not pay for it.
 """
 
 from __future__ import annotations
@@ -47,6 +49,30 @@ from tavola.model.references import check_references
 from tavola.model.survey import Declaration, design_of
 from tavola.model.tables import Shards, TableSettings
 from tavola.values import TAGS
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "CollectionDesign",
+    "Declaration",
+    "Design",
+    "DocumentRefused",
+    "EntityDesign",
+    "FieldDesign",
+    "IndexDesign",
+    "KeyDesign",
+    "MemberDesign",
+    "Membership",
+    "PatternDesign",
+    "SourceDesign",
+    "TableDesign",
+    "check_references",
+    "design_document",
+    "design_of",
+    "document_schema",
+    "read_document",
+    "write_document",
+]
 
 FORMAT = "tavola-design"
 VERSION = 1

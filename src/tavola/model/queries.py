@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from inspect import get_annotations
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     ClassVar,
     Generic,
@@ -34,11 +35,14 @@ from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.shapes import Pattern
 from tavola.model.tables import Index, Shards, Table
 
-E = TypeVar("E")
-E_co = TypeVar("E_co", covariant=True)
+if TYPE_CHECKING:
+    from tavola.model.entity import Entity
+
+E = TypeVar("E", bound="Entity")
+E_co = TypeVar("E_co", bound="Entity", covariant=True)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Q = TypeVar("Q", bound="Query[Any]")
+Q = TypeVar("Q", bound="Selection[Any]")
 Q_co = TypeVar("Q_co", covariant=True)
 
 RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
@@ -122,7 +126,13 @@ def _declare(
     hydrate: bool,
     access: AccessPattern | None,
 ) -> None:
-    annotations = get_annotations(cls)
+    annotations = dict(get_annotations(cls))
+    for rest in [
+        found for found in vars(cls).values() if isinstance(found, type) and issubclass(found, Rest)
+    ]:
+        for name, part in [(n, p) for n, p in vars(rest).items() if isinstance(p, SortPart)]:
+            setattr(cls, name, part)  # checkers see it on the rest, which does not exist by itself
+            annotations[name] = get_annotations(rest)[name]
     sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
     partition = tuple(name for name in annotations if name not in sorts)
     for name in annotations:
@@ -247,6 +257,20 @@ class SortPart:
         return self if query is None else Ask(query, self.name)
 
 
+class Rest(Selection[E_co]):
+    """What can be asked once a `Step` is fixed; nested in its query, in the order of the sort key.
+
+        class ByCustomer(Query["Ticket"], …):
+            customer_id: str
+            status: Step[Status, Dated] = sort()
+
+            class Dated(Rest["Ticket"]):
+                created_at: Sort[datetime] = sort()
+
+    So a type checker sees that a part was skipped; with `Sort` alone that is an error when the question is made.
+    """
+
+
 if TYPE_CHECKING:
 
     class Sort(Generic[T]):
@@ -258,6 +282,15 @@ if TYPE_CHECKING:
         def __get__(self, obj: Q, owner: Any, /) -> Ask[Q, T]: ...
         def __get__(self, obj: Any, owner: Any, /) -> Any: ...
 
+    class Step(Generic[T, Q]):
+        """A part of a sort key that leads to the rest of it, so that no part can be skipped."""
+
+        @overload
+        def __get__(self, obj: None, owner: Any, /) -> Step[T, Q]: ...
+        @overload
+        def __get__(self, obj: Selection[Any], owner: Any, /) -> Ask[Q, T]: ...
+        def __get__(self, obj: Any, owner: Any, /) -> Any: ...
+
     def sort(*, init: Literal[False] = False) -> Any:
         """Return a part of the sort key, in the order of the template."""
 else:
@@ -266,7 +299,13 @@ else:
         """A part of a sort key, in an annotation."""
 
         def __class_getitem__(cls, item: Any) -> Any:
-            return cls
+            return Annotated[item, cls]
+
+    class Step:
+        """A part of a sort key that leads to the rest of it, in an annotation."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return Annotated[item[0], cls]
 
     def sort() -> SortPart:
         """Return a part of the sort key, in the order of the template."""
@@ -286,27 +325,31 @@ class Ask(Generic[Q_co, T_co]):
         """Ask for one value; the next part can be asked then."""
         return self._checked(value)._fix(self._name, value)  # type: ignore[no-any-return]
 
-    def lt(self: Ask[Query[E], T], value: T) -> Selection[E]:
+    def lt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
         """Ask for less than a value."""
         return self._ranged("lt", value)
 
-    def lte(self: Ask[Query[E], T], value: T) -> Selection[E]:
+    def lte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
         """Ask for a value or less."""
         return self._ranged("lte", value)
 
-    def gt(self: Ask[Query[E], T], value: T) -> Selection[E]:
+    def gt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
         """Ask for more than a value."""
         return self._ranged("gt", value)
 
-    def gte(self: Ask[Query[E], T], value: T) -> Selection[E]:
+    def gte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
         """Ask for a value or more."""
         return self._ranged("gte", value)
 
-    def between(self: Ask[Query[E], T], lower: T, upper: T) -> Selection[E]:
+    def between(self: Ask[Selection[E], T], lower: T, upper: T) -> Selection[E]:
         """Ask for what lies between two values, both included."""
         return self._ranged("between", lower, upper)
 
-    def begins_with(self: Ask[Query[E], str], prefix: str) -> Selection[E]:
+    @overload
+    def begins_with(self: Ask[Selection[E], str], prefix: str) -> Selection[E]: ...
+    @overload
+    def begins_with(self: Ask[Selection[E], bytes], prefix: bytes) -> Selection[E]: ...
+    def begins_with(self, prefix: Any) -> Selection[Any]:
         """Ask for texts with a prefix."""
         return self._ranged("begins_with", prefix)
 

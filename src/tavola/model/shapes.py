@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from pydantic import TypeAdapter
 
 from tavola.keys import BoundTemplate, KeyPartMissing
+from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.converters import Converter
 from tavola.model.errors import ModelError
@@ -143,6 +145,35 @@ class Pattern:
         return f"{self.owner.__name__}.{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """A field whose value only one item of an entity may have, among those alike in other fields."""
+
+    entity: str  # the entity's tag
+    field: str
+    within: tuple[str, ...]
+    template: BoundTemplate  # of the guards' keys
+    long: BoundTemplate  # the same for values that no key could hold
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that decide about the guard's key."""
+        return frozenset((self.field, *self.within))
+
+    def text(self, values: Mapping[str, Any]) -> str | None:
+        """Return the key of the guard for an entity's values; None where one is absent: nobody has None."""
+        told: dict[str, Any] = {"entity": self.entity, "unique": self.field}
+        for number, name in enumerate((*self.within, self.field)):
+            value = plain(values.get(name))
+            if value is None:
+                return None
+            told[f"part{number}"] = value
+        text = self.template.render(told)
+        if len(text.encode()) <= RANGE_KEY_BYTES_MAX:
+            return text
+        return self.long.render({**told, "digest": sha256(text.encode()).hexdigest()})
+
+
 @dataclass(slots=True)
 class Shape:
     """An entity, compiled."""
@@ -159,7 +190,7 @@ class Shape:
     writes: tuple[WritePattern, ...]
     keys: tuple[KeyShape, ...] = ()  # of the indexes, each once
     lock: FieldShape | None = None
-    uniques: tuple[FieldShape, ...] = ()
+    uniques: tuple[Unique, ...] = ()
     by_attribute: dict[str, FieldShape] = field(default_factory=dict)
     absences: tuple[
         tuple[str, Callable[[], Any] | None], ...

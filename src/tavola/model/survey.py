@@ -30,6 +30,8 @@ from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
 from tavola.values import Value
 
+_KEY_TAGS = frozenset({"S", "N", "B"})
+
 Declaration = ModuleType | type[Table] | type[Entity] | type[Collection]
 
 
@@ -114,17 +116,23 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
 
 
 def _key_types(table: type[Table]) -> dict[str, KeyTag]:
-    """Return the type of each key attribute, text where no entity writes it, in the order of table and indexes."""
+    """Return the type of each key attribute, in the order of table and indexes.
+
+    As the entities' keys write it; else as a field does, for an index that no pattern is on; else text.
+    """
     written: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for entity in table.entities.values():
         shape = shape_of(entity)
         assert shape.key is not None, "what lives in a table has a key"
         for key in (shape.key.key, *shape.keys):
             written |= {source.attribute: source.tag for source in key.sources}
+        for found in shape.fields.values():
+            fields |= {found.attribute: tag for tag in found.converter.tags & _KEY_TAGS}
     settings = table.settings
     names = [settings.hash, *([] if settings.range is None else [settings.range])]
     names += [name for index in table.indexes for name in index.attributes]
-    return {name: cast(KeyTag, written.get(name, "S")) for name in names}
+    return {name: cast(KeyTag, written.get(name) or fields.get(name, "S")) for name in names}
 
 
 def _entity(entity: type[Entity]) -> EntityDesign:

@@ -16,12 +16,12 @@ are made or awaited, and type checkers know which. Nothing here reaches behind t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client import AsyncDb, Db
+from tavola.client import AsyncDb, Db, Page
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
@@ -50,7 +50,14 @@ class Pause:
     seconds: float
 
 
-Steps: TypeAlias = Generator[Callable[[Db], Any] | Pause, Any, R]
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something of one's own that takes its time: a file, another service."""
+
+    function: Callable[[], Any]
+
+
+Steps: TypeAlias = Generator[Callable[[Db], Any] | Pause | Work, Any, R]
 
 
 def ask(what: Callable[[Db], R]) -> Steps[R]:
@@ -66,6 +73,42 @@ def ask(what: Callable[[Db], R]) -> Steps[R]:
 def wait(seconds: float) -> Steps[None]:
     """Let some time pass, as the client does: a thread sleeps, a loop goes on."""
     yield Pause(seconds)
+
+
+def work(function: Callable[[], R]) -> Steps[R]:
+    """Do what is no call of the client and takes its time; a loop has it done in a thread."""
+    answer: R = yield Work(function)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Generic[R]):
+    """Some of an answer, in its order."""
+
+    items: tuple[R, ...]
+    cursor: str | None  # from where to go on; None: that was all
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def every(page: Callable[[Db, str | None], Page[E]]) -> Steps[list[E]]:
+    """Return everything that a question finds, through all its pages.
+
+    Written `yield from every(lambda db, cursor: db.query(question, cursor=cursor))`.
+    """
+    found: list[E] = []
+    cursor: str | None = None
+    while True:
+        here = cursor
+        answer = yield from ask(lambda db: page(db, here))  # noqa: B023 - it is called before the next turn
+        found += answer.items
+        cursor = answer.cursor
+        if cursor is None:
+            return found
 
 
 class Recipe(Generic[D_co]):
@@ -122,6 +165,8 @@ def run(db: Db, steps: Steps[R]) -> R:
                 answer: Any = None
                 if isinstance(wanted, Pause):
                     pause(wanted.seconds)
+                elif isinstance(wanted, Work):
+                    answer = wanted.function()
                 else:
                     answer = wanted(db)
             except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
@@ -143,6 +188,8 @@ async def arun(db: AsyncDb, steps: Steps[R]) -> R:
                 answer: Any = None
                 if isinstance(wanted, Pause):
                     await asyncio.sleep(wanted.seconds)
+                elif isinstance(wanted, Work):
+                    answer = await asyncio.to_thread(wanted.function)
                 else:
                     answer = await wanted(db)  # type: ignore[arg-type]  # its methods are those of Db, awaited
             except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
@@ -177,6 +224,18 @@ def query_class(query: type[Query[E]], *parts: str, sorts: tuple[str, ...] = ())
             pattern.place, f"the pattern asks it with {', '.join(parts)}{told}; declare it so"
         )
     return query
+
+
+def expires_with(entity: type[Entity], field: str) -> None:
+    """Refuse an entity whose field is not its table's time to live: what is over would stay, and be paid for."""
+    shape = shape_of(entity)
+    attribute = shape.fields[field].attribute
+    if shape.home.settings.ttl != attribute:
+        raise RecipeRefused(
+            f"{entity.__name__}.{field}",
+            f'it says when an item is over; declare {shape.home.__name__} with ttl="{attribute}", or the field with '
+            f"attr(name=…) of the table's",
+        )
 
 
 def _refuse(entity: type[Entity], name: str, parts: tuple[str, ...]) -> NoReturn:

@@ -134,7 +134,7 @@ def test_a_key_is_made_and_read(text: str, key: str) -> None:
 
 
 def test_parts_with_the_delimiter_never_merge() -> None:
-    """Wrong point 19: `a#b` with `c` and `a` with `b#c` are two keys, and each is read as what it was."""
+    """Pitfall 19: `a#b` with `c` and `a` with `b#c` are two keys, and each is read as what it was."""
     template = bound("{id}#{name}")
     one, other = {"id": "a#b", "name": "c"}, {"id": "a", "name": "b#c"}
 
@@ -146,7 +146,7 @@ def test_parts_with_the_delimiter_never_merge() -> None:
 
 
 def test_version_10_comes_after_version_9() -> None:
-    """Wrong point 20: numbers sort as numbers, and so do scores."""
+    """Pitfall 20: numbers sort as numbers, and so do scores."""
     versions = [bound("VERSION#{n}").render({"n": n}) for n in (1, 2, 9, 10, 15, 100)]
     scores = [
         bound("S#{score}").render({"score": part_for("decimal", "2.1").decode(t)})

@@ -1,0 +1,96 @@
+"""Uniques: fields that no two items of an entity may share, bound to the keys of the guards that see to it.
+
+For each value that is taken there is a guard: an item of the same table under a key that only that value has,
+written together with the entity that has it. So the table's keys are text, and no entity's key may meet a guard's.
+"""
+
+from __future__ import annotations
+
+from tavola.keys import BoundTemplate, Part, Template, part_for
+from tavola.model.errors import ModelError
+from tavola.model.shapes import FieldShape, Shape, Source, Unique
+
+UNIQUE = "UNIQUE"  # what a guard's key begins with, and its tag
+UNIQUE_ATTRIBUTE = "_unique"  # of a guard alone: which field it is for
+OWNER_ATTRIBUTE = "_owner"  # of a guard alone: the key of the item that has the value
+
+_LONG = "LONGUNIQUE"  # the same for a value that stands there by its digest
+
+
+def bind_uniques(shape: Shape) -> None:
+    """Give a shape its unique fields, each with the template of its guards' keys; refuse what cannot be one."""
+    table = shape.home
+    assert shape.key is not None
+    for found in shape.fields.values():
+        if not found.unique:
+            if found.within:
+                raise ModelError(_place(shape, found), "within= belongs to unique=True; say both")
+            continue
+        if any(source.tag != "S" for source in shape.key.key.sources):
+            raise ModelError(
+                _place(shape, found),
+                f"unique=True needs a table whose keys are text, and a key of {table.__name__} is not; its guards "
+                "are items of the same table",
+            )
+        shape.uniques = (*shape.uniques, _bound(shape, found, table.settings.delimiter))
+    for attribute in (UNIQUE_ATTRIBUTE, OWNER_ATTRIBUTE):
+        if attribute in shape.by_attribute:
+            raise ModelError(
+                _place(shape, shape.by_attribute[attribute]), f"{attribute!r} is an attribute of guards; rename it"
+            )
+    if shape.name == UNIQUE:
+        raise ModelError(
+            shape.entity.__name__, f"{UNIQUE!r} is the tag of guards of unique values; give it tag=…"
+        )
+    check_apart(shape, shape)
+
+
+def _bound(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
+    parts: dict[str, Part] = {
+        "entity": part_for("text"),
+        "unique": part_for("text"),
+        "digest": part_for("text"),
+    }
+    words = [UNIQUE, "{entity}", "{unique}"]
+    for number, name in enumerate((*found.within, found.name)):
+        field = shape.fields.get(name)
+        if field is None:
+            raise ModelError(
+                _place(shape, found), f"within= names {name!r}, and {shape.entity.__name__} has no such field"
+            )
+        if field.converter.key_kind is None:
+            word = "be unique" if field is found else "have others unique within it"
+            raise ModelError(_place(shape, field), f"it cannot {word}; only what can be part of a key")
+        parts[f"part{number}"] = part_for(field.converter.key_kind, choices=field.converter.choices)
+        words.append(f"{{part{number}}}")
+
+    def bind(*segments: str) -> BoundTemplate:
+        return Template.parse(delimiter.join(segments), delimiter).bind(parts)
+
+    return Unique(
+        shape.name, found.name, found.within, bind(*words), bind(_LONG, "{entity}", "{unique}", "{digest}")
+    )
+
+
+def _place(shape: Shape, found: FieldShape) -> str:
+    return f"{shape.entity.__name__}.{found.name}"
+
+
+def check_apart(shape: Shape, guarded: Shape) -> None:
+    """Refuse an entity whose key could be that of a guard of another's values, or of its own."""
+    assert shape.key is not None
+    sources = shape.key.key.sources
+    if shape is guarded and any(source.template is None for source in sources):
+        return  # a field itself may hold anything; a key that begins as guards' do is refused when it is written
+    for unique in guarded.uniques:
+        for template in (unique.template, unique.long):
+            if all(_may_meet(source, template) for source in sources):
+                raise ModelError(
+                    f"{shape.entity.__name__}.{shape.key.name}",
+                    f"an item of it could have the key of a guard, {template.source!r}, that keeps "
+                    f"{guarded.entity.__name__}.{unique.field} unique; tell them apart by a word in a template",
+                )
+
+
+def _may_meet(source: Source, template: BoundTemplate) -> bool:
+    return source.template is None or source.template.may_meet(template)

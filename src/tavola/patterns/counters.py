@@ -1,0 +1,203 @@
+"""Counters: numbers that many add to at once, spread over shards that are added up when they are read.
+
+One item takes about a thousand writes a second, whatever the table's capacity. A counter of eight shards takes eight
+times that: an addition goes to any of them, the total is read from all. Additions never wait for each other.
+
+    class Visits(Counter, table=Site):
+        class Key(PrimaryKey["Visits"], pk="VISITS#{name}#{shard}", sk="COUNTER"):
+            name: str
+            shard: int
+
+    visits = Counters(db, Visits, shards=8)
+    visits.add("home")
+    visits.total("home")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
+
+from tavola.model import Attr, Entity, Query, attr
+from tavola.patterns.recipe import (
+    D_co,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    every,
+    expires_with,
+    key_class,
+    query_class,
+    verb,
+)
+
+SHARDS_MAX = 100  # what one consistent look at all of them can hold
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Counter(Entity):
+    """One shard of a counter; subclass it with a table and a key of name and shard."""
+
+    name: Attr[str]
+    shard: Attr[int]
+    value: Attr[int] = attr(default=0)
+
+
+class WindowCounter(Entity):
+    """One shard of a counter in one stretch of time; give it a key of name, shard and window."""
+
+    name: Attr[str]
+    shard: Attr[int]
+    window: Attr[datetime]
+    value: Attr[int] = attr(default=0)
+    expires: Attr[datetime | None] = attr(default=None)
+
+
+C = TypeVar("C", bound=Counter)
+W = TypeVar("W", bound=WindowCounter)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted in one stretch of time."""
+
+    window: datetime
+    total: int
+
+
+class Counters(Recipe[D_co], Generic[D_co, C]):
+    """Counters by name.
+
+    More shards may be asked for at any time. To have fewer, say how many there were with `reading`, `fold` each
+    counter, and leave `reading` out then.
+    """
+
+    def __init__(self, db: D_co, entity: type[C], *, shards: int = 8, reading: int | None = None) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.shards = _checked(entity, shards)
+        self.reading = _checked(entity, reading or shards)
+        if self.reading < shards:
+            raise RecipeRefused(entity.__name__, f"reading={reading} shards would miss some of {shards}")
+        self.key = key_class(entity, "name", "shard")
+
+    @verb
+    def add(self, name: str, amount: int = 1) -> Steps[None]:
+        """Add to a counter, less than nothing to take away; a counter that nobody added to begins at 0.
+
+        Where no answer comes the addition may have been made: adding again would count twice.
+        """
+        key = self.key(name=name, shard=self.chance(self.shards))
+        yield from ask(lambda db: db.update(key, self.entity.value.add(amount), create=True))
+
+    @verb
+    def total(self, name: str) -> Steps[int]:
+        """Return what was added in all, every addition that was answered before included.
+
+        The shards are read one after another. Additions made meanwhile may be in it or not, each whole.
+        """
+        return sum((yield from self._parts(name)).values())
+
+    @verb
+    def parts(self, name: str) -> Steps[Mapping[int, int]]:
+        """Return what each shard holds, to see how evenly they are used."""
+        return (yield from self._parts(name))
+
+    @verb
+    def reset(self, name: str) -> Steps[int]:
+        """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows."""
+        taken = 0
+        for shard in range(self.reading):
+            found = yield from self._take(name, shard)
+            taken += 0 if found is None else found.value
+        return taken
+
+    def _take(self, name: str, shard: int) -> Steps[C | None]:
+        return (yield from ask(lambda db: db.delete(self.key(name=name, shard=shard))))
+
+    def _parts(self, name: str) -> Steps[dict[int, int]]:
+        keys = [self.key(name=name, shard=shard) for shard in range(self.reading)]
+        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        return {shard: 0 if part is None else part.value for shard, part in enumerate(found)}
+
+
+class WindowCounters(Recipe[D_co], Generic[D_co, W]):
+    """Counters by name and stretch of time: so many a day, an hour, a minute.
+
+    Windows are cut from the epoch on, so days are days of UTC. With `keep`, a window is deleted so long after its end.
+    `series` is a query class on the key: its arguments are name and shard, its sort part is window.
+    """
+
+    def __init__(
+        self,
+        db: D_co,
+        entity: type[W],
+        series: type[Query[W]],
+        *,
+        every: timedelta = timedelta(days=1),
+        keep: timedelta | None = None,
+        shards: int = 8,
+    ) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.shards = _checked(entity, shards)
+        self.key = key_class(entity, "name", "shard", "window")
+        self.series_of = query_class(series, "name", "shard", sorts=("window",))
+        if every < timedelta(seconds=1):
+            raise RecipeRefused(entity.__name__, f"a window of {every} is too short; give a second or more")
+        if keep is not None:
+            expires_with(entity, "expires")
+        self.every = every
+        self.keep = keep
+
+    def window(self, at: datetime | None = None) -> datetime:
+        """Return the beginning of the window that a moment, or this one, is in."""
+        moment = datetime.fromtimestamp(self.clock.now(), UTC) if at is None else at
+        return moment - (moment - _EPOCH) % self.every
+
+    @verb
+    def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> Steps[None]:
+        """Add to a counter in the window of a moment, now unless given."""
+        window = self.window(at)
+        changes = [self.entity.value.add(amount)]
+        if self.keep is not None:
+            changes.append(self.entity.expires.set(window + self.every + self.keep))
+        key = self.key(name=name, shard=self.chance(self.shards), window=window)
+        yield from ask(lambda db: db.update(key, *changes, create=True))
+
+    @verb
+    def total(self, name: str, *, at: datetime | None = None) -> Steps[int]:
+        """Return what was added in the window of a moment, now unless given."""
+        window = self.window(at)
+        keys = [self.key(name=name, shard=shard, window=window) for shard in range(self.shards)]
+        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        return sum(part.value for part in found if part is not None)
+
+    @verb
+    def series(self, name: str, since: datetime, until: datetime) -> Steps[list[Tally]]:
+        """Return every window from one moment to another in order, those in which nothing was added as 0."""
+        first, last = self.window(since), self.window(until)
+        totals: dict[datetime, int] = {}
+        window = first
+        while window <= last:
+            totals[window] = 0
+            window += self.every
+        for shard in range(self.shards):
+            for part in (yield from self._shard(name, shard, first, last)):
+                totals[part.window] = totals.get(part.window, 0) + part.value
+        return [Tally(window, total) for window, total in sorted(totals.items())]
+
+    def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> Steps[list[W]]:
+        asked = self.series_of(name=name, shard=shard)
+        found = getattr(asked, "window").between(first, last)  # noqa: B009 - the class is the user's
+        return (yield from every(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
+
+
+def _checked(entity: type[Entity], shards: int) -> int:
+    if not 1 <= shards <= SHARDS_MAX:
+        raise RecipeRefused(entity.__name__, f"{shards} shards are outside 1 to {SHARDS_MAX}")
+    return shards
