@@ -14,7 +14,7 @@ def told(page: str) -> set[int]:
     return {int(number) for number in re.findall(r"^(\d+)\. \*\*", page, re.MULTILINE)}
 
 
-def tested(texts: Iterable[str]) -> set[int]:
+def named_by(texts: Iterable[str]) -> set[int]:
     """Return the numbers of the pitfalls that tests name in their docstrings."""
     return {int(n) for text in texts for n in re.findall(r'"""Pitfall (\d+)\b', text)}
 
@@ -23,9 +23,9 @@ def test_each_pitfall_has_a_test() -> None:
     """docs/pitfalls.md and the tests name the same pitfalls."""
     pages = told((ROOT / "docs" / "pitfalls.md").read_text())
 
-    assert pages == tested(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert pages == named_by(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
 
 
 def test_a_pitfall_without_a_test_is_found() -> None:
     """The comparison is not empty: a page's pitfall that no test names shows."""
-    assert told("1. **One.** x\n2. **Two.** y\n") - tested(['"""Pitfall 1: it holds."""']) == {2}
+    assert told("1. **One.** x\n2. **Two.** y\n") - named_by(['"""Pitfall 1: it holds."""']) == {2}

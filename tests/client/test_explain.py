@@ -281,6 +281,33 @@ def test_a_collection_is_one_query(db: Connection, explain: Any) -> None:
     assert told.consumed == Units(reads=0.5)
 
 
+def test_a_batch_shows_every_request_and_pays_for_each_item(db: Connection, explain: Any) -> None:
+    """Sixty puts are three requests; each item is rounded up by itself, and foretold exactly."""
+    tickets = [ticket(ticket_id=f"t{number:03}", subject="x" * 700) for number in range(60)]
+
+    told = explain.put_many(tickets)
+    assert db.get(Ticket.Key(ticket_id="t000")) is None
+    done = explain.put_many(tickets, run=True)
+
+    assert [each.operation for each in told.requests] == ["BatchWriteItem"] * 3
+    assert told.estimated == done.consumed == Units(writes=60 * 3.0)
+    assert done.consumed_by_place == told.estimated_by_place
+    assert (told.result, done.result) == (None, 60)
+
+
+def test_a_batch_of_gets_and_one_of_deletes_are_explained(db: Connection, explain: Any) -> None:
+    """Each key is a read of its own; what is deleted by entity is paid by its size."""
+    tickets = [ticket(ticket_id=f"t{number:03}", subject="x" * 1_700) for number in range(30)]
+    db.put_many(tickets)
+    keys = [Ticket.Key(ticket_id=f"t{number:03}") for number in range(30)]
+
+    read = explain.get_many(keys, item_bytes=2_000)
+    gone = explain.delete_many(tickets)
+
+    assert read.estimated == explain.get_many(keys, run=True).consumed == Units(reads=15.0)
+    assert gone.estimated == explain.delete_many(tickets, run=True).consumed == Units(writes=30 * 5.0)
+
+
 def test_running_is_measured_too(db: Connection, explain: Any) -> None:
     """What an explanation runs is in the sum of the measuring around it."""
     with db.measured() as spent:

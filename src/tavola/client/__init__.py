@@ -17,6 +17,7 @@ from tavola.client.backend import (
     Unanswered,
     encode_request,
 )
+from tavola.client.batches import BatchUnfinished
 from tavola.client.consumption import Units
 from tavola.client.context import Context
 from tavola.client.errors import (
@@ -33,6 +34,7 @@ from tavola.client.explain.async_shells import AsyncExplain
 from tavola.client.explain.explanation import Explanation, Waste
 from tavola.client.explain.shells import Explain
 from tavola.client.metering import Spent, TableUnits
+from tavola.client.progress import Progress
 from tavola.client.provisioning import TableNotReady
 from tavola.client.retries import NO_PATIENCE, Patience
 from tavola.client.shells import Db, Page
@@ -49,6 +51,7 @@ __all__ = [
     "AsyncPage",
     "AsyncRemembering",
     "Backend",
+    "BatchUnfinished",
     "Call",
     "ConditionFailed",
     "Context",
@@ -64,6 +67,7 @@ __all__ = [
     "LockLost",
     "Page",
     "Patience",
+    "Progress",
     "Remembering",
     "RequestMalformed",
     "Spent",

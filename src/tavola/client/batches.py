@@ -16,10 +16,10 @@ import msgspec
 
 from tavola.client.backend import Unanswered
 from tavola.client.context import Context
-from tavola.client.items import keyed, named
 from tavola.client.marshalling import entity_of, expired, item_of
 from tavola.client.progress import Progress, Telling
 from tavola.client.steps import Call, Steps, Together, Wait
+from tavola.client.writes import keyed, named
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
 from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table, shape_of
@@ -305,7 +305,7 @@ def _check(shape: Shape, verb: Literal["put", "delete"]) -> None:
     """Refuse what must be written under a condition or together with other items; a batch can do neither."""
     name = shape.entity.__name__
     if shape.uniques:
-        told = ", ".join(field.name for field in shape.uniques)
+        told = ", ".join(unique.field for unique in shape.uniques)
         raise ModelError(
             name, f"{told} must be unique, which takes a transaction; {verb} it with {verb}(), one by one"
         )

@@ -5,6 +5,7 @@ What DynamoDB answers otherwise (a throttle that lasted, a table that is not the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tavola.errors import TavolaError
@@ -49,9 +50,10 @@ class LockLost(ConditionFailed):
 class UniqueTaken(ConditionFailed):
     """A value that must be unique, and that another item has."""
 
-    def __init__(self, what: str, field: str, value: Any) -> None:
+    def __init__(self, what: str, field: str, value: Any, owner: Any = None) -> None:
         self.field = field
         self.value = value
+        self.owner = owner  # the key of the item that has it, as DynamoDB has keys
         super().__init__(what)
 
     def _sentence(self) -> str:
@@ -81,6 +83,15 @@ class UpdateContended(TavolaError):
         super().__init__(
             f"{what} was changed by others {attempts} times while it was being updated; try later"
         )
+
+
+class TransactionRefused(TavolaError):
+    """A transaction that DynamoDB would not take, told before it is asked."""
+
+    def __init__(self, problem: str, intents: Sequence[Any] = ()) -> None:
+        self.problem = problem
+        self.intents = tuple(intents)  # those that it is about
+        super().__init__(f"The transaction cannot be done: {problem}")
 
 
 class CursorRefused(TavolaError):

@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 from tavola.client.context import Context
 from tavola.client.errors import ItemExists, ItemMissing, UpdateContended
 from tavola.client.marshalling import entity_of, expired
-from tavola.client.requests import absent, all_of, node_of, there
+from tavola.client.requests import absent, all_of, conditioned, node_of, there
 from tavola.client.steps import Call, Steps, Wait
 from tavola.client.updates import UpdatePlan
 from tavola.client.writes import (
     CONTENTION_MAX,
-    conditioned,
     fault_item,
     found_in,
     founding,
@@ -50,7 +49,7 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
     item = answer.get("Item")
     if item is None or expired(table, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)  # type: ignore[return-value]
+    return entity_of(shape.entity, item)  # type: ignore[no-any-return]
 
 
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
@@ -117,7 +116,7 @@ def update(
         condition = all_of([exists, wanted, *planned.guards])
         try:
             answer = yield Call("UpdateItem", conditioned(request, condition, actions))
-            return entity_of(shape.entity, answer["Attributes"])  # type: ignore[return-value]
+            return entity_of(shape.entity, answer["Attributes"])  # type: ignore[no-any-return]
         except ConditionalCheckFailedFault as fault:
             stands = fault_item(fault)
             gone = stands is None or expired(shape.home, stands, now_s)
@@ -144,4 +143,4 @@ def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | N
     item = answer.get("Attributes")
     if item is None or expired(shape.home, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)  # type: ignore[return-value]
+    return entity_of(shape.entity, item)  # type: ignore[no-any-return]

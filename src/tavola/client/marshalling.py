@@ -67,11 +67,8 @@ def stamp(shape: Shape, table: type[Table], item: Item) -> None:
 def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
     """Return the entity in an item of its own kind."""
     shape = shape_of(entity)
-    if shape.version > 1:
-        stored = item.get(VERSION)
-        version = 1 if stored is None else int(stored["N"])
-        if version != shape.version:
-            return _upgraded(shape, entity, item, version)
+    if (shape.version > 1 or VERSION in item) and version_of(shape, item) != shape.version:
+        return _upgraded(shape, entity, item)
     values: dict[str, Any] = {}
     for name, field in shape.fields.items():
         stored = item.get(field.attribute)
@@ -97,19 +94,54 @@ def _validated(entity: type[E], values: dict[str, Any]) -> E:
         raise ItemUnreadable(entity.__name__, f"a stored item does not fit it: {told}") from error
 
 
-def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value], version: int) -> E:
+def version_of(shape: Shape, item: Mapping[str, Value]) -> int:
+    """Return the schema version of an item; an attribute of that name that others wrote says nothing."""
+    stored = item.get(VERSION)
+    if stored is None or "N" not in stored:
+        return 1
+    if shape.version == 1 and (
+        VERSION in shape.by_attribute or shape.table is None or not _tagged(shape, item)
+    ):
+        return 1
+    return int(stored["N"])
+
+
+def _tagged(shape: Shape, item: Mapping[str, Value]) -> bool:
+    assert shape.table is not None
+    tag = shape.table.settings.tag
+    return tag is not None and tag in item
+
+
+def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value]) -> E:
+    values = upgraded_values(shape, item)
+    return _validated(entity, {name: value for name, value in values.items() if name in shape.fields})
+
+
+def upgraded_values(shape: Shape, item: Mapping[str, Value]) -> dict[str, Any]:
+    """Return an item of an older schema as plain values of this one, by field, or attribute where it has no field."""
+    version = version_of(shape, item)
     if version > shape.version:
         raise ItemUnreadable(
-            entity.__name__,
+            shape.entity.__name__,
             f"the item is of schema version {version}, and this program knows {shape.version}; update it",
         )
-    values = {
+    values = plain_values(shape, item)
+    for step in range(version, shape.version):
+        try:
+            values = shape.upgrades[step](values)
+        except Exception as error:
+            raise ItemUnreadable(
+                shape.entity.__name__, f"its @upgrade({step}) fails on a stored item: {error!r}"
+            ) from error
+    return values
+
+
+def plain_values(shape: Shape, item: Mapping[str, Value]) -> dict[str, Any]:
+    """Return an item's attributes as plain Python, by field, or attribute where it has no field."""
+    return {
         (found.name if (found := shape.by_attribute.get(attribute)) else attribute): decode_plain(value)
         for attribute, value in item.items()
     }
-    for step in range(version, shape.version):
-        values = shape.upgrades[step](values)
-    return _validated(entity, {name: value for name, value in values.items() if name in shape.fields})
 
 
 def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shape) -> E:

@@ -16,6 +16,7 @@ from tavola.expressions import (
     Path,
     Renderer,
     UpdateNode,
+    decider_of,
 )
 from tavola.expressions import update as update_node
 from tavola.model import Condition, Shape
@@ -64,6 +65,17 @@ def expressed(
     return request
 
 
+def conditioned(
+    request: dict[str, Any], condition: ConditionNode | None, actions: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """Return a write with its condition, which brings the item where it fails."""
+    if condition is not None:
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    if condition is None and not actions:
+        return request
+    return expressed(request, condition=condition, actions=actions)
+
+
 def there(shape: Shape, now_s: float) -> ConditionNode:
     """Return the condition that an item exists and has not expired."""
     table = shape.home
@@ -81,7 +93,22 @@ def absent(shape: Shape, now_s: float) -> ConditionNode:
     ttl = table.settings.ttl
     if ttl is None or ttl not in shape.by_attribute:
         return missing
-    return Or((missing, Comparison("<=", Path((ttl,)), Literal({"N": str(int(now_s))}))))
+    return Or((missing, ended(ttl, now_s)))
+
+
+def ended(ttl: str, now_s: float) -> ConditionNode:
+    """Return the condition that an item has expired."""
+    return Comparison("<=", Path((ttl,)), Literal({"N": str(int(now_s))}))
+
+
+def as_seen(shape: Shape, node: ConditionNode | None, now_s: float) -> ConditionNode | None:
+    """Return a condition for which an item that has expired is none, whether or not it still stands."""
+    ttl = shape.home.settings.ttl
+    if node is None or ttl is None or ttl not in shape.by_attribute:
+        return node
+    if decider_of(node)({}, {}):
+        return Or((ended(ttl, now_s), node))
+    return And((alive(ttl, now_s), *(node.parts if isinstance(node, And) else (node,))))
 
 
 def alive(shape_table_ttl: str, now_s: float) -> ConditionNode:

@@ -10,7 +10,6 @@ import msgspec
 from tavola.client.context import Context
 from tavola.client.errors import ConditionFailed, ItemMissing, LockLost
 from tavola.client.marshalling import entity_of, expired, item_of, stamp
-from tavola.client.requests import expressed
 from tavola.client.updates import Planned, UpdatePlan
 from tavola.expressions import Call as FunctionCall
 from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set, decider_of
@@ -64,17 +63,6 @@ def founding(shape: Shape, keys: Mapping[str, Any], changes: Sequence[Change[Any
     return [Set(Path((name,)), Literal(value)) for name, value in item.items() if name not in touched]
 
 
-def conditioned(
-    request: dict[str, Any], condition: ConditionNode | None, actions: Sequence[Any] = ()
-) -> dict[str, Any]:
-    """Return a write with its condition, which brings the item where it fails."""
-    if condition is not None:
-        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    if condition is None and not actions:
-        return request
-    return expressed(request, condition=condition, actions=actions)
-
-
 def locked_item(shape: Shape, entity: Entity, context: Context) -> tuple[Item, ConditionNode | None]:
     """Return an entity as an item with its lock raised, and the condition under which it may be written."""
     item = item_of(shape, entity, context)
@@ -115,7 +103,8 @@ def found_in(shape: Shape, item: Item | None, context: Context) -> Entity | None
     """Return the entity that stands where a write was refused."""
     if item is None or expired(shape.home, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)
+    found: Entity = entity_of(shape.entity, item)
+    return found
 
 
 def put_refusal(

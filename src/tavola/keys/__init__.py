@@ -1,7 +1,7 @@
 """Keys: what a key is, and how it sorts.
 
-Holds key schemas, key templates and the byte order of key values. Knows values and nothing above them: no table, no
-request, no file. Why bytes of our own: neither JSON nor pickle sorts.
+Holds key schemas, key templates and the byte order of key values. Knows values and nothing above
+them: no table, no request, no file. Why bytes of our own: neither JSON nor pickle sorts.
 """
 
 from tavola.keys.bounds import Bounds, SortCondition, bounds_around, partition_bounds, segment_bounds

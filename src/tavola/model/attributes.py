@@ -41,10 +41,8 @@ from tavola.expressions import Operand as Node
 from tavola.expressions import (
     Set as SetAction,
 )
+from tavola.model.base import EntityBase
 from tavola.values import Value
-
-if TYPE_CHECKING:
-    from tavola.model.entity import Entity
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -66,6 +64,11 @@ class Condition(Generic[E_contra]):
 
     def __or__(self: Condition[E], other: Condition[E]) -> Condition[E]:
         return Condition(Or((*_row(self.node, Or), *_row(other.node, Or))))
+
+    if TYPE_CHECKING:  # so that a base's condition comes first as well as second
+
+        def __rand__(self: Condition[E], other: Condition[E]) -> Condition[E]: ...
+        def __ror__(self: Condition[E], other: Condition[E]) -> Condition[E]: ...
 
     def __invert__(self: Condition[E]) -> Condition[E]:
         return Condition(Not(self.node))
@@ -311,7 +314,7 @@ if TYPE_CHECKING:
         @overload
         def __get__(self, obj: None, owner: type[E], /) -> Operand[E, T]: ...
         @overload
-        def __get__(self, obj: Entity, owner: Any, /) -> T: ...
+        def __get__(self, obj: EntityBase, owner: Any, /) -> T: ...
         def __get__(self, obj: Any, owner: Any, /) -> Any: ...
         def __set__(self, obj: Any, value: T, /) -> None: ...
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tavola.keys import BoundTemplate, Template, TemplateRefused, part_for
 from tavola.model.access import WritePattern
 from tavola.model.attributes import AttrOptions
+from tavola.model.base import EntityBase
 from tavola.model.converters import Converter, field_converter, placed
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.model.queries import Declared, PrimaryKey, Query
@@ -22,13 +23,10 @@ from tavola.model.tables import Index, Table
 from tavola.model.uniques import bind_uniques, check_apart
 from tavola.values import Value
 
-if TYPE_CHECKING:
-    from tavola.model.entity import Entity
-
 _KEY_TAGS = frozenset({"S", "N", "B"})
 
 
-def field_shapes(cls: type[Entity], table: type[Table] | None) -> dict[str, FieldShape]:
+def field_shapes(cls: type[EntityBase], table: type[Table] | None) -> dict[str, FieldShape]:
     """Return an entity's fields; the one that is the table's time to live is written as epoch seconds."""
     ttl = None if table is None else table.settings.ttl
     shapes: dict[str, FieldShape] = {}
@@ -105,7 +103,7 @@ def _expiry_converter(place: str, converter: Converter) -> Converter:
 
 
 def bind(
-    cls: type[Entity],
+    cls: type[EntityBase],
     table: type[Table] | None,
     nested: Mapping[str, type],
     *,
@@ -153,7 +151,7 @@ def bind(
 class _Binder:
     """Binds the keys and queries of one entity."""
 
-    def __init__(self, cls: type[Entity], table: type[Table], fields: dict[str, FieldShape]) -> None:
+    def __init__(self, cls: type[EntityBase], table: type[Table], fields: dict[str, FieldShape]) -> None:
         self.cls = cls
         self.table = table
         self.fields = fields

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from tavola.expressions import Path
 from tavola.model.access import WritePattern
 from tavola.model.attributes import Attr, AttrOptions, Operand, attr
+from tavola.model.base import EntityBase
 from tavola.model.binding import bind, field_shapes
 from tavola.model.errors import ModelError
 from tavola.model.queries import PrimaryKey, Query
@@ -72,13 +73,10 @@ def _refuse_field_names(name: str, namespace: dict[str, Any]) -> None:
             )
 
 
-class Entity(BaseModel, metaclass=EntityMeta):
+class Entity(EntityBase, metaclass=EntityMeta):
     """An item of a table as an object; subclass it, with `Attr` fields and nested keys."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-    __shape__: ClassVar[Shape]
-    __options__: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(
         cls,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Protocol
 
 from tavola.errors import TavolaError
@@ -45,7 +46,10 @@ class Scalar:
 
     def read(self, raw: Any, path: str) -> Any:
         """Return it as it is."""
-        if isinstance(raw, self.types) and (bool in self.types or not isinstance(raw, bool)):
+        wanted = isinstance(raw, self.types) and (bool in self.types or not isinstance(raw, bool))
+        if wanted and (
+            not isinstance(raw, float) or isfinite(raw)
+        ):  # Python's JSON has NaN, and JSON has not
             return raw
         raise DocumentRefused(path, f"{shown(raw)} stands where {self.told} is wanted")
 

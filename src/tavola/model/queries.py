@@ -13,7 +13,7 @@ class is only declared here; its entity compiles it when it is whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
 from typing import (
@@ -31,15 +31,13 @@ from typing import (
 
 from tavola.model.access import AccessPattern
 from tavola.model.attributes import Condition
+from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.shapes import Pattern
 from tavola.model.tables import Index, Shards, Table
 
-if TYPE_CHECKING:
-    from tavola.model.entity import Entity
-
-E = TypeVar("E", bound="Entity")
-E_co = TypeVar("E_co", bound="Entity", covariant=True)
+E = TypeVar("E", bound="EntityBase")
+E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Q = TypeVar("Q", bound="Selection[Any]")
@@ -127,12 +125,9 @@ def _declare(
     access: AccessPattern | None,
 ) -> None:
     annotations = dict(get_annotations(cls))
-    for rest in [
-        found for found in vars(cls).values() if isinstance(found, type) and issubclass(found, Rest)
-    ]:
-        for name, part in [(n, p) for n, p in vars(rest).items() if isinstance(p, SortPart)]:
-            setattr(cls, name, part)  # checkers see it on the rest, which does not exist by itself
-            annotations[name] = get_annotations(rest)[name]
+    for name, annotation, part in _parts_of_rest(cls):
+        annotations[name] = annotation
+        setattr(cls, name, part)  # checkers see it on the rest, which at run time is the query itself
     sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
     partition = tuple(name for name in annotations if name not in sorts)
     for name in annotations:
@@ -146,6 +141,19 @@ def _declare(
         on, pk, sk, Shards(shards) if isinstance(shards, int) else shards,
         sparse, dict(members or {}), hydrate, access, _result_name(cls), partition, sorts,
     )  # fmt: skip
+
+
+def _parts_of_rest(cls: type) -> Iterator[tuple[str, Any, SortPart]]:
+    """Give the sort parts of the `Rest` classes in a class, which follow its own."""
+    for rest in [
+        found for found in vars(cls).values() if isinstance(found, type) and issubclass(found, Rest)
+    ]:
+        for name, annotation in get_annotations(rest).items():
+            part = vars(rest).get(name)
+            if not isinstance(part, SortPart):
+                raise ModelError(rest.__qualname__, f"{name} is no sort part; write {name}: Sort[…] = sort()")
+            yield name, annotation, part
+        yield from _parts_of_rest(rest)
 
 
 def _result_name(cls: type) -> str:
@@ -258,7 +266,7 @@ class SortPart:
 
 
 class Rest(Selection[E_co]):
-    """What can be asked once a `Step` is fixed; nested in its query, in the order of the sort key.
+    """What can be asked once a `Step` is fixed; nested in its query, and in another `Rest` for the part after that.
 
         class ByCustomer(Query["Ticket"], …):
             customer_id: str

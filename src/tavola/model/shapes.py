@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from pydantic import TypeAdapter
@@ -23,9 +23,6 @@ from tavola.model.converters import Converter
 from tavola.model.errors import ModelError
 from tavola.model.tables import Index, Shards, Table
 from tavola.values import Item, Value
-
-if TYPE_CHECKING:
-    from tavola.model.entity import Entity
 
 SHARD = "shard"  # the field of a sharded template that no entity has
 
@@ -97,6 +94,8 @@ class Source:
             found = values.get(self.field.name)
             return None if found is None else self.field.encode(found)
         assert self.template is not None
+        if any(isinstance(values.get(name), Enum) for name in self.fields):
+            values = {name: plain(values.get(name)) for name in self.fields}
         try:
             return {"S": self.template.render(values)}
         except KeyPartMissing:
@@ -131,7 +130,7 @@ class Pattern:
     """A key or query class, compiled: what it asks with and what it reads."""
 
     name: str
-    owner: type[Entity]
+    owner: type[Any]  # an Entity
     key: KeyShape
     partition: tuple[str, ...]  # the arguments that fix the partition
     sorts: tuple[str, ...]  # the parts of the sort key after those, in order
@@ -179,7 +178,7 @@ class Shape:
     """An entity, compiled."""
 
     name: str  # the tag of its items
-    entity: type[Entity]
+    entity: type[Any]  # an Entity
     table: type[Table] | None  # None: it is a view, read from an index
     fields: dict[str, FieldShape]
     key: Pattern | None

@@ -128,7 +128,8 @@ def _key_types(table: type[Table]) -> dict[str, KeyTag]:
         for key in (shape.key.key, *shape.keys):
             written |= {source.attribute: source.tag for source in key.sources}
         for found in shape.fields.values():
-            fields |= {found.attribute: tag for tag in found.converter.tags & _KEY_TAGS}
+            if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
+                fields[found.attribute] = next(iter(found.converter.tags))
     settings = table.settings
     names = [settings.hash, *([] if settings.range is None else [settings.range])]
     names += [name for index in table.indexes for name in index.attributes]

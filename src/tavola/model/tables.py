@@ -13,13 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from tavola.limits import MULTI_KEY_ATTRIBUTES_MAX
 from tavola.model.errors import ModelError
-
-if TYPE_CHECKING:
-    from tavola.model.entity import Entity
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
@@ -170,7 +167,7 @@ class Table:
 
     settings: ClassVar[TableSettings]
     indexes: ClassVar[tuple[Index, ...]] = ()
-    entities: ClassVar[dict[str, type[Entity]]]
+    entities: ClassVar[dict[str, type[Any]]]
 
     def __init_subclass__(
         cls,

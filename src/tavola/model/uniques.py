@@ -36,7 +36,8 @@ def bind_uniques(shape: Shape) -> None:
     for attribute in (UNIQUE_ATTRIBUTE, OWNER_ATTRIBUTE):
         if attribute in shape.by_attribute:
             raise ModelError(
-                _place(shape, shape.by_attribute[attribute]), f"{attribute!r} is an attribute of guards; rename it"
+                _place(shape, shape.by_attribute[attribute]),
+                f"{attribute!r} is an attribute of guards; rename it",
             )
     if shape.name == UNIQUE:
         raise ModelError(

@@ -1,5 +1,32 @@
 """Patterns: single-table recipes on the public client, one file each.
 
 Holds what users would otherwise write themselves: sharded writes, versions, idempotency, sessions,
-counters. Knows the client and nothing beneath it, so each file is also an example. Empty so far.
+counters. Knows the client and nothing beneath it, so each file is also an example. A pattern is one class for both
+clients: given a `Connection` its methods are called, given an `AsyncConnection` they are awaited.
 """
+
+from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
+from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait, work
+from tavola.patterns.sequences import Sequence, Sequences
+from tavola.patterns.sessions import Session, Sessions
+
+__all__ = [
+    "Counter",
+    "Counters",
+    "Recipe",
+    "RecipeRefused",
+    "Sequence",
+    "Sequences",
+    "Session",
+    "Sessions",
+    "Slice",
+    "Steps",
+    "Tally",
+    "WindowCounter",
+    "WindowCounters",
+    "ask",
+    "every",
+    "verb",
+    "wait",
+    "work",
+]

@@ -4,9 +4,9 @@ One item takes about a thousand writes a second, whatever the table's capacity. 
 times that: an addition goes to any of them, the total is read from all. Additions never wait for each other.
 
     class Visits(Counter, table=Site):
-        class Key(PrimaryKey["Visits"], pk="VISITS#{name}#{shard}", sk="COUNTER"):
+        class Key(PrimaryKey["Visits"], pk="VISITS#{name}#{part}", sk="COUNTER"):
             name: str
-            shard: int
+            part: int
 
     visits = Counters(db, Visits, shards=8)
     visits.add("home")
@@ -40,18 +40,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Counter(Entity):
-    """One shard of a counter; subclass it with a table and a key of name and shard."""
+    """One part of a counter; subclass it with a table and a key of name and part."""
 
     name: Attr[str]
-    shard: Attr[int]
+    part: Attr[int]
     value: Attr[int] = attr(default=0)
 
 
 class WindowCounter(Entity):
-    """One shard of a counter in one stretch of time; give it a key of name, shard and window."""
+    """One part of a counter in one stretch of time; give it a key of name, part and window."""
 
     name: Attr[str]
-    shard: Attr[int]
+    part: Attr[int]
     window: Attr[datetime]
     value: Attr[int] = attr(default=0)
     expires: Attr[datetime | None] = attr(default=None)
@@ -83,7 +83,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         self.reading = _checked(entity, reading or shards)
         if self.reading < shards:
             raise RecipeRefused(entity.__name__, f"reading={reading} shards would miss some of {shards}")
-        self.key = key_class(entity, "name", "shard")
+        self.key = key_class(entity, "name", "part")
 
     @verb
     def add(self, name: str, amount: int = 1) -> Steps[None]:
@@ -91,7 +91,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
         Where no answer comes the addition may have been made: adding again would count twice.
         """
-        key = self.key(name=name, shard=self.chance(self.shards))
+        key = self.key(name=name, part=self.chance(self.shards))
         yield from ask(lambda db: db.update(key, self.entity.value.add(amount), create=True))
 
     @verb
@@ -117,10 +117,10 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         return taken
 
     def _take(self, name: str, shard: int) -> Steps[C | None]:
-        return (yield from ask(lambda db: db.delete(self.key(name=name, shard=shard))))
+        return (yield from ask(lambda db: db.delete(self.key(name=name, part=shard))))
 
     def _parts(self, name: str) -> Steps[dict[int, int]]:
-        keys = [self.key(name=name, shard=shard) for shard in range(self.reading)]
+        keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
         found = yield from ask(lambda db: db.get_many(keys, consistent=True))
         return {shard: 0 if part is None else part.value for shard, part in enumerate(found)}
 
@@ -129,7 +129,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
     """Counters by name and stretch of time: so many a day, an hour, a minute.
 
     Windows are cut from the epoch on, so days are days of UTC. With `keep`, a window is deleted so long after its end.
-    `series` is a query class on the key: its arguments are name and shard, its sort part is window.
+    `series` is a query class on the key: its arguments are name and part, its sort part is window.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         super().__init__(db)
         self.entity = entity
         self.shards = _checked(entity, shards)
-        self.key = key_class(entity, "name", "shard", "window")
-        self.series_of = query_class(series, "name", "shard", sorts=("window",))
+        self.key = key_class(entity, "name", "part", "window")
+        self.series_of = query_class(series, "name", "part", sorts=("window",))
         if every < timedelta(seconds=1):
             raise RecipeRefused(entity.__name__, f"a window of {every} is too short; give a second or more")
         if keep is not None:
@@ -166,14 +166,14 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         changes = [self.entity.value.add(amount)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(window + self.every + self.keep))
-        key = self.key(name=name, shard=self.chance(self.shards), window=window)
+        key = self.key(name=name, part=self.chance(self.shards), window=window)
         yield from ask(lambda db: db.update(key, *changes, create=True))
 
     @verb
     def total(self, name: str, *, at: datetime | None = None) -> Steps[int]:
         """Return what was added in the window of a moment, now unless given."""
         window = self.window(at)
-        keys = [self.key(name=name, shard=shard, window=window) for shard in range(self.shards)]
+        keys = [self.key(name=name, part=shard, window=window) for shard in range(self.shards)]
         found = yield from ask(lambda db: db.get_many(keys, consistent=True))
         return sum(part.value for part in found if part is not None)
 
@@ -192,7 +192,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         return [Tally(window, total) for window, total in sorted(totals.items())]
 
     def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> Steps[list[W]]:
-        asked = self.series_of(name=name, shard=shard)
+        asked = self.series_of(name=name, part=shard)
         found = getattr(asked, "window").between(first, last)  # noqa: B009 - the class is the user's
         return (yield from every(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
 

@@ -362,15 +362,15 @@ def test_a_refusal_can_be_given_the_field_in_front() -> None:
     assert str(placed(refused.value, "Ticket.lines")).startswith("Ticket.lines[1]: 5 is of type int")
 
 
-def test_point_10_a_time_without_a_zone_is_refused() -> None:
-    """A naive datetime is no moment: it is refused with "give a zone", and never taken for local time."""
+def test_pitfall_10_a_time_without_a_zone_is_refused() -> None:
+    """Pitfall 10: a naive datetime is no moment: it is refused with "give a zone", and never taken for local time."""
     for annotation in (datetime, Annotated[datetime, EpochSeconds]):
         with pytest.raises(ValueNotStorable, match="give a zone"):
             converter_for(annotation).encode(datetime(2026, 3, 1))  # noqa: DTZ001 - what is refused
 
 
-def test_point_10_every_zone_is_stored_as_the_same_moment() -> None:
-    """The stored text and the epoch do not depend on the zone in which the moment was given."""
+def test_pitfall_10_every_zone_is_stored_as_the_same_moment() -> None:
+    """Pitfall 10: the stored text and the epoch do not depend on the zone in which the moment was given."""
     rome = NOON.replace(microsecond=0).astimezone(ZoneInfo("Europe/Rome"))
 
     assert converter_for(datetime).encode(rome) == {"S": "2026-03-01T12:00:00.000000Z"}
@@ -378,8 +378,8 @@ def test_point_10_every_zone_is_stored_as_the_same_moment() -> None:
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 2.0**-30, 1e-7, 123456789.123456789, 5e22])
-def test_point_13_a_float_never_loses_a_digit_silently(value: float) -> None:
-    """A plain float is refused where it is declared; an exact one reads back as the very same float."""
+def test_pitfall_13_a_float_never_loses_a_digit_silently(value: float) -> None:
+    """Pitfall 13: a plain float is refused where it is declared; an exact one reads back as the very same float."""
     with pytest.raises(ValueNotStorable, match="Decimal"):
         converter_for(float)
     converter = converter_for(Annotated[float, Exact])
@@ -388,8 +388,8 @@ def test_point_13_a_float_never_loses_a_digit_silently(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300, 5e-324])
-def test_point_13_a_float_that_no_number_holds_is_refused(value: float) -> None:
-    """What DynamoDB's numbers cannot hold is refused even where floats are exact."""
+def test_pitfall_13_a_float_that_no_number_holds_is_refused(value: float) -> None:
+    """Pitfall 13: what DynamoDB's numbers cannot hold is refused even where floats are exact."""
     with pytest.raises(ValueNotStorable, match="cannot be stored exactly"):
         converter_for(Annotated[float, Exact]).encode(value)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, date, datetime
 from enum import Enum
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -454,6 +455,23 @@ def test_the_schema_describes_every_member() -> None:
     assert entity["properties"]["fields"]["items"]["properties"]["required"]["default"] is True
     assert entity["additionalProperties"] is False
     json.dumps(schema)
+
+
+def _members(schema: Any) -> set[str]:
+    """Return the names of all members in a schema."""
+    if isinstance(schema, list):
+        return {name for each in schema for name in _members(each)}
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get("properties", {})) | {name for each in schema.values() for name in _members(each)}
+
+
+def test_the_guide_tells_every_member() -> None:
+    """A member that the guide does not know would be a secret."""
+    page = Path(__file__).resolve().parents[3] / "docs" / "guide" / "design-document.md"
+    told = page.read_text(encoding="utf-8")
+
+    assert [name for name in sorted(_members(document_schema())) if f"`{name}`" not in told] == []
 
 
 def test_times_in_memberships_are_told_as_they_are_stored() -> None:

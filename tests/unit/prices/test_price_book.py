@@ -52,8 +52,8 @@ def test_a_price_reads_as_a_sentence() -> None:
     assert str(_TODAY.price("storage_gb_month")) == "0.25 USD per GB-month"
 
 
-def test_wrong_point_11_the_support_desks_example_can_be_computed_again() -> None:
-    """Its own book gives the document's own sums: 100 reads and 20 writes of three units a second."""
+def test_the_support_desks_example_can_be_computed_again() -> None:
+    """Pitfall 11: its own book gives the document's own sums: 100 reads and 20 writes of three units a second."""
     book, hours = labelled_book("support-desk"), 730
     month_of_half_days = 60 * 60 * 12 * 30
 

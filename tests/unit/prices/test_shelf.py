@@ -82,8 +82,8 @@ def test_the_price_cut_of_2024_is_in_the_books() -> None:
     ("label", "reads", "writes"),
     [("support-desk", "1.25", "1.25"), ("patterns", "0.125", "0.625"), ("service-desk", "0.25", "1.25")],
 )
-def test_wrong_point_11_each_document_keeps_its_own_prices(label: str, reads: str, writes: str) -> None:
-    """The documents disagree; each has its own book, and none of them passes for AWS's price."""
+def test_each_document_keeps_its_own_prices(label: str, reads: str, writes: str) -> None:
+    """Pitfall 11: the documents disagree; each has its own book, and none of them passes for AWS's price."""
     book = labelled_book(label)
 
     assert book.price("read_request_unit").amount == Decimal(reads)

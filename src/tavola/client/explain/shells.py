@@ -8,6 +8,7 @@ db.explain.query(Ticket.ByCustomer(customer_id="c1").where(Ticket.priority > 3),
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 from tavola.client.context import Context
@@ -172,6 +173,28 @@ class Explain:
         """Explain `db.collect`."""
         wish = Wish(self._prices, run, item_bytes)
         return self._run(subjects.collect(self._context, wish, collection, consistent, newest_first))
+
+    def get_many(
+        self,
+        keys: Iterable[PrimaryKey[E]],
+        *,
+        consistent: bool | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[list[E | None]]:
+        """Explain `db.get_many`."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(subjects.get_many(self._context, wish, keys, consistent))
+
+    def put_many(self, entities: Iterable[Entity], *, run: bool = False) -> Explanation[int]:
+        """Explain `db.put_many`, as of new items."""
+        return self._run(subjects.write_many(self._context, Wish(self._prices, run), entities, ()))
+
+    def delete_many(
+        self, keys: Iterable[PrimaryKey[Any] | Entity], *, run: bool = False, item_bytes: int | None = None
+    ) -> Explanation[int]:
+        """Explain `db.delete_many`; of entities, by their size."""
+        return self._run(subjects.write_many(self._context, Wish(self._prices, run, item_bytes), (), keys))
 
 
 def given(standing: Entity | None) -> tuple[Entity, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tavola.client import items, reading
+from tavola.client import batches, items, reading
 from tavola.client.context import Context
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
@@ -14,6 +14,7 @@ from tavola.client.marshalling import item_of
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
 from tavola.client.updates import UpdatePlan
+from tavola.client.writes import keyed, named
 from tavola.model import (
     AccessPattern,
     Change,
@@ -53,7 +54,7 @@ def get(
     context: Context, wish: Wish, key: PrimaryKey[E], consistent: bool | None
 ) -> Steps[Explanation[E | None]]:
     """Explain a get."""
-    shape, _, _ = items.keyed(key)
+    shape, _, _ = keyed(key)
     known = known_of(context, [shape], item_bytes=_read_bytes(wish, shape), standing=_standing(context, wish))
     subject = Subject(f"get {key!r}", known)
     return explained(subject, items.get(context, key, consistent), wish.prices, run=wish.run)
@@ -63,10 +64,10 @@ def put(
     context: Context, wish: Wish, entity: E, when: Condition[E] | None, *, new: bool = False
 ) -> Steps[Explanation[E]]:
     """Explain a put, or a create."""
-    shape, keys, _ = items.keyed(entity)
+    shape, keys, _ = keyed(entity)
     verb = "create" if new else "put"
     subject = Subject(
-        f"{verb} {items.named(shape, keys)}",
+        f"{verb} {named(shape, keys)}",
         known_of(context, [shape], item_bytes=wish.item_bytes, standing=_standing(context, wish)),
         writes=True,
     )
@@ -83,12 +84,12 @@ def update(
     create: bool,
 ) -> Steps[Explanation[E]]:
     """Explain an update: of one that must read first, the read as well."""
-    shape, keys, _ = items.keyed(target)
+    shape, keys, _ = keyed(target)
     standing = _standing(context, wish)
     plan = UpdatePlan(shape, keys, changes, when)
     reads = bool(plan.unsettled) and shape.policy == "read"
     subject = Subject(
-        f"update {items.named(shape, keys)}",
+        f"update {named(shape, keys)}",
         known_of(
             context, [shape], item_bytes=_write_bytes(wish, shape, "update", plan.touched), standing=standing
         ),
@@ -104,14 +105,14 @@ def delete(
     context: Context, wish: Wish, target: PrimaryKey[E] | E, when: Condition[E] | None
 ) -> Steps[Explanation[E | None]]:
     """Explain a delete; of an entity, by its own size."""
-    shape, keys, entity = items.keyed(target)
+    shape, keys, entity = keyed(target)
     standing = _standing(context, wish)
     if entity is not None and not standing:
         standing = (item_of(shape, entity, context),)
     known = known_of(
         context, [shape], item_bytes=_write_bytes(wish, shape, "delete", frozenset()), standing=standing
     )
-    subject = Subject(f"delete {items.named(shape, keys)}", known, writes=True)
+    subject = Subject(f"delete {named(shape, keys)}", known, writes=True)
     return explained(subject, items.delete(context, target, when), wish.prices, run=wish.run)
 
 
@@ -179,6 +180,32 @@ def collect(
     subject = Subject(f"collect {collection!r}", known, more=_PAGES)
     steps = reading.collect(context, collection, consistent, newest_first)
     return explained(subject, steps, wish.prices, run=wish.run)
+
+
+def get_many(
+    context: Context, wish: Wish, keys: Iterable[PrimaryKey[E]], consistent: bool | None
+) -> Steps[Explanation[list[E | None]]]:
+    """Explain a batch of gets, each of which is paid as if it were alone."""
+    wanted = list(keys)
+    shapes = [keyed(key)[0] for key in wanted]
+    told = {_read_bytes(wish, shape) for shape in shapes}
+    known = known_of(context, shapes, item_bytes=told.pop() if len(told) == 1 else None)
+    subject = Subject(f"get_many of {len(wanted):,} keys", known)
+    return explained(subject, batches.get_many(context, wanted, consistent), wish.prices, run=wish.run)
+
+
+def write_many(
+    context: Context, wish: Wish, puts: Iterable[Entity], deletes: Iterable[PrimaryKey[Any] | Entity]
+) -> Steps[Explanation[int]]:
+    """Explain a batch of writes, each of which is paid as if it were alone."""
+    entities, gone = list(puts), list(deletes)
+    shapes = [keyed(each)[0] for each in (*entities, *gone)]
+    standing = [item_of(shape_of(type(each)), each, context) for each in gone if isinstance(each, Entity)]
+    known = known_of(context, shapes, item_bytes=wish.item_bytes, standing=tuple(standing))
+    told = [f"put_many of {len(entities):,} entities"] if entities else []
+    told += [f"delete_many of {len(gone):,} keys"] if gone else []
+    subject = Subject(" and ".join(told) or "nothing", known, writes=True)
+    return explained(subject, batches.write_many(context, entities, gone, None), wish.prices, run=wish.run)
 
 
 def _whole_query(

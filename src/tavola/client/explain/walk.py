@@ -139,7 +139,7 @@ def _told(
         warnings=tuple(filter(None, (refused, *subject.warnings, *cautions, caveat))),
         waste=waste,
         ran=run,
-        result=result,
+        result=result if run else None,
     )
 
 

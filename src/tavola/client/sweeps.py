@@ -1,0 +1,195 @@
+"""Sweeps: going through a whole table, item by item, and rewriting those that a judge wants rewritten.
+
+The table is scanned in segments side by side, a small page at a time, so that a loop is never held for long. The
+rewrites of a round go out a few at a time, each under the condition that its item is as it was read; who is
+overtaken is judged again on what stands there now. When a round is through, the place is kept: work that is
+killed goes on there, and what it does twice comes to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tavola.client.batches import answers
+from tavola.client.checkpoints import Checkpoints, Standing
+from tavola.client.context import Context
+from tavola.client.progress import Progress, Telling
+from tavola.client.rewrites import Rewrite
+from tavola.client.steps import Call, Steps, Wait
+from tavola.client.writes import CONTENTION_MAX, fault_item
+from tavola.errors import TavolaError
+from tavola.model import ModelError, Table
+from tavola.protocol import ConditionalCheckFailedFault
+from tavola.values import Item
+
+PAGE_ITEMS = 250
+SEGMENTS_MAX = 64
+WRITES_AT_ONCE = 8
+
+
+class Judge(Protocol):
+    """What decides about items."""
+
+    def look(self, item: Item) -> Rewrite | None:
+        """Return the rewrite that an item needs, None if it needs none; called once for each item."""
+        ...
+
+    def again(self, item: Item) -> Rewrite | None:
+        """Return the same for an item that was looked at and has changed since."""
+        ...
+
+    def wrote(self, rewrite: Rewrite) -> None:
+        """Hear that a rewrite was done."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a sweep goes: in how many segments, how fast it may write, where its place is kept and who is told."""
+
+    segments: int = 1
+    units_per_second: float | None = (
+        None  # write units, of the table and its indexes together; None: as they come
+    )
+    checkpoints: Checkpoints | None = None
+    progress: Telling | None = None
+    page_size: int = PAGE_ITEMS
+    consistent: bool = False
+
+    def check(self, place: str) -> None:
+        """Refuse what is no pace."""
+        if not 1 <= self.segments <= SEGMENTS_MAX:
+            raise ModelError(place, f"segments={self.segments} is outside 1 to {SEGMENTS_MAX}")
+        if self.units_per_second is not None and not self.units_per_second > 0:
+            raise ModelError(place, f"units_per_second={self.units_per_second} is none; give more than 0")
+
+
+class Sweep:
+    """One walk through a table."""
+
+    def __init__(self, context: Context, table: type[Table], judge: Judge, pace: Pace, work: str) -> None:
+        pace.check(table.__name__)
+        self._context = context
+        self._name = context.name_of(table)
+        self._judge = judge
+        self._pace = pace
+        self._bucket = None if pace.units_per_second is None else Bucket(context, pace.units_per_second)
+        told = None if pace.checkpoints is None else pace.checkpoints.load()
+        self.standing = Standing.new(work, pace.segments) if told is None else Standing.read(work, told)
+        self.units = 0.0
+        self.read_units = 0.0
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on from a checkpoint."""
+        return any(self.standing.ended) or any(start is not None for start in self.standing.starts)
+
+    def run(self, counts: Callable[[], dict[str, int]]) -> Steps[None]:
+        """Go through the table; `counts` gives what the judge has counted, for the checkpoint and the callback."""
+        described = yield Call("DescribeTable", {"TableName": self._name})
+        total = described["Table"].get("ItemCount")
+        standing = self.standing
+        while not all(standing.ended):
+            open_ = [number for number, ended in enumerate(standing.ended) if not ended]
+            pages = yield from answers([Call("Scan", self._scan(number)) for number in open_])
+            items: list[Item] = []
+            for page in pages:
+                if isinstance(page, TavolaError):
+                    raise page
+                items += page["Items"]
+                self.read_units += page.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
+            yield from self._settle(items)
+            for number, page in zip(open_, pages, strict=True):
+                assert isinstance(page, dict)
+                standing.starts[number] = page.get("LastEvaluatedKey")
+                standing.ended[number] = "LastEvaluatedKey" not in page
+            standing.counts = counts()
+            if self._pace.checkpoints is not None:
+                self._pace.checkpoints.save(standing.document())
+            if self._pace.progress is not None:
+                done = standing.counts["items"]
+                told = None if total is None else max(total, done)
+                self._pace.progress(Progress(done, told, written=standing.counts["written"]))
+        if self._pace.checkpoints is not None:
+            self._pace.checkpoints.clear()
+
+    def _scan(self, number: int) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "TableName": self._name, "Limit": self._pace.page_size, "ReturnConsumedCapacity": "TOTAL",
+        }  # fmt: skip
+        standing = self.standing
+        if len(standing.starts) > 1:
+            request |= {"Segment": number, "TotalSegments": len(standing.starts)}
+        if self._pace.consistent:
+            request["ConsistentRead"] = True
+        if standing.starts[number] is not None:
+            request["ExclusiveStartKey"] = standing.starts[number]
+        return request
+
+    def _settle(self, items: Sequence[Item]) -> Steps[None]:
+        """Rewrite the items of a round that need it."""
+        flight: list[Rewrite] = []
+        for item in items:
+            rewrite = self._judge.look(item)
+            if rewrite is not None:
+                flight.append(rewrite)
+                if len(flight) == WRITES_AT_ONCE:
+                    yield from self._write(flight)
+                    flight = []
+        if flight:
+            yield from self._write(flight)
+
+    def _write(self, flight: list[Rewrite]) -> Steps[None]:
+        attempt = 0
+        while flight:
+            if self._bucket is not None:
+                yield from self._bucket.wait()
+            calls = [Call("UpdateItem", rewrite.request(self._context)) for rewrite in flight]
+            overtaken: list[Rewrite] = []
+            for rewrite, answer in zip(flight, (yield from answers(calls)), strict=True):
+                units = 1.0
+                if isinstance(answer, ConditionalCheckFailedFault):
+                    stands = fault_item(answer)
+                    if stands is not None and (anew := self._judge.again(stands)) is not None:
+                        overtaken.append(anew)
+                elif isinstance(answer, TavolaError):
+                    raise answer
+                else:
+                    self._judge.wrote(rewrite)
+                    units = float(answer.get("ConsumedCapacity", {}).get("CapacityUnits", 1.0))
+                self.units += units
+                if self._bucket is not None:
+                    self._bucket.take(units)
+            flight = overtaken
+            attempt += 1
+            if flight:
+                yield Wait(self._context.patience.pause_s(min(attempt, 6)))
+            if attempt == CONTENTION_MAX:
+                return  # somebody rewrites them all the time, and rightly
+
+
+class Bucket:
+    """So many units a second, a second's worth at once at most; what was taken beyond is waited for."""
+
+    def __init__(self, context: Context, units_per_second: float) -> None:
+        self._clock = context.clock
+        self._rate = units_per_second
+        self._held = units_per_second
+        self._at_s = context.clock.now()
+
+    def take(self, units: float) -> None:
+        """Note what was consumed."""
+        self._held -= units
+
+    def wait(self) -> Steps[None]:
+        """Wait until there is something in it."""
+        now_s = self._clock.now()
+        self._held = min(self._rate, self._held + max(0.0, now_s - self._at_s) * self._rate)
+        self._at_s = now_s
+        if self._held <= 0:
+            wait_s = -self._held / self._rate
+            yield Wait(wait_s)
+            self._held += wait_s * self._rate
+            self._at_s = now_s + wait_s

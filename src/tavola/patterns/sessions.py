@@ -1,0 +1,176 @@
+"""Sessions: logins that stay while they are used, and end.
+
+A session slides: each use moves its end. Writing at each use would cost a write for every read, so the end is moved
+only when less than a fraction of the life is left. It never moves past the longest life, and what is over is never
+returned, whether DynamoDB has deleted it or not.
+
+    class Login(Session, table=Desk):
+        role: Attr[str]
+
+        class Key(PrimaryKey["Login"], pk="SESSION#{session_id}", sk="SESSION"):
+            session_id: str
+
+        class OfUser(Query["Login"], on=Desk.gsi1, pk="USER#{user_id}", sk="SESSION#{created_at}"):
+            user_id: str
+            created_at: Sort[datetime] = sort()
+
+    sessions = Sessions(db, Login, of_user=Login.OfUser, life=timedelta(minutes=30))
+    session = sessions.start("ann", role="agent")
+    sessions.use(session.session_id)       the session, or None: log in again
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from tavola.client import ItemMissing
+from tavola.model import Attr, Entity, Query
+from tavola.patterns.recipe import (
+    D_co,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    every,
+    expires_with,
+    key_class,
+    query_class,
+    verb,
+)
+
+ID_BYTES = 32  # nobody guesses 256 bits
+
+
+class Session(Entity):
+    """A login; subclass it with a table, a key of session_id and what you want to know of it."""
+
+    session_id: Attr[str]
+    user_id: Attr[str]
+    created_at: Attr[datetime]
+    expires_at: Attr[datetime]  # unless it is used before; the table's time to live
+    ends_at: Attr[datetime]  # however much it is used
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Sessions(Recipe[D_co], Generic[D_co, S]):
+    """Sessions of users.
+
+    `life` is how long a session lasts unused, `longest` how long at most. It is renewed by a use when less than `renew`
+    of its life is left: at 0.5, a session in constant use is written once in half its life. `of_user` is a query class
+    with user_id as its argument; without one, a user's sessions cannot be listed.
+    """
+
+    def __init__(
+        self,
+        db: D_co,
+        entity: type[S],
+        *,
+        of_user: type[Query[S]] | None = None,
+        life: timedelta = timedelta(minutes=30),
+        longest: timedelta = timedelta(hours=12),
+        renew: float = 0.5,
+    ) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.key = key_class(entity, "session_id")
+        self.of_user_class = None if of_user is None else query_class(of_user, "user_id")
+        expires_with(entity, "expires_at")
+        if life < timedelta(seconds=1) or longest < life:
+            raise RecipeRefused(
+                entity.__name__,
+                f"life={life} must be a second or more, and longest={longest} no less than it",
+            )
+        if not 0 < renew <= 1:
+            raise RecipeRefused(
+                entity.__name__, f"renew={renew} is no fraction of a life; give 0.5, or 1 for always"
+            )
+        self.life = life
+        self.longest = longest
+        self.renew = renew
+
+    @verb
+    def start(self, user_id: str, /, **more: Any) -> Steps[S]:
+        """Begin a session of a user, with a new id that nobody can guess; `more` is your own fields."""
+        now = self._now()
+        session_id = urlsafe_b64encode(self.entropy.bytes(ID_BYTES)).rstrip(b"=").decode()
+        session = self.entity(
+            session_id=session_id,
+            user_id=user_id,
+            created_at=now,
+            expires_at=now + self.life,
+            ends_at=now + self.longest,
+            **more,
+        )
+        return (yield from ask(lambda db: db.create(session)))
+
+    @verb
+    def use(self, session_id: str) -> Steps[S | None]:
+        """Return a session that is valid, renewed if it was time; None if there is none, or it is over or revoked."""
+        session = yield from self._valid(session_id)
+        if session is None or not self._wants_renewal(session):
+            return session
+        until = min(self._now() + self.life, session.ends_at)
+        key = self.key(session_id=session_id)
+        try:
+            # A session that is revoked while it is renewed stays revoked: an update makes no item.
+            return (yield from ask(lambda db: db.update(key, self.entity.expires_at.set(until))))
+        except ItemMissing:
+            return None
+
+    @verb
+    def find(self, session_id: str) -> Steps[S | None]:
+        """Return a session that is valid, without renewing it."""
+        return (yield from self._valid(session_id))
+
+    @verb
+    def revoke(self, session_id: str) -> Steps[bool]:
+        """End a session now; return whether there was one."""
+        return (yield from self._revoke(session_id))
+
+    @verb
+    def of_user(self, user_id: str) -> Steps[list[S]]:
+        """Return the valid sessions of a user; one begun a moment ago may not be in an index yet."""
+        return (yield from self._of_user(user_id))
+
+    @verb
+    def revoke_all(self, user_id: str, *, but: str | None = None) -> Steps[int]:
+        """End the sessions of a user, all or all but one, and return how many."""
+        ended = 0
+        for session in (yield from self._of_user(user_id)):
+            if session.session_id != but:
+                ended += yield from self._revoke(session.session_id)
+        return ended
+
+    def _valid(self, session_id: str) -> Steps[S | None]:
+        key = self.key(session_id=session_id)
+        session = yield from ask(lambda db: db.get(key, consistent=True))  # a revoked one must not come back
+        return session if session is not None and self._lasts(session) else None
+
+    def _revoke(self, session_id: str) -> Steps[bool]:
+        key = self.key(session_id=session_id)
+        return (yield from ask(lambda db: db.delete(key))) is not None
+
+    def _of_user(self, user_id: str) -> Steps[list[S]]:
+        if self.of_user_class is None:
+            raise RecipeRefused(
+                self.entity.__name__,
+                "which sessions a user has needs a query: Sessions(…, of_user=Login.OfUser)",
+            )
+        asked = self.of_user_class(user_id=user_id)
+        found = yield from every(lambda db, cursor: db.query(asked, cursor=cursor))
+        return [session for session in found if self._lasts(session)]
+
+    def _lasts(self, session: S) -> bool:
+        return self._now() < min(session.expires_at, session.ends_at)
+
+    def _wants_renewal(self, session: S) -> bool:
+        if session.expires_at >= session.ends_at:
+            return False  # it cannot be moved any more
+        return session.expires_at - self._now() < self.life * self.renew
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)

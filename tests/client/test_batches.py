@@ -1,0 +1,310 @@
+"""Many entities at once: gets, puts and deletes in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tavola import Attr, Connection, Entity, Fault, ModelError, Patience, PrimaryKey, Table, attr, connect
+from tavola.client import BatchUnfinished, Context, Progress
+from tavola.protocol import ProvisionedThroughputExceededFault
+from tests.client.desk import Desk, Event, Feedback, Session, Ticket
+
+AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+def tickets(count: int) -> list[Ticket]:
+    """Return so many tickets."""
+    return [
+        Ticket(ticket_id=f"t{n}", customer_id=f"c{n % 7}", subject=f"s{n}", created_at=AT)
+        for n in range(count)
+    ]
+
+
+def key(number: int) -> Ticket.Key:
+    """Return the key of one of them."""
+    return Ticket.Key(ticket_id=f"t{number}")
+
+
+class Sieve:
+    """A backend that answers from another and leaves members of batches undone, as a rule says."""
+
+    def __init__(self, db: Connection, leaves: Any) -> None:
+        self._db = db
+        self._leaves = leaves
+        self.requests: list[dict[str, Any]] = []
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a call, without the members that are left."""
+        if not operation.startswith("Batch"):
+            return self._db.call(operation, request)
+        self.requests.append(dict(request["RequestItems"]))
+        left: dict[str, Any] = {}
+        passed: dict[str, Any] = {}
+        for table, told in request["RequestItems"].items():
+            members = told["Keys"] if operation == "BatchGetItem" else told
+            stay = [each for each in members if self._leaves(len(self.requests), each)]
+            go = [each for each in members if each not in stay]
+            wrap = (lambda part: {"Keys": part}) if operation == "BatchGetItem" else (lambda part: part)
+            if stay:
+                left[table] = wrap(stay)
+            if go:
+                passed[table] = wrap(go)
+        member = "UnprocessedKeys" if operation == "BatchGetItem" else "UnprocessedItems"
+        answer = self._db.call(operation, {"RequestItems": passed}) if passed else {"Responses": {}}
+        return {**answer, member: left}
+
+    def close(self) -> None:
+        """Leave the other open."""
+
+
+@pytest.fixture
+def sieved() -> Iterator[Any]:
+    """Make connections over a memory that leave members undone; and the memory's own connection."""
+    with connect("memory:") as inner:
+        inner.create_tables(Desk)
+
+        def make(leaves: Any) -> tuple[Connection, Sieve]:
+            sieve = Sieve(inner, leaves)
+            return Connection(
+                sieve, context=Context(patience=Patience(attempts_max=3, base_s=0.00001))
+            ), sieve
+
+        yield make
+
+
+def test_a_batch_get_keeps_the_order_of_its_keys_past_a_hundred(db: Connection) -> None:
+    """Wrong point 12: whole keys, more than 100 of them, each answer in its place and None where nothing is."""
+    db.put_many(tickets(230))
+    asked = [key(n) for n in [*range(229, -1, -1), 999, 5, 5]]
+
+    found = db.get_many(asked)
+
+    assert [each and each.ticket_id for each in found] == [
+        *(f"t{n}" for n in range(229, -1, -1)), None, "t5", "t5",
+    ]  # fmt: skip
+
+
+def test_equal_keys_give_entities_of_their_own(db: Connection) -> None:
+    """Two answers to one key do not share an object, so changing one leaves the other."""
+    db.put_many(tickets(1))
+
+    first, second = db.get_many([key(0), key(0)])
+
+    assert first == second
+    assert first is not second
+
+
+def test_keys_of_several_kinds_are_got_as_a_tuple(db: Connection) -> None:
+    """get_all takes keys of any entities and gives each its own type, in order."""
+    event = Event(ticket_id="t0", at=AT, event_id="e1", kind="opened")
+    db.put_many([*tickets(1), event])
+
+    ticket, found, missing = db.get_all(
+        key(0), Event.Key(ticket_id="t0", at=AT, event_id="e1"), Feedback.Key(ticket_id="t0")
+    )
+
+    assert (ticket and ticket.ticket_id, found, missing) == ("t0", event, None)
+
+
+def test_what_has_expired_is_not_got(db: Connection, clock: Any) -> None:
+    """A batch hides expired items as a get does."""
+    until = datetime.fromtimestamp(clock.now(), UTC) + timedelta(hours=1)
+    db.put_many([Session(session_id="s1", agent="ann", expires=until)])
+    clock.advance(7200)
+
+    assert db.get_many([Session.Key(session_id="s1")]) == [None]
+
+
+def test_many_are_deleted(db: Connection) -> None:
+    """delete_many takes keys and entities, and what is not there is no error."""
+    stored = tickets(60)
+    db.put_many(stored)
+
+    assert db.delete_many([*(key(n) for n in range(50)), *stored[50:], key(999)]) == 61
+    assert list(db.scan(Ticket)) == []
+
+
+def test_the_later_of_two_writes_of_one_key_stands(db: Connection) -> None:
+    """Writes of one key in one batch, which DynamoDB refuses, come to the last of them; a deletion after a put too."""
+    first = tickets(3)
+    later = [each.model_copy(update={"subject": "later"}) for each in first]
+
+    db.write_many(puts=[*first, *later], deletes=[key(2)])
+
+    assert [each and each.subject for each in db.get_many([key(n) for n in range(3)])] == [
+        "later",
+        "later",
+        None,
+    ]
+
+
+def test_index_keys_are_written(db: Connection) -> None:
+    """What is put in a batch is found by its indexes."""
+    db.put_many(tickets(10))
+
+    assert {each.ticket_id for each in db.query(Ticket.ByCustomer(customer_id="c1"))} == {"t1", "t8"}
+
+
+def test_progress_is_told(db: Connection) -> None:
+    """The callback hears how many are done, of how many if that can be known."""
+    told: list[Progress] = []
+
+    db.put_many(tickets(120), progress=told.append)
+    db.put_many(iter(tickets(2)), progress=told.append)
+
+    assert [(each.done, each.total) for each in told] == [(100, 120), (120, 120), (2, None)]
+
+
+def test_a_generator_is_never_held(sieved: Any) -> None:
+    """Entities are taken when their requests go out: some hundred are alive at a time."""
+    db, sieve = sieved(lambda number, member: False)
+    ahead: list[int] = []
+
+    def stream() -> Iterator[Ticket]:
+        for number, ticket in enumerate(tickets(1000)):
+            ahead.append(number - 25 * len(sieve.requests))
+            yield ticket
+
+    db.put_many(stream())
+
+    assert max(ahead) <= 100
+    assert all(len(writes) <= 25 for request in sieve.requests for writes in request.values())
+
+
+def test_unprocessed_writes_are_sent_again(sieved: Any) -> None:
+    """Wrong point 12: what DynamoDB leaves is asked again until it is done."""
+    db, sieve = sieved(lambda number, member: number % 3 and "7" in member["PutRequest"]["Item"]["pk"]["S"])
+
+    db.put_many(tickets(80))
+
+    assert all(db.get(key(n)) for n in range(80))
+    assert len(sieve.requests) > 4
+
+
+def test_unprocessed_keys_are_asked_again(sieved: Any) -> None:
+    """Wrong point 12: unprocessed keys are not lost."""
+    db, _ = sieved(lambda number, member: number < 4 and "7" in str(member))
+    db.backend.call("PutItem", {"TableName": "Desk", "Item": {"pk": {"S": "x"}, "sk": {"S": "y"}}})
+    for ticket in tickets(80):
+        db.put(ticket)
+
+    assert all(db.get_many([key(n) for n in range(80)]))
+
+
+def test_a_left_write_never_undoes_a_later_one(sieved: Any) -> None:
+    """A write that was left goes out again before the writes after it, not over them."""
+    db, _ = sieved(lambda number, member: number == 1)
+    stream = [*tickets(100), *(each.model_copy(update={"subject": "later"}) for each in tickets(100))]
+
+    db.put_many(stream)
+
+    assert {each.subject for each in db.get_many([key(n) for n in range(100)])} == {"later"}
+
+
+def test_what_stays_undone_is_told(sieved: Any) -> None:
+    """After some fruitless rounds the batch ends with what is left, as it was given."""
+    stored = tickets(30)
+    db, _ = sieved(lambda number, member: member["PutRequest"]["Item"]["pk"]["S"] == "TICKET#t3")
+
+    with pytest.raises(BatchUnfinished, match="Ticket ticket_id='t3'") as refused:
+        db.put_many(stored)
+
+    assert refused.value.left == (stored[3],)
+    assert refused.value.done == 29
+
+
+def test_keys_that_stay_unread_are_told(sieved: Any) -> None:
+    """The same for reads: nothing is passed over in silence."""
+    db, _ = sieved(lambda number, member: True)
+
+    with pytest.raises(BatchUnfinished) as refused:
+        db.get_many([key(1)])
+
+    assert refused.value.left[0].ticket_id == "t1"
+
+
+def test_a_lasting_throttle_ends_the_batch_with_what_is_left() -> None:
+    """A request that is refused whole for too long is unfinished work, with the fault as its cause."""
+
+    class Throttled:
+        def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+            raise ProvisionedThroughputExceededFault("too much")
+
+        def close(self) -> None:
+            pass
+
+    db = Connection(Throttled(), context=Context(patience=Patience(attempts_max=2, base_s=0.00001)))
+
+    with pytest.raises(BatchUnfinished) as refused:
+        db.put_many(tickets(3))
+
+    assert len(refused.value.left) == 3
+    assert isinstance(refused.value.__cause__, ProvisionedThroughputExceededFault)
+
+
+def test_a_fault_of_a_batch_is_raised_as_itself(opened: Any) -> None:
+    """A table that is not there is not asked for again and again."""
+    db = opened()
+
+    with pytest.raises(Fault, match="not found"):
+        db.put_many(tickets(1))
+
+
+class Wide(Table):
+    """A table for entities that a batch must treat with care."""
+
+
+class Sheet(Entity, table=Wide):
+    """An item whose wire form is several times its size."""
+
+    sheet_id: Attr[str]
+    cells: Attr[list[int]]
+
+    class Key(PrimaryKey["Sheet"], pk="SHEET#{sheet_id}", sk="SHEET"):
+        sheet_id: str
+
+
+class Locked(Entity, table=Wide):
+    """An item that is written only as it was read."""
+
+    locked_id: Attr[str]
+    edition: Attr[int] = attr(default=0, lock=True)
+
+    class Key(PrimaryKey["Locked"], pk="LOCKED#{locked_id}", sk="LOCKED"):
+        locked_id: str
+
+
+class Member(Entity, table=Wide):
+    """An item with a unique field."""
+
+    member_id: Attr[str]
+    email: Attr[str] = attr(unique=True)
+
+    class Key(PrimaryKey["Member"], pk="MEMBER#{member_id}", sk="MEMBER"):
+        member_id: str
+
+
+def test_a_request_stays_under_16_mb(opened: Any) -> None:
+    """25 items of many small numbers are far more bytes on the wire than in the table; they are split."""
+    db = opened()
+    db.create_tables(Wide)
+    sheets = [Sheet(sheet_id=str(n), cells=[n] * 95_000) for n in range(25)]
+
+    assert db.put_many(sheets) == 25
+    assert db.get(Sheet.Key(sheet_id="24")) == sheets[24]
+
+
+def test_what_needs_a_condition_is_refused(opened: Any) -> None:
+    """A batch has no conditions: entities with a lock or unique fields are refused before anything is sent."""
+    db = opened()
+
+    with pytest.raises(ModelError, match="its lock is edition"):
+        db.put_many([Locked(locked_id="l1")])
+    with pytest.raises(ModelError, match="email must be unique"):
+        db.put_many([Member(member_id="m1", email="a@b")])
+    with pytest.raises(ModelError, match="email must be unique"):
+        db.delete_many([Member.Key(member_id="m1")])

@@ -1,0 +1,221 @@
+"""Counters: nothing is lost, nothing is counted twice, whoever adds at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tavola import Attr, Connection, Entity, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
+from tavola.client import Db
+from tavola.patterns import (
+    Counter,
+    Counters,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    Tally,
+    WindowCounter,
+    WindowCounters,
+)
+from tavola.patterns.recipe import ask, verb
+from tests.patterns.interleaving import interleavings
+
+
+class Site(Table, ttl="expires"):
+    """The one table."""
+
+
+class Visits(Counter, table=Site):
+    """How often a page was seen."""
+
+    class Key(PrimaryKey["Visits"], pk="VISITS#{name}#{part}", sk="COUNTER"):
+        name: str
+        part: int
+
+
+class Daily(WindowCounter, table=Site):
+    """How often a page was seen in a day."""
+
+    class Key(PrimaryKey["Daily"], pk="DAILY#{name}#{part}", sk="{window}"):
+        name: str
+        part: int
+        window: datetime
+
+    class Shard(Query["Daily"], on=Key):
+        name: str
+        part: int
+        window: Sort[datetime] = sort()
+
+
+class Keyless(Counter):
+    """A counter in no table."""
+
+
+@pytest.fixture
+def db(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the table."""
+    found = opened()
+    found.create_tables(Site)
+    return found
+
+
+def test_a_total_is_what_was_added(db: Connection, made: Callable[..., Any]) -> None:
+    """Additions to any shard, more and less than nothing, come together in the total; names are apart."""
+    counters = made(Counters, db, Visits, shards=4)
+    for amount in (1, 5, -2, 10):
+        counters.add("home", amount)
+    counters.add("about")
+
+    assert counters.total("home") == 14
+    assert counters.total("about") == 1
+    assert counters.total("nobody") == 0
+    parts = counters.parts("home")
+    assert sorted(parts) == [0, 1, 2, 3]
+    assert sum(parts.values()) == 14
+
+
+def test_a_reset_returns_what_it_took(db: Connection, made: Callable[..., Any]) -> None:
+    """A counter that is reset begins at 0, and what it had is returned."""
+    counters = made(Counters, db, Visits, shards=4)
+    counters.add("home", 7)
+
+    assert counters.reset("home") == 7
+    assert counters.total("home") == 0
+
+
+def test_additions_use_all_shards(db: Connection, made: Callable[..., Any]) -> None:
+    """Chance spreads additions, so that no shard takes them all."""
+    counters = made(Counters, db, Visits, shards=4)
+    for _ in range(80):
+        counters.add("home")
+
+    assert min(counters.parts("home").values()) > 0
+
+
+def test_more_shards_lose_nothing(db: Connection, made: Callable[..., Any]) -> None:
+    """A counter read with more shards has what fewer held; with fewer, `reading` says how many there were."""
+    made(Counters, db, Visits, shards=8).add("home", 3)
+    made(Counters, db, Visits, shards=2).add("home", 4)
+
+    assert made(Counters, db, Visits, shards=16).total("home") == 7
+    assert made(Counters, db, Visits, shards=2, reading=8).total("home") == 7
+
+
+@pytest.fixture(params=["memory", "http"])
+def shared(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """A connection that threads share."""
+    target = "memory:" if request.param == "memory" else request.getfixturevalue("served")
+    found = connect(target, table_prefix=f"{request.node.name[:20].replace('[', '-')}-")
+    found.create_tables(Site)
+    yield found
+    found.delete_tables(Site)
+    found.close()
+
+
+def test_threads_lose_nothing(shared: Connection) -> None:
+    """What eight threads add, and what resets took meanwhile, is the total to the last one."""
+    counters = Counters(shared, Visits, shards=4)
+
+    def add(number: int) -> int:
+        for _ in range(25):
+            counters.add("home")
+        return counters.reset("home") if number % 4 == 0 else 0
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = sum(pool.map(add, range(8)))
+
+    assert taken + counters.total("home") == 200
+
+
+class Naive(Entity, table=Site):
+    """A counter as it is written first: read, add, put."""
+
+    name: Attr[str]
+    value: Attr[int]
+
+    class Key(PrimaryKey["Naive"], pk="NAIVE#{name}", sk="COUNTER"):
+        name: str
+
+
+class NaiveCounters(Recipe[Db]):
+    """The fault that the tests must see."""
+
+    @verb
+    def add(self, name: str) -> Steps[None]:
+        """Add one, unless somebody does so at the same time."""
+        found = yield from ask(lambda db: db.get(Naive.Key(name=name), consistent=True))
+        value = 0 if found is None else found.value
+        yield from ask(lambda db: db.put(Naive(name=name, value=value + 1)))
+
+    @verb
+    def total(self, name: str) -> Steps[int]:
+        """Return the value."""
+        found = yield from ask(lambda db: db.get(Naive.Key(name=name)))
+        return 0 if found is None else found.value
+
+
+def _totals(kind: Callable[[Connection], Any]) -> set[int]:
+    """Return the totals that two additions come to, over all orders of their calls."""
+    made: list[Connection] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(connect("memory:"))
+        made[-1].create_tables(Site)
+        recipe = kind(made[-1])
+        return made[-1], [type(recipe).add.steps(recipe, "home") for _ in range(2)]
+
+    found = set()
+    for _ in interleavings(make):
+        found.add(kind(made[-1]).total("home"))
+        made[-1].close()
+    return found
+
+
+def test_two_additions_are_two_in_every_order() -> None:
+    """Whatever the order of their calls, two additions make two; of a counter that reads and puts, one is lost."""
+    assert _totals(lambda db: Counters(db, Visits, shards=2)) == {2}
+    assert _totals(NaiveCounters) == {1, 2}
+
+
+def test_days_are_counted_apart(db: Connection, made: Callable[..., Any], clock: ManualClock) -> None:
+    """A day has its own total, days without additions are 0, and what is kept long enough expires."""
+    counters = made(WindowCounters, db, Daily, Daily.Shard, keep=timedelta(days=3), shards=2)
+    first = counters.window()
+    counters.add("home", 2)
+    clock.advance(2 * 86400)
+    counters.add("home", 5)
+    counters.add("home", 1, at=first + timedelta(hours=3))
+
+    assert first.hour == 0
+    assert counters.total("home") == 5
+    assert counters.total("home", at=first) == 3
+    assert counters.series("home", first, first + timedelta(days=2)) == [
+        Tally(first, 3), Tally(first + timedelta(days=1), 0), Tally(first + timedelta(days=2), 5),
+    ]  # fmt: skip
+    clock.advance(3 * 86400)
+    assert counters.total("home", at=first) == 0
+
+
+def test_windows_of_any_length() -> None:
+    """Windows are cut from the epoch on, in UTC, whatever zone a moment is told in."""
+    db = connect("memory:")
+    hourly = WindowCounters(db, Daily, Daily.Shard, every=timedelta(hours=1))
+    moment = datetime.fromisoformat("2026-09-21T14:35:00+02:00")
+
+    assert hourly.window(moment) == datetime(2026, 9, 21, 12, tzinfo=UTC)
+    db.close()
+
+
+def test_what_cannot_count_is_refused() -> None:
+    """An entity without a table and key, and shards that one look cannot hold, are refused with what to do."""
+    with connect("memory:") as db:
+        with pytest.raises(RecipeRefused, match=r"Keyless\.Key: the pattern finds its items by name, part"):
+            Counters(db, Keyless)
+        with pytest.raises(RecipeRefused, match="outside 1 to 100"):
+            Counters(db, Visits, shards=101)
+        with pytest.raises(RecipeRefused, match="would miss"):
+            Counters(db, Visits, shards=8, reading=4)

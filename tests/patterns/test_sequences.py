@@ -1,0 +1,147 @@
+"""Sequences: two writers never get one number (wrong point 6 of the documents)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tavola import Attr, Connection, Entity, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
+from tavola.client import Db
+from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Steps
+from tavola.patterns.recipe import ask, verb
+from tests.patterns.interleaving import interleavings
+
+
+class Desk(Table, ttl="expires"):
+    """The one table."""
+
+
+class Numbers(Sequence, table=Desk):
+    """The sequences."""
+
+    class Key(PrimaryKey["Numbers"], pk="SEQUENCE#{scope}", sk="{period}"):
+        scope: str
+        period: str
+
+
+class Event(Entity, table=Desk):
+    """Something that has a number."""
+
+    ticket_id: Attr[str]
+    number: Attr[int]
+    kind: Attr[str]
+
+    class Key(PrimaryKey["Event"], pk="TICKET#{ticket_id}", sk="EVENT#{number:06}"):
+        ticket_id: str
+        number: int
+
+    class InTicket(Query["Event"], on=Key):
+        ticket_id: str
+        number: Sort[int] = sort()
+
+
+@pytest.fixture
+def db(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the table."""
+    found = opened()
+    found.create_tables(Desk)
+    return found
+
+
+def test_numbers_come_in_a_row(db: Connection, made: Callable[..., Any]) -> None:
+    """A scope's numbers go from 1 without a gap; scopes are apart; a block is a range of its own."""
+    numbers = made(Sequences, db, Numbers)
+
+    assert [numbers.next("a") for _ in range(3)] == [1, 2, 3]
+    assert numbers.next("b") == 1
+    assert numbers.reserve("a", 100) == range(4, 104)
+    assert numbers.next("a") == 104
+    assert numbers.last("a") == 104
+    assert numbers.last("c") == 0
+
+
+def test_a_day_begins_at_one(db: Connection, made: Callable[..., Any], clock: ManualClock) -> None:
+    """With every="day", each day of UTC has numbers of its own, in whatever zone a moment is told."""
+    numbers = made(Sequences, db, Numbers, every="day", keep=timedelta(days=2))
+    first = [numbers.next("a"), numbers.next("a")]
+    clock.advance(86400)
+    second = numbers.next("a")
+    late = datetime.fromisoformat("2026-12-31T23:30:00-02:00")
+
+    assert first == [1, 2]
+    assert second == 1
+    assert numbers.last("a", at=datetime.fromtimestamp(clock.now() - 86400, UTC)) == 2
+    assert numbers.period(late) == "2027-01-01"
+
+
+@pytest.fixture(params=["memory", "http"])
+def shared(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """A connection that threads share."""
+    target = "memory:" if request.param == "memory" else request.getfixturevalue("served")
+    found = connect(target, table_prefix=f"{request.node.name[:20].replace('[', '-')}-")
+    found.create_tables(Desk)
+    yield found
+    found.delete_tables(Desk)
+    found.close()
+
+
+def test_threads_never_share_a_number(shared: Connection) -> None:
+    """Wrong point 6: eight threads that take numbers and blocks get every number once, and none is left out."""
+    numbers = Sequences(shared, Numbers)
+
+    def take(_: int) -> list[int]:
+        return [*(numbers.next("a") for _ in range(10)), *numbers.reserve("a", 5), numbers.next("a")]
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [number for found in pool.map(take, range(8)) for number in found]
+
+    assert sorted(taken) == list(range(1, 129))
+
+
+class Counting(Recipe[Db]):
+    """The document's way, which the tests must see fail: count what is there, add one, write."""
+
+    @verb
+    def next(self, ticket_id: str) -> Steps[int]:
+        """Return a number that somebody else may get as well."""
+        count = yield from ask(lambda db: db.count(Event.InTicket(ticket_id=ticket_id), consistent=True))
+        yield from ask(lambda db: db.put(Event(ticket_id=ticket_id, number=count + 1, kind="note")))
+        return count + 1
+
+
+def _numbers(kind: Callable[[Connection], Any]) -> set[tuple[int, ...]]:
+    """Return the numbers that two writers get, over all orders of their calls."""
+    made: list[Connection] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(connect("memory:"))
+        made[-1].create_tables(Desk)
+        recipe = kind(made[-1])
+        return made[-1], [type(recipe).next.steps(recipe, "t1") for _ in range(2)]
+
+    found = set()
+    for outcome in interleavings(make):
+        found.add(tuple(sorted(outcome)))
+        made[-1].close()
+    return found
+
+
+def test_two_writers_in_every_order() -> None:
+    """Wrong point 6: whatever the order of their calls two writers get 1 and 2; who counts and adds one gets 1 twice."""
+    assert _numbers(lambda db: Sequences(db, Numbers)) == {(1, 2)}
+    assert (1, 1) in _numbers(Counting)
+
+
+def test_what_cannot_number_is_refused() -> None:
+    """A block of none, an unknown period, and forgetting what never ends are refused with what to do."""
+    with connect("memory:") as db:
+        with pytest.raises(RecipeRefused, match="reserve 1 or more"):
+            Sequences(db, Numbers).reserve("a", 0)
+        with pytest.raises(RecipeRefused, match="no period"):
+            Sequences(db, Numbers, every="week")  # type: ignore[arg-type]
+        with pytest.raises(RecipeRefused, match="say every="):
+            Sequences(db, Numbers, keep=timedelta(days=1))
