@@ -101,7 +101,7 @@ def pyright(paths: Iterable[Path], mode: Mode, folder: Path) -> list[Report]:
     """Return what pyright says of copies of the modules in a folder; basedpyright brings it, with its own Node."""
     if find_spec("basedpyright") is None:
         pytest.skip("pyright is not installed: `pip install basedpyright`, or `make install`")
-    names = [shutil.copy(path, folder / path.name).name for path in paths]
+    names = [path.name for path in paths if shutil.copy(path, folder / path.name)]
     settings: dict[str, Any] = {
         "include": names,
         "extraPaths": [str(ROOT / "src"), str(ROOT)],

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-
-from typing_extensions import assert_type
+from typing import assert_type
 
 from tavola import AsyncConnection, AsyncPage, Connection, Page
 from tests.client.desk import Desk, Event, Feedback, Session, Status, Ticket, TicketFile, TicketRef

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Generic, Literal, NewType, TypeVar
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, assert_type
 from uuid import UUID
 
 from pydantic import BaseModel, Field
-from typing_extensions import assert_type
 
 from tavola import (
     AccessPattern,

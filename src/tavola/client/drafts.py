@@ -7,19 +7,19 @@ refusal brought.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from tavola.client.cancellations import Reason, ReasonKind
 from tavola.client.context import Context
 from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UniqueTaken
 from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of, expired, item_of
-from tavola.client.requests import absent, all_of, as_seen, conditioned, node_of, there
+from tavola.client.marshalling import entity_of, expired
+from tavola.client.requests import absent, alive, all_of, as_seen, conditioned, node_of, there
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
-from tavola.client.updates import UpdatePlan
-from tavola.client.writes import founding, lock_node, locked_item, raise_lock, settle
-from tavola.expressions import ConditionNode, UpdateNode, change_of, decider_of
-from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable
+from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock, settle
+from tavola.expressions import Action, ConditionNode, UpdateNode, UpdateRefused, change_of, decider_of
+from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
 from tavola.protocol import (
     CancellationReason,
     Fault,
@@ -29,7 +29,7 @@ from tavola.protocol import (
     TransactionConflictFault,
     ValidationFault,
 )
-from tavola.values import Item, decode_item
+from tavola.values import Item
 
 Verdict = Reason[Any] | Literal["stale"]
 
@@ -48,10 +48,8 @@ class Draft:
         self.intent = intent
         self.shape = shape = intent.shape
         self.name = context.name_of(shape.home)
-        self.plan: UpdatePlan | None = None
         self.moves = bool(shape.uniques)  # whether guards may have to come and go with it
         if intent.kind == "update":
-            self.plan = UpdatePlan(shape, intent.keys, intent.changes, intent.when)
             self.moves = moves_guards(shape, intent.changes)
         elif intent.kind == "check":
             self.moves = False
@@ -73,7 +71,8 @@ class Draft:
         """Whether the item must be known before the draft can be worked out."""
         if self.intent.kind == "create":
             return False
-        unsettled = self.plan is not None and bool(self.plan.unsettled) and self.shape.policy == "read"
+        plan = self.intent.plan
+        unsettled = plan is not None and bool(plan.unsettled) and self.shape.policy == "read"
         return unsettled or self.moves
 
     def learn(self, item: Item | None, now_s: float) -> None:
@@ -83,7 +82,12 @@ class Draft:
 
     def missing(self) -> Reason[Any] | None:
         """Return the reason where it is known already that there is nothing to change."""
-        if self.intent.kind != "update" or self.intent.create_missing or not self.known or self.item is not None:
+        if (
+            self.intent.kind != "update"
+            or self.intent.create_missing
+            or not self.known
+            or self.item is not None
+        ):
             return None
         return Reason(self.intent, "missing", ItemMissing(self.intent.what), None)
 
@@ -92,7 +96,8 @@ class Draft:
         self.claims, self.releases = [], []
         intent = self.intent
         if intent.kind == "update":
-            return self._work_out_update(context, now_s)
+            self._work_out_update(context, now_s)
+            return
         old = guards_of(self.shape, self.item, intent.primary) if self.moves else {}
         new: dict[str, Guard] = {}
         own = watched_nodes(self.shape, self.item, now_s) if self.reads else []
@@ -109,32 +114,109 @@ class Draft:
         else:
             self._act("ConditionCheck", {"Key": intent.primary}, wanted or there(self.shape, now_s), own)
         self.claims, self.releases = moved(old, new)
-        return None
 
     def _work_out_update(self, context: Context, now_s: float) -> None:
-        intent, plan, shape = self.intent, self.plan, self.shape
+        intent, plan, shape = self.intent, self.intent.plan, self.shape
         assert plan is not None
         planned = settle(plan, self.item, intent.primary, context, create_missing=intent.create_missing)
         actions = planned.actions
         wanted = all_of([node_of(intent.when), self.lock])
-        exists: ConditionNode | None = None
         if intent.create_missing:
             actions = (*actions, *founding(shape, intent.keys, intent.changes))
-        else:
-            exists = there(shape, now_s)
-        if intent.create_missing or self.moves:
-            self.after = change_of(UpdateNode(tuple(actions)))(self.item or {}, {}, True) | intent.primary
+        if self.moves or (intent.create_missing and self.known and self.item is None):
+            self.after = changed(actions, self.item) | intent.primary
         if intent.create_missing and self.known and self.item is None:
             # What has expired may stand there still, and must not shine through: the item is made anew.
-            assert self.after is not None
-            own = [absent(shape, now_s)]
-            self._act("Put", {"Item": self.after}, as_seen(shape, wanted, now_s), own)
+            self._act("Put", {"Item": self.after}, as_seen(shape, wanted, now_s), [absent(shape, now_s)])
         else:
             own = [*planned.guards, *(watched_nodes(shape, self.item, now_s) if self.moves else ())]
-            if intent.create_missing and (unexpired := alive_or_absent(shape, now_s)) is not None:
-                own.append(unexpired)
-            self._act("Update", {"Key": intent.primary}, all_of([exists, wanted]), own, actions)
+            if not intent.create_missing:
+                wanted = all_of([there(shape, now_s), wanted])
+            elif (ttl := shape.home.settings.ttl) is not None and ttl in shape.by_attribute:
+                own.append(alive(ttl, now_s))
+            self._act("Update", {"Key": intent.primary}, wanted, own, actions)
         if self.moves:
-            assert self.after is not None
             old = guards_of(shape, self.item, intent.primary)
             self.claims, self.releases = moved(old, guards_of(shape, self.after, intent.primary))
+
+    def _act(
+        self,
+        verb: str,
+        what: dict[str, Any],
+        wanted: ConditionNode | None,
+        own: list[ConditionNode],
+        actions: Sequence[Action] = (),
+    ) -> None:
+        self._own = bool(own)
+        request = {"TableName": self.name, **what}
+        self.action = {verb: conditioned(request, all_of([wanted, *own]), actions)}
+
+    def judge(self, reason: CancellationReason, now_s: float) -> Verdict | None:
+        """Return what the answer to the draft's own action comes to; "stale": it is to be worked out again."""
+        if reason.code != "ConditionalCheckFailed":
+            return self.judged(reason)
+        stands = brought(reason.item)
+        gone = stands is None or expired(self.shape.home, stands, now_s)
+        seen: Item = {} if gone or stands is None else stands
+        found = None if gone or stands is None else found_in(self.shape, stands)
+        intent = self.intent
+        if intent.kind == "create":
+            return Reason(intent, "exists", ItemExists(intent.what, found), found)
+        bare = intent.kind == "check" and intent.when is None
+        if gone and (bare or (intent.kind == "update" and not intent.create_missing)):
+            return Reason(intent, "missing", ItemMissing(intent.what), None)
+        if self.lock is not None and not decider_of(self.lock)(seen, {}):
+            return Reason(intent, "lock", LockLost(intent.what, found), found)
+        when = node_of(intent.when)
+        if self._own and (when is None or decider_of(when)(seen, {})):
+            self.learn(stands, now_s)
+            return "stale"
+        return Reason(intent, "condition", ConditionFailed(intent.what, found), found)
+
+    def judge_guard(self, guard: Guard, *, claimed: bool, reason: CancellationReason) -> Verdict | None:
+        """Return what the answer to the action of one of the draft's guards comes to."""
+        if reason.code != "ConditionalCheckFailed":
+            return self.judged(reason)
+        if not claimed:
+            self.foreign.add(guard.text)  # another has the value, so it is not ours to give back
+            return "stale"
+        stands = brought(reason.item) or {}
+        owner = stands.get(OWNER_ATTRIBUTE, {}).get("M")
+        error = UniqueTaken(self.intent.what, guard.field, guard.value, owner)
+        return Reason(self.intent, "unique", error, None)
+
+    def judged(self, reason: CancellationReason) -> Reason[Any] | None:
+        """Return what an answer comes to that tells of no condition."""
+        if reason.code == "None":
+            return None
+        message = reason.message or reason.code
+        passing = PASSING.get(reason.code)
+        if passing is not None:
+            kind, fault = passing
+            return Reason(self.intent, kind, fault(message), None)
+        if reason.code == "ItemCollectionSizeLimitExceeded":
+            return Reason(self.intent, "too_large", ItemCollectionSizeLimitExceededFault(message), None)
+        large = _SIZE in message
+        return Reason(self.intent, "too_large" if large else "invalid", ValidationFault(message), None)
+
+    def done(self) -> None:
+        """Note in the entity that it was written."""
+        if self.intent.kind in ("create", "put") and self.intent.entity is not None:
+            raise_lock(self.shape, self.intent.entity)
+
+
+def changed(actions: Sequence[Action], item: Item | None) -> Item:
+    """Return what an update makes of an item; what DynamoDB would refuse is refused as it does."""
+    try:
+        return change_of(UpdateNode(tuple(actions)))(item or {}, {}, True)
+    except UpdateRefused as error:
+        raise ValidationFault(str(error)) from error
+
+
+def found_in(shape: Shape, item: Item) -> Entity | None:
+    """Return the entity that an item is, None where it is none of this kind: that is not what went wrong."""
+    try:
+        found: Entity = entity_of(shape.entity, item)
+    except ItemUnreadable:
+        return None
+    return found

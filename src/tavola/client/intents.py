@@ -8,7 +8,8 @@ from typing import Any, Generic, Literal, TypeVar
 from tavola.client.batches import Place, place_of
 from tavola.client.context import Context
 from tavola.client.errors import TransactionRefused
-from tavola.client.writes import keyed, named
+from tavola.client.updates import UpdatePlan
+from tavola.client.writes import NO_CHANGE, keyed, named
 from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_TOKEN_CHARACTERS_MAX
 from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey
 from tavola.values import Item
@@ -21,7 +22,7 @@ IntentKind = Literal["create", "put", "update", "delete", "check"]
 class Intent(Generic[E]):
     """One thing that a transaction is to do; where it cannot be done, `failed[intent]` says why."""
 
-    __slots__ = ("changes", "create_missing", "entity", "keys", "kind", "primary", "shape", "what", "when")
+    __slots__ = ("changes", "create_missing", "entity", "keys", "kind", "plan", "primary", "shape", "what", "when")
 
     def __init__(
         self,
@@ -39,6 +40,11 @@ class Intent(Generic[E]):
         self.create_missing = create_missing
         self.primary: Item = self.shape.primary(self.keys)
         self.what = named(self.shape, self.keys)
+        self.plan: UpdatePlan | None = None
+        if kind == "update":
+            if not changes:
+                raise ModelError(f"{self.shape.entity.__name__}.update", NO_CHANGE)
+            self.plan = UpdatePlan(self.shape, self.keys, changes, when)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.what}>"
@@ -81,10 +87,7 @@ class Intents:
 
         With `create` it is made of the key and the changes.
         """
-        made = Intent("update", target, changes=changes, when=when, create_missing=create)
-        if not changes:
-            raise ModelError(f"{made.shape.entity.__name__}.update", "no change is given; give Ticket.status.set(…)")
-        return self._added(made)
+        return self._added(Intent("update", target, changes=changes, when=when, create_missing=create))
 
     def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> Intent[E]:
         """Delete an item; one that is not there is no error, unless `when` says so."""

@@ -55,6 +55,8 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
     shape = shape_of(type(entity))
+    if shape.uniques:
+        return (yield from put_guarded(context, entity, when))
     item, lock = locked_item(shape, entity, context)
     request = {"TableName": context.name_of(shape.home), "Item": item}
     try:
@@ -68,6 +70,8 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
 def create(context: Context, entity: E) -> Steps[E]:
     """Store an entity that is not there yet; what has expired is not there."""
     shape = shape_of(type(entity))
+    if shape.uniques:
+        return (yield from create_guarded(context, entity))
     item, _ = locked_item(shape, entity, context)
     request = {"TableName": context.name_of(shape.home), "Item": item}
     try:

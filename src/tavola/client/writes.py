@@ -21,6 +21,8 @@ E = TypeVar("E", bound=Entity)
 
 CONTENTION_MAX = 20  # how often a write is worked out again before it is given up
 
+NO_CHANGE = "no change is given; give Ticket.status.set(…)"
+
 _decode = msgspec.json.Decoder(Item).decode
 
 
@@ -93,7 +95,11 @@ def raise_lock(shape: Shape, entity: Entity) -> None:
 
 def fault_item(fault: ConditionalCheckFailedFault) -> Item | None:
     """Return the item that a refusal brought, None if there is none."""
-    found = fault.extra.get("Item")
+    return brought(fault.extra.get("Item"))
+
+
+def brought(found: Any) -> Item | None:
+    """Return an item that a fault holds, decoded or not."""
     if found is None or isinstance(found, dict):
         return found
     return _decode(bytes(found))

@@ -5,12 +5,16 @@ counters. Knows the client and nothing beneath it, so each file is also an examp
 clients: given a `Connection` its methods are called, given an `AsyncConnection` they are awaited.
 """
 
+from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait, work
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 
 __all__ = [
+    "Cache",
+    "CacheEntry",
+    "CacheValueTooLarge",
     "Counter",
     "Counters",
     "Recipe",

@@ -19,6 +19,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
 from functools import update_wrapper
+from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
 from tavola.client import AsyncDb, Db, Page
@@ -119,6 +120,11 @@ class Recipe(Generic[D_co]):
         self.clock: Clock = db._context.clock  # a pattern has its client's time and chance
         self.entropy: Entropy = db._context.entropy
 
+    def perform(self, steps: Steps[Any]) -> Any:
+        """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""
+        db: Db | AsyncDb = self.db
+        return arun(db, steps) if isinstance(db, AsyncDb) else run(db, steps)
+
     def chance(self, bound: int) -> int:
         """Return any number below a bound."""
         return int.from_bytes(self.entropy.bytes(8), "big") % bound
@@ -140,18 +146,9 @@ class verb(Generic[P, R]):  # noqa: N801 - used as a decorator
     def __get__(self, recipe: Recipe[Any] | None, owner: type, /) -> Any:
         if recipe is None:
             return self
-        db = recipe.db
-        return self._awaited(recipe, db) if isinstance(db, AsyncDb) else self._called(recipe, db)
 
-    def _called(self, recipe: Recipe[Any], db: Db) -> Callable[P, R]:
-        def method(*arguments: P.args, **options: P.kwargs) -> R:
-            return run(db, self.steps(recipe, *arguments, **options))
-
-        return update_wrapper(method, self.steps)
-
-    def _awaited(self, recipe: Recipe[Any], db: AsyncDb) -> Callable[P, Coroutine[Any, Any, R]]:
-        async def method(*arguments: P.args, **options: P.kwargs) -> R:
-            return await arun(db, self.steps(recipe, *arguments, **options))
+        def method(*arguments: P.args, **options: P.kwargs) -> Any:
+            return recipe.perform(self.steps(recipe, *arguments, **options))
 
         return update_wrapper(method, self.steps)
 
@@ -191,7 +188,9 @@ async def arun(db: AsyncDb, steps: Steps[R]) -> R:
                 elif isinstance(wanted, Work):
                     answer = await asyncio.to_thread(wanted.function)
                 else:
-                    answer = await wanted(db)  # type: ignore[arg-type]  # its methods are those of Db, awaited
+                    answer = wanted(db)  # type: ignore[arg-type]  # its methods are those of Db, awaited
+                    if isawaitable(answer):
+                        answer = await answer
             except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
                 wanted = steps.throw(error)
             else:

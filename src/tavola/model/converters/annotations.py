@@ -280,7 +280,8 @@ class _Build:
         if isinstance(annotation, TypeVar):
             raise ValueNotStorable(
                 _spelled(annotation),
-                f"{annotation} is a type variable and says nothing of how it is stored; give the class its argument",
+                f"{annotation} is a type variable and says nothing of how it is stored; give the class its "
+                "argument",
             )
         if isinstance(annotation, str | ForwardRef):
             raise ValueNotStorable(
@@ -339,8 +340,8 @@ class _Build:
         except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
             raise ValueNotStorable(
                 _spelled(annotation),
-                f"neither Tavola nor pydantic knows how to store {_spelled(annotation)}; use a pydantic model, a dataclass or a plain "
-                "type, or give it __get_pydantic_core_schema__",
+                f"neither Tavola nor pydantic knows how to store {_spelled(annotation)}; use a pydantic model, "
+                "a dataclass or a plain type, or give it __get_pydantic_core_schema__",
             ) from error
         recoded = any(isinstance(said, _RECODED) for said in metadata)
         if not recoded and core["type"] in _CORE:
@@ -357,8 +358,8 @@ class _Build:
         if heart["type"] in _UNSTORABLE:
             raise ValueNotStorable(
                 _spelled(annotation),
-                f"pydantic checks {_spelled(annotation)}, and nothing says how it is stored; use a pydantic model, a dataclass or a plain "
-                "type, or say how with PlainSerializer and PlainValidator",
+                f"pydantic checks {_spelled(annotation)}, and nothing says how it is stored; use a pydantic model, "
+                "a dataclass or a plain type, or say how with PlainSerializer and PlainValidator",
             )
         return of_foreign(adapter, _spelled(annotation), annotation)
 

@@ -1,0 +1,231 @@
+"""Staleness: index keys that are not what their items' fields say, found and put right.
+
+The client keeps every key right, but a table has other writers too: a script, a console, an older program. The whole
+table is read, each item's entity is recognised, and its keys are made anew from its fields and compared. An item in
+any shard that readers ask is where it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tavola.client.context import Context
+from tavola.client.cursors import question_sum
+from tavola.client.marshalling import expired, recognised
+from tavola.client.rewrites import (
+    Form,
+    Rewrite,
+    form_of,
+    key_rewrite,
+    managed_attributes,
+    same,
+    table_key,
+)
+from tavola.client.steps import Steps
+from tavola.client.sweeps import Pace, Sweep
+from tavola.errors import TavolaError
+from tavola.model import UNIQUE_ATTRIBUTE, Shape, Table, shape_of
+from tavola.values import Item
+
+FOUND_MAX = 1000  # how many of each kind a report holds; all are counted
+
+FaultKind = Literal["stale", "missing", "superfluous", "misplaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFault:
+    """A key of an item that is not what it should be."""
+
+    key: Item  # of the item, in the table
+    entity: str
+    index: str | None  # None: the table's own key, which a write in place cannot mend
+    kind: FaultKind
+    stored: Item  # its attributes as they are, absent ones left out
+    right: Item  # and as they should be
+
+    def __str__(self) -> str:
+        where = "the table's key" if self.index is None else f"its key in {self.index}"
+        return f"{self.entity} {plain_key(self.key)}: {where} is {self.kind}: {plain_key(self.stored) or 'absent'}, and should be {plain_key(self.right) or 'absent'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An item that says it is of an entity, and cannot be read as one."""
+
+    key: Item
+    entity: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReport:
+    """What a table was found to be; the tuples hold the first thousand of each kind."""
+
+    table: str
+    items: int
+    by_entity: Mapping[str, int]
+    counts: Mapping[str, int]  # stale, missing, superfluous and misplaced keys, unknown and unreadable items
+    faults: tuple[KeyFault, ...]
+    unknown: tuple[Item, ...]  # keys of items of no entity in the design
+    unreadable: tuple[Unreadable, ...]
+    repaired: int  # items that were written
+    resumed: bool = False  # it went on from a checkpoint; what the first part found is counted and not listed
+
+    @property
+    def faulty(self) -> int:
+        """How many keys are not what they should be."""
+        return sum(self.counts.get(kind, 0) for kind in ("stale", "missing", "superfluous", "misplaced"))
+
+    @property
+    def sound(self) -> bool:
+        """Whether every key of every item that can be read is right."""
+        return self.faulty == 0 and self.counts.get("unreadable", 0) == 0
+
+    def __str__(self) -> str:
+        told = [f"{self.items:,} items of {self.table} were gone through"]
+        told += [f"{number:,} {kind}" for kind, number in self.counts.items() if number]
+        if self.repaired:
+            told.append(f"{self.repaired:,} items were put right")
+        return "; ".join(told)
+
+
+def plain_key(attributes: Mapping[str, Any]) -> str:
+    """Return key attributes as a person reads them."""
+    return " ".join(f"{name}={next(iter(value.values()))}" for name, value in attributes.items())
+
+
+@dataclass(slots=True)
+class _Finding:
+    """The judge of a verification: it notes what is wrong, and has it put right if that is wanted."""
+
+    context: Context
+    table: type[Table]
+    repair: bool
+    managed: frozenset[str]
+    counts: dict[str, int] = field(default_factory=dict)
+    by_entity: dict[str, int] = field(default_factory=dict)
+    faults: list[KeyFault] = field(default_factory=list)
+    unknown: list[Item] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    def look(self, item: Item) -> Rewrite | None:
+        """Note what is wrong with an item; return what puts it right, if it is to be."""
+        self._count("items")
+        if UNIQUE_ATTRIBUTE in item:
+            self._count("guards")
+            return None
+        if expired(self.table, item, self.context.clock.now()):
+            self._count("expired")
+            return None
+        kind = recognised(self.table, item)
+        if kind is None:
+            self._note("unknown", self.unknown, table_key(self.table, item))
+            return None
+        shape = shape_of(kind)
+        self.by_entity[shape.name] = self.by_entity.get(shape.name, 0) + 1
+        try:
+            form = form_of(shape, item, self.context, self.managed, settled=False)
+        except TavolaError as error:
+            found = Unreadable(table_key(self.table, item), shape.name, str(error))
+            self._note("unreadable", self.unreadable, found)
+            return None
+        wrong = False
+        for fault in faults_of(form):
+            self._note(fault.kind, self.faults, fault)
+            wrong = wrong or fault.kind != "misplaced"
+        return key_rewrite(form) if wrong and self.repair else None
+
+    def again(self, item: Item) -> Rewrite | None:
+        """Return what puts an item right that has changed since it was looked at."""
+        kind = recognised(self.table, item)
+        if kind is None or not self.repair:
+            return None
+        try:
+            form = form_of(shape_of(kind), item, self.context, self.managed, settled=False)
+        except TavolaError:
+            return None
+        return key_rewrite(form) if any(fault.kind != "misplaced" for fault in faults_of(form)) else None
+
+    def wrote(self, rewrite: Rewrite) -> None:
+        """Count an item that was put right."""
+        self._count("written")
+
+    def told(self) -> dict[str, int]:
+        """Return all counts, for a checkpoint."""
+        return {"items": 0, "written": 0, **self.counts, **{f"of {n}": c for n, c in self.by_entity.items()}}
+
+    def recall(self, counts: Mapping[str, int]) -> None:
+        """Take up the counts of a checkpoint."""
+        for name, number in counts.items():
+            (self.by_entity if name.startswith("of ") else self.counts)[name.removeprefix("of ")] = number
+
+    def _note(self, kind: str, found: list[Any], what: Any) -> None:
+        self._count(kind)
+        if len(found) < FOUND_MAX:
+            found.append(what)
+
+    def _count(self, kind: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def faults_of(form: Form) -> Iterator[KeyFault]:
+    """Give the keys of an item that are not what they should be: each index once, then attributes of no index of it."""
+    shape, stored, right = form.shape, form.stored, form.right
+    key = table_key(shape.home, stored)
+    if form.misplaced:
+        yield KeyFault(key, shape.name, None, "misplaced", key, table_key(shape.home, right))
+    seen: set[str] = set()
+    for each in shape.keys:
+        names = [source.attribute for source in each.written]
+        seen.update(names)
+        if all(same(stored.get(name), right.get(name)) for name in names):
+            continue
+        assert each.index is not None
+        has = {name: stored[name] for name in names if name in stored}
+        wants = {name: right[name] for name in names if name in right}
+        kind: FaultKind = "superfluous" if not wants else "missing" if not has else "stale"
+        yield KeyFault(key, shape.name, each.index.name, kind, has, wants)
+    for index in shape.home.indexes:
+        names = [n for n in index.attributes if n in form.managed and n not in seen and n not in right]
+        has = {name: stored[name] for name in names if name in stored}
+        if has:
+            yield KeyFault(key, shape.name, index.name, "superfluous", has, {})
+            seen.update(names)
+
+
+def verify_keys(context: Context, table: type[Table], repair: bool, pace: Pace) -> Steps[KeyReport]:
+    """Return which index keys of a table are not what its items' fields say; with `repair`, put them right."""
+    finding = _Finding(context, table, repair, managed_attributes(table))
+    work = f"{'repair' if repair else 'verification'} of {context.name_of(table)} by design {keys_sum(table)}"
+    sweep = Sweep(context, table, finding, pace, work)
+    finding.recall(sweep.standing.counts)
+    resumed = sweep.resumed
+    yield from sweep.run(finding.told)
+    kinds = ("stale", "missing", "superfluous", "misplaced", "unknown", "unreadable", "expired")
+    return KeyReport(
+        context.name_of(table), finding.counts.get("items", 0), dict(sorted(finding.by_entity.items())),
+        {kind: finding.counts.get(kind, 0) for kind in kinds}, tuple(finding.faults), tuple(finding.unknown),
+        tuple(finding.unreadable), finding.counts.get("written", 0), resumed,
+    )  # fmt: skip
+
+
+def keys_sum(table: type[Table]) -> str:
+    """Return what identifies how a table's items are written: equal for equal designs, in every process."""
+    return question_sum([_told(shape_of(entity)) for _, entity in sorted(table.entities.items())])[:12]
+
+
+def _told(shape: Shape) -> list[Any]:
+    keys = [] if shape.key is None else [shape.key.key]
+    return [
+        shape.name, shape.version, sorted((f.name, f.attribute, sorted(f.converter.tags)) for f in shape.fields.values()),
+        [
+            [
+                "" if key.index is None else key.index.name,
+                [[s.attribute, list(s.fields), "" if s.template is None else s.template.source] for s in key.sources],
+                key.sparse, str(key.members), str(key.shards),
+            ]
+            for key in [*keys, *shape.keys]
+        ],
+    ]  # fmt: skip

@@ -1,0 +1,260 @@
+"""Transactions: several writes that are all done or not at all, and several reads of one moment, as steps.
+
+A transaction carries a token that it keeps however often it is asked again, so that an answer that was lost is no second
+write. What passes by itself is waited out: conflicts with other transactions, throttles. What was overtaken between its
+read and its write is worked out again from the item that the refusal brought. A condition that does not hold is
+never tried again: it is told, with the reason of each intent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tavola.client.batches import Place, get_items, place_of
+from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
+from tavola.client.context import Context
+from tavola.client.drafts import PASSING, Draft, Verdict
+from tavola.client.errors import TransactionRefused, UpdateContended
+from tavola.client.intents import Intent
+from tavola.client.marshalling import entity_of, expired
+from tavola.client.steps import Call, Steps, Wait
+from tavola.client.uniques import Guard, claim, release
+from tavola.client.writes import CONTENTION_MAX, keyed
+from tavola.limits import TRANSACTION_ACTIONS_MAX
+from tavola.model import Condition, Entity, ModelError, PrimaryKey, Table
+from tavola.protocol import (
+    CancellationReason,
+    IdempotentParameterMismatchFault,
+    TransactionCanceledFault,
+)
+from tavola.values import Item
+
+E = TypeVar("E", bound=Entity)
+
+_GROWTHS_MAX = 6  # how often the pause before working something out again grows
+
+
+def commit(context: Context, intents: Sequence[Intent[Any]], token: str | None = None) -> Steps[None]:
+    """Do everything that is intended, or nothing and say why; with no intents, nothing is asked."""
+    if intents:
+        yield from _perform(context, [Draft(context, intent) for intent in intents], token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One action of the request: whose it is, and the guard that it is about, if it is about one."""
+
+    draft: Draft
+    action: dict[str, Any]
+    guard: Guard | None = None
+    claimed: bool = False
+
+
+def _perform(context: Context, drafts: Sequence[Draft], token: str | None) -> Steps[None]:
+    yield from _read(context, [draft for draft in drafts if draft.reads])
+    token = token or context.entropy.uuid()
+    overtaken = passing = 0
+    asked: list[_Asked] = []
+    while True:
+        if not asked:
+            now_s = context.clock.now()
+            asked = _assembled(context, drafts, now_s)
+        request = {"TransactItems": [each.action for each in asked], "ClientRequestToken": token}
+        try:
+            yield Call("TransactWriteItems", request)
+            break
+        except IdempotentParameterMismatchFault:
+            if not overtaken:
+                raise
+            token = context.entropy.uuid()  # ours was remembered with what was cancelled
+            continue
+        except TransactionCanceledFault as fault:
+            reasons = getattr(fault, "reasons", ())
+            if not reasons:
+                raise
+            verdicts = _judged(drafts, asked, reasons, now_s)
+            failed = [verdict for verdict in verdicts if isinstance(verdict, Reason)]
+            lasting = [reason for reason in failed if reason.kind not in ("conflict", "throttled")]
+            if failed and (lasting or passing + 1 >= context.patience.attempts_max):
+                raise cancelled([v if isinstance(v, Reason) else None for v in verdicts]) from fault
+            if failed:
+                passing += 1
+            if "stale" in verdicts:
+                asked = []
+                overtaken += 1
+                if overtaken == CONTENTION_MAX:
+                    told = ", ".join(
+                        d.intent.what for d, v in zip(drafts, verdicts, strict=True) if v == "stale"
+                    )
+                    raise UpdateContended(told, CONTENTION_MAX) from fault
+        yield Wait(context.patience.pause_s(min(max(passing, overtaken), _GROWTHS_MAX)))
+    for draft in drafts:
+        draft.done()
+
+
+def _read(context: Context, drafts: Sequence[Draft]) -> Steps[None]:
+    """Let drafts know their items, as they are now."""
+    tables: dict[type[Table], list[Draft]] = {}
+    for draft in drafts:
+        tables.setdefault(draft.shape.home, []).append(draft)
+    for table, members in tables.items():
+        if len(members) == 1:
+            key = members[0].intent.primary
+            answer = yield Call("GetItem", {"TableName": members[0].name, "Key": key, "ConsistentRead": True})
+            items = [answer.get("Item")]
+        else:
+            items = yield from get_items(context, table, [draft.intent.primary for draft in members], True)
+        now_s = context.clock.now()
+        for draft, item in zip(members, items, strict=True):
+            draft.learn(item, now_s)
+
+
+def _assembled(context: Context, drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
+    """Return the actions of a request: those of the intents in their order, then those of their guards."""
+    missing = [draft.missing() for draft in drafts]
+    if any(missing):
+        raise cancelled(missing)
+    for draft in drafts:
+        draft.work_out(context, now_s)
+    asked = [_Asked(draft, draft.action) for draft in drafts]
+    asked += _guard_actions(drafts, now_s)
+    if len(asked) > TRANSACTION_ACTIONS_MAX:
+        raise TransactionRefused(
+            f"it comes to {len(asked)} actions, the guards of unique values among them, and DynamoDB takes "
+            f"{TRANSACTION_ACTIONS_MAX}; split what need not be done together",
+            [draft.intent for draft in drafts],
+        )
+    return asked
+
+
+def _guard_actions(drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
+    """Return one action for each guard; a value that one item gives and another takes changes hands in it."""
+    takers: dict[Place, tuple[Draft, Guard]] = {}
+    givers: dict[Place, list[tuple[Draft, Guard]]] = {}
+    for draft in drafts:
+        for guard in draft.claims:
+            place = (draft.name, guard.text)
+            if place in takers:
+                other = takers[place][0].intent
+                raise TransactionRefused(
+                    f"{other!r} and {draft.intent!r} would both have {guard.field} {guard.value!r}, which is unique",
+                    [other, draft.intent],
+                )
+            takers[place] = (draft, guard)
+        for guard in draft.releases:
+            if guard.text not in draft.foreign:
+                givers.setdefault((draft.name, guard.text), []).append((draft, guard))
+    asked: list[_Asked] = []
+    for place, (draft, guard) in takers.items():
+        owners = [given.owner for _, given in givers.pop(place, ())]
+        asked.append(_Asked(draft, claim(draft.name, guard, owners, now_s), guard, claimed=True))
+    for given in givers.values():
+        draft, guard = given[0]
+        owners = [other.owner for _, other in given[1:]]
+        asked.append(_Asked(draft, release(draft.name, guard, owners, now_s), guard))
+    return asked
+
+
+def _judged(
+    drafts: Sequence[Draft], asked: Sequence[_Asked], reasons: Sequence[CancellationReason], now_s: float
+) -> list[Verdict | None]:
+    """Return what the answer comes to for each draft."""
+    verdicts: dict[Draft, Verdict | None] = {}
+    for each, reason in zip(asked, reasons, strict=False):
+        draft = each.draft
+        if each.guard is None:
+            verdicts[draft] = draft.judge(reason, now_s)
+        elif verdicts[draft] is None:
+            # Of a draft that is to be worked out again, what its guards met is of no account.
+            verdicts[draft] = draft.judge_guard(each.guard, claimed=each.claimed, reason=reason)
+    return [verdicts.get(draft) for draft in drafts]
+
+
+# One entity, whose guards are written with it.
+
+
+def put_guarded(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
+    """Store an entity that has unique values."""
+    yield from _alone(context, Draft(context, Intent("put", entity, when=when)))
+    return entity
+
+
+def create_guarded(context: Context, entity: E) -> Steps[E]:
+    """Store an entity that has unique values and is not there yet."""
+    yield from _alone(context, Draft(context, Intent("create", entity)))
+    return entity
+
+
+def update_guarded(context: Context, intent: Intent[E]) -> Steps[E]:
+    """Change an item's unique values, or what they are unique within, and return it as it is then."""
+    draft = Draft(context, intent)
+    yield from _alone(context, draft)
+    answer = yield Call("GetItem", {"TableName": draft.name, "Key": intent.primary, "ConsistentRead": True})
+    item = answer.get("Item") or draft.after
+    assert item is not None
+    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
+
+
+def delete_guarded(context: Context, intent: Intent[E]) -> Steps[E | None]:
+    """Delete an item with its guards, and return what it was when it was read."""
+    draft = Draft(context, intent)
+    yield from _alone(context, draft)
+    return None if draft.item is None else entity_of(intent.shape.entity, draft.item)  # type: ignore[no-any-return]
+
+
+def _alone(context: Context, draft: Draft) -> Steps[None]:
+    try:
+        yield from _perform(context, [draft], None)
+    except TransactionCancelled as error:
+        raise error.failed[draft.intent].error from error.__cause__
+
+
+# Reads.
+
+
+def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:
+    """Return the entities under keys as they are at one moment, in the order of the keys; None where there is none."""
+    wanted: dict[Place, dict[str, Any]] = {}
+    places: list[tuple[Any, Place]] = []
+    for key in keys:
+        shape, values, entity = keyed(key)
+        if entity is not None:
+            raise ModelError(
+                shape.entity.__name__, f"get_together takes keys, such as {shape.entity.__name__}.Key(…)"
+            )
+        name, primary = context.name_of(shape.home), shape.primary(values)
+        place = place_of(name, primary)
+        places.append((shape, place))
+        wanted[place] = {"Get": {"TableName": name, "Key": primary}}
+    if not wanted:
+        return []
+    if len(wanted) > TRANSACTION_ACTIONS_MAX:
+        raise TransactionRefused(
+            f"it would read {len(wanted)} items, and DynamoDB reads {TRANSACTION_ACTIONS_MAX} at one moment; "
+            "get_many() reads any number, each as it is when its turn comes"
+        )
+    found = dict(zip(wanted, (yield from _read_together(context, list(wanted.values()))), strict=True))
+    now_s = context.clock.now()
+    entities: list[Entity | None] = []
+    for shape, place in places:
+        item = found[place]
+        gone = item is None or expired(shape.home, item, now_s)
+        entities.append(None if gone or item is None else entity_of(shape.entity, item))
+    return entities
+
+
+def _read_together(context: Context, gets: list[dict[str, Any]]) -> Steps[list[Item | None]]:
+    attempt = 0
+    while True:
+        try:
+            answer = yield Call("TransactGetItems", {"TransactItems": gets})
+            return [found.get("Item") for found in answer["Responses"]]
+        except TransactionCanceledFault as fault:
+            attempt += 1
+            reasons = [reason.code for reason in getattr(fault, "reasons", ())]
+            lasting = not reasons or any(code != "None" and code not in PASSING for code in reasons)
+            if lasting or attempt >= context.patience.attempts_max:
+                raise
+        yield Wait(context.patience.pause_s(attempt))

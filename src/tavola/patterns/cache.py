@@ -1,0 +1,229 @@
+"""Cache: answers that are expensive to work out, kept for a while, and worked out by one at a time.
+
+When an answer that many want runs out, they would all begin to work it out together: a stampede. Here the first takes a
+lease on the entry; the others are given the last answer while it is not too old, or wait for the new one. A lease runs out,
+so nobody waits for a program that has died.
+
+    class Answers(CacheEntry, table=Desk):
+        class Key(PrimaryKey["Answers"], pk="CACHE#{cache_key}", sk="CACHE"):
+            cache_key: str
+
+    profiles = Cache(db, Answers, of=Profile, life=timedelta(minutes=10))
+    profiles.get_or_compute("profile/ann", lambda: fetch_profile("ann"))
+
+`of` is any type that pydantic can write as JSON. None is an answer too, "there is no such thing", and is kept for a time of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar, overload
+
+from pydantic import TypeAdapter
+
+from tavola.client import AsyncDb, ConditionFailed, Db
+from tavola.errors import TavolaError
+from tavola.model import Attr, Entity, attr
+from tavola.patterns.recipe import (
+    D_co,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    expires_with,
+    key_class,
+    verb,
+    wait,
+)
+
+BODY_BYTES_MAX = (
+    390 * 1024
+)  # of the 400 KB that an item may have; the rest is for its key and the other fields
+POLLS = 20  # how often a lease is looked at while it lasts
+
+
+class CacheEntry(Entity):
+    """An answer, or the lease of whoever works it out; subclass it with a table and a key of cache_key."""
+
+    cache_key: Attr[str]
+    body: Attr[bytes | None] = attr(default=None)
+    fresh_until: Attr[datetime | None] = attr(default=None)
+    leased_until: Attr[datetime | None] = attr(default=None)
+    holder: Attr[str | None] = attr(default=None)
+    expires_at: Attr[datetime]  # the table's time to live
+
+
+class CacheValueTooLarge(TavolaError):
+    """An answer that does not fit into an item; it was worked out and not kept."""
+
+    def __init__(self, cache_key: str, size: int, value: Any) -> None:
+        self.cache_key = cache_key
+        self.size = size
+        self.value = value
+        super().__init__(
+            f"The answer for {cache_key!r} is {size:,} bytes, and an entry holds {BODY_BYTES_MAX:,}; cache less of it, or "
+            "keep it in a blob store (tavola.patterns.Blobs) and cache where it is"
+        )
+
+
+T = TypeVar("T")
+
+
+class Cache(Recipe[D_co], Generic[D_co, T]):
+    """Answers of one type by key.
+
+    An answer is given for `life`, and for `stale` more to those who come while it is worked out anew; None is given for
+    `missing`. A `lease` should last longer than the work does: when it is over, another may begin.
+    """
+
+    def __init__(
+        self,
+        db: D_co,
+        entity: type[CacheEntry],
+        of: type[T],
+        *,
+        life: timedelta = timedelta(minutes=5),
+        missing: timedelta = timedelta(seconds=30),
+        stale: timedelta = timedelta(minutes=1),
+        lease: timedelta = timedelta(seconds=10),
+    ) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.key = key_class(entity, "cache_key")
+        expires_with(entity, "expires_at")
+        for name, told in (("life", life), ("missing", missing), ("lease", lease)):
+            if told < timedelta(seconds=1):
+                raise RecipeRefused(entity.__name__, f"{name}={told} is too short; give a second or more")
+        self.life = life
+        self.missing = missing
+        self.stale = stale
+        self.lease = lease
+        self._adapter: TypeAdapter[T | None] = TypeAdapter(of | None)  # type: ignore[arg-type]  # T itself is not known here
+
+    @overload
+    def get_or_compute(
+        self: Cache[Db, T], cache_key: str, compute: Callable[[], T | None], *, life: timedelta | None = ...
+    ) -> T | None: ...
+    @overload
+    def get_or_compute(
+        self: Cache[AsyncDb, T],
+        cache_key: str,
+        compute: Callable[[], Awaitable[T | None]],
+        *,
+        life: timedelta | None = ...,
+    ) -> Coroutine[Any, Any, T | None]: ...
+    def get_or_compute(
+        self, cache_key: str, compute: Callable[[], Any], *, life: timedelta | None = None
+    ) -> Any:
+        """Return the answer for a key, from the cache or by working it out; `compute` returns None for "no such thing".
+
+        An error of `compute` is the caller's, and nothing is kept. With an asynchronous client, `compute` is awaited.
+        """
+        return self.perform(self._obtained(cache_key, compute, self.life if life is None else life))
+
+    @verb
+    def peek(self, cache_key: str) -> Steps[T | None]:
+        """Return the answer for a key if it is fresh, without working it out."""
+        entry = yield from self._entry(cache_key)
+        return self._load(entry) if self._fresh(entry) else None
+
+    @verb
+    def store(self, cache_key: str, value: T | None, *, life: timedelta | None = None) -> Steps[None]:
+        """Keep an answer that is known already, over whatever is there."""
+        entry = self._made(cache_key, value, self.life if life is None else life)
+        yield from ask(lambda db: db.put(entry))
+
+    @verb
+    def forget(self, cache_key: str) -> Steps[None]:
+        """Drop the answer for a key; who is working it out now will not keep it."""
+        yield from ask(lambda db: db.delete(self.key(cache_key=cache_key)))
+
+    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Steps[T | None]:
+        entry = yield from self._entry(cache_key)
+        holder = self.entropy.uuid()
+        for _ in range(2 * POLLS):
+            if self._fresh(entry):
+                return self._load(entry)
+            standing = yield from self._leased(cache_key, holder, entry)
+            if standing is None:
+                return (yield from self._computed(cache_key, compute, life, holder))
+            entry = standing
+            if self._fresh(entry) or self._usable(entry):
+                return self._load(entry)
+            yield from wait(self.lease.total_seconds() / POLLS)
+        return (yield from ask(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
+
+    def _leased(self, cache_key: str, holder: str, entry: CacheEntry | None) -> Steps[CacheEntry | None]:
+        """Take the lease of an entry; return None if it was got, else the entry as it stands."""
+        now = self._now()
+        until = now + self.lease
+        kind = self.entity
+        over = until if entry is None else max(until, entry.expires_at)
+        free = kind.leased_until.not_exists() | (kind.leased_until <= now)
+        unanswered = kind.fresh_until.not_exists() | (kind.fresh_until <= now)
+        changes = (kind.leased_until.set(until), kind.holder.set(holder), kind.expires_at.set(over))
+        key = self.key(cache_key=cache_key)
+        try:
+            yield from ask(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
+        except ConditionFailed as refused:
+            standing = refused.found
+            if isinstance(standing, CacheEntry):
+                return standing
+            return CacheEntry(cache_key=cache_key, expires_at=now)  # it is gone meanwhile: look again
+        return None
+
+    def _computed(
+        self, cache_key: str, compute: Callable[[], Any], life: timedelta, holder: str
+    ) -> Steps[T | None]:
+        key, mine = self.key(cache_key=cache_key), self.entity.holder == holder
+        try:
+            value = yield from ask(lambda db: compute())
+            entry = self._made(cache_key, value, life)
+        except Exception:
+            yield from self._released(key, mine)
+            raise
+        try:
+            yield from ask(lambda db: db.put(entry, when=mine))
+        except ConditionFailed:
+            pass  # it took longer than the lease, or was forgotten meanwhile: the answer holds for this caller
+        return value  # type: ignore[no-any-return]
+
+    def _released(self, key: Any, mine: Any) -> Steps[None]:
+        try:
+            yield from ask(
+                lambda db: db.update(
+                    key, self.entity.leased_until.remove(), self.entity.holder.remove(), when=mine
+                )
+            )
+        except ConditionFailed:
+            pass
+
+    def _made(self, cache_key: str, value: T | None, life: timedelta) -> CacheEntry:
+        body = self._adapter.dump_json(value)
+        if len(body) > BODY_BYTES_MAX:
+            raise CacheValueTooLarge(cache_key, len(body), value)
+        fresh_until = self._now() + (min(self.missing, life) if value is None else life)
+        return self.entity(
+            cache_key=cache_key,
+            body=body,
+            fresh_until=fresh_until,
+            expires_at=fresh_until + self.stale + timedelta(seconds=1),
+        )
+
+    def _entry(self, cache_key: str) -> Steps[CacheEntry | None]:
+        return (yield from ask(lambda db: db.get(self.key(cache_key=cache_key))))
+
+    def _fresh(self, entry: CacheEntry | None) -> bool:
+        return entry is not None and entry.fresh_until is not None and self._now() < entry.fresh_until
+
+    def _usable(self, entry: CacheEntry) -> bool:
+        return entry.fresh_until is not None and self._now() < entry.fresh_until + self.stale
+
+    def _load(self, entry: CacheEntry | None) -> T | None:
+        assert entry is not None
+        assert entry.body is not None, "a fresh entry has an answer"
+        return self._adapter.validate_json(entry.body)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)
