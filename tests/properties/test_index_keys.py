@@ -28,7 +28,6 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client import items
 from tavola.client.context import Context
 from tavola.client.marshalling import entity_of, item_of
 from tavola.client.updates import UpdatePlan
@@ -190,7 +189,7 @@ def test_a_forgotten_index_is_seen(monkeypatch: pytest.MonkeyPatch, forgotten: s
         made(self, *args)
         self.affected = tuple(k for k in self.affected if k.index is None or k.index.label != forgotten)
 
-    monkeypatch.setattr(items.UpdatePlan, "__init__", forget)
+    monkeypatch.setattr(UpdatePlan, "__init__", forget)
     with connect("memory:") as db:
         db.create_tables(Works)
         db.put(Job(team="x", number=1, owner="ann", cost=Decimal(1)))

@@ -17,7 +17,7 @@ from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of, expired
 from tavola.client.requests import absent, alive, all_of, as_seen, conditioned, node_of, there
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
-from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock, settle
+from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
 from tavola.expressions import Action, ConditionNode, UpdateNode, UpdateRefused, change_of, decider_of
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
 from tavola.protocol import (
@@ -118,7 +118,10 @@ class Draft:
     def _work_out_update(self, context: Context, now_s: float) -> None:
         intent, plan, shape = self.intent, self.intent.plan, self.shape
         assert plan is not None
-        planned = settle(plan, self.item, intent.primary, context, create_missing=intent.create_missing)
+        if plan.unsettled and shape.policy == "read":
+            planned = plan.ready_on(self.item or {}, intent.primary, context)
+        else:
+            planned = plan.ready(intent.primary, context)
         actions = planned.actions
         wanted = all_of([node_of(intent.when), self.lock])
         if intent.create_missing:

@@ -22,7 +22,18 @@ IntentKind = Literal["create", "put", "update", "delete", "check"]
 class Intent(Generic[E]):
     """One thing that a transaction is to do; where it cannot be done, `failed[intent]` says why."""
 
-    __slots__ = ("changes", "create_missing", "entity", "keys", "kind", "plan", "primary", "shape", "what", "when")
+    __slots__ = (
+        "changes",
+        "create_missing",
+        "entity",
+        "keys",
+        "kind",
+        "plan",
+        "primary",
+        "shape",
+        "what",
+        "when",
+    )
 
     def __init__(
         self,

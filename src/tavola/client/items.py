@@ -6,29 +6,12 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tavola.client.context import Context
-from tavola.client.errors import ItemExists, ItemMissing, UpdateContended
-from tavola.client.marshalling import entity_of, expired
-from tavola.client.requests import absent, all_of, conditioned, node_of, there
-from tavola.client.steps import Call, Steps, Wait
-from tavola.client.updates import UpdatePlan
-from tavola.client.writes import (
-    CONTENTION_MAX,
-    fault_item,
-    found_in,
-    founding,
-    keyed,
-    lock_node,
-    locked_item,
-    named,
-    put_refusal,
-    raise_lock,
-    refusal,
-    settle,
-)
-from tavola.expressions import decider_of
-from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, shape_of
-from tavola.protocol import ConditionalCheckFailedFault
-from tavola.values import Item
+from tavola.client.intents import Intent
+from tavola.client.marshalling import entity_of, expired, item_of
+from tavola.client.steps import Call, Steps
+from tavola.client.transactions import write
+from tavola.client.writes import keyed, named
+from tavola.model import Change, Condition, Entity, PrimaryKey, shape_of
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 
@@ -55,31 +38,16 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
     shape = shape_of(type(entity))
-    if shape.uniques:
-        return (yield from put_guarded(context, entity, when))
-    item, lock = locked_item(shape, entity, context)
-    request = {"TableName": context.name_of(shape.home), "Item": item}
-    try:
-        yield Call("PutItem", conditioned(request, all_of([node_of(when), lock])))
-    except ConditionalCheckFailedFault as fault:
-        raise put_refusal(shape, entity, when, fault_item(fault), context) from fault
-    raise_lock(shape, entity)
+    if when is not None or shape.lock is not None or shape.uniques:
+        yield from write(context, Intent("put", entity, when=when))
+        return entity
+    yield Call("PutItem", {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)})
     return entity
 
 
 def create(context: Context, entity: E) -> Steps[E]:
     """Store an entity that is not there yet; what has expired is not there."""
-    shape = shape_of(type(entity))
-    if shape.uniques:
-        return (yield from create_guarded(context, entity))
-    item, _ = locked_item(shape, entity, context)
-    request = {"TableName": context.name_of(shape.home), "Item": item}
-    try:
-        yield Call("PutItem", conditioned(request, absent(shape, context.clock.now())))
-    except ConditionalCheckFailedFault as fault:
-        what = named(shape, keyed(entity)[1])
-        raise ItemExists(what, found_in(shape, fault_item(fault), context)) from fault
-    raise_lock(shape, entity)
+    yield from write(context, Intent("create", entity))
     return entity
 
 
@@ -91,60 +59,16 @@ def update(
     create_missing: bool,
 ) -> Steps[E]:
     """Change an item, and every index key that depends on what is changed."""
-    shape, keys, entity = keyed(target)
-    if not changes:
-        raise ModelError(f"{shape.entity.__name__}.update", "no change is given; give Ticket.status.set(…)")
-    lock = None if entity is None else lock_node(shape, entity)
-    plan = UpdatePlan(shape, keys, changes, when)
-    primary = shape.primary(keys)
-    wanted = all_of([node_of(when), lock])
-    decide = None if wanted is None else decider_of(wanted)
-    item: Item | None = None
-    if plan.unsettled and shape.policy == "read":
-        answer = yield Call(
-            "GetItem", {"TableName": context.name_of(shape.home), "Key": primary, "ConsistentRead": True}
-        )
-        item = answer.get("Item")
-    for attempt in range(1, CONTENTION_MAX + 1):
-        now_s = context.clock.now()
-        if item is not None and expired(shape.home, item, now_s):
-            item = None
-        planned = settle(plan, item, primary, context, create_missing=create_missing)
-        exists = None if create_missing else there(shape, now_s)
-        request: dict[str, Any] = {
-            "TableName": context.name_of(shape.home), "Key": primary, "ReturnValues": "ALL_NEW",
-        }  # fmt: skip
-        actions = planned.actions
-        if create_missing:
-            actions = (*actions, *founding(shape, keys, changes))
-        condition = all_of([exists, wanted, *planned.guards])
-        try:
-            answer = yield Call("UpdateItem", conditioned(request, condition, actions))
-            return entity_of(shape.entity, answer["Attributes"])  # type: ignore[no-any-return]
-        except ConditionalCheckFailedFault as fault:
-            stands = fault_item(fault)
-            gone = stands is None or expired(shape.home, stands, now_s)
-            if gone and not create_missing:
-                raise ItemMissing(plan.what) from fault
-            if not planned.guards or (decide is not None and not decide(stands or {}, {})):
-                raise refusal(shape, plan.what, when, lock, stands, context) from fault
-            item = stands
-        yield Wait(context.patience.pause_s(min(attempt, 6)))
-    raise UpdateContended(plan.what, CONTENTION_MAX)
+    intent = Intent("update", target, changes=changes, when=when, create_missing=create_missing)
+    item = yield from write(context, intent)
+    assert item is not None, "what was changed is there"
+    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
 
 
 def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None) -> Steps[E | None]:
     """Delete an item and return what it was, None if there was none."""
-    shape, keys, entity = keyed(target)
-    lock = None if entity is None else lock_node(shape, entity)
-    request: dict[str, Any] = {
-        "TableName": context.name_of(shape.home), "Key": shape.primary(keys), "ReturnValues": "ALL_OLD",
-    }  # fmt: skip
-    try:
-        answer = yield Call("DeleteItem", conditioned(request, all_of([node_of(when), lock])))
-    except ConditionalCheckFailedFault as fault:
-        raise refusal(shape, named(shape, keys), when, lock, fault_item(fault), context) from fault
-    item = answer.get("Attributes")
-    if item is None or expired(shape.home, item, context.clock.now()):
+    intent = Intent("delete", target, when=when)
+    item = yield from write(context, intent)
+    if item is None or expired(intent.shape.home, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)  # type: ignore[no-any-return]
+    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]

@@ -23,9 +23,10 @@ from tavola.client.steps import Call, Steps, Wait
 from tavola.client.uniques import Guard, claim, release
 from tavola.client.writes import CONTENTION_MAX, keyed
 from tavola.limits import TRANSACTION_ACTIONS_MAX
-from tavola.model import Condition, Entity, ModelError, PrimaryKey, Table
+from tavola.model import Entity, ModelError, PrimaryKey, Table
 from tavola.protocol import (
     CancellationReason,
+    ConditionalCheckFailedFault,
     IdempotentParameterMismatchFault,
     TransactionCanceledFault,
 )
@@ -33,6 +34,11 @@ from tavola.values import Item
 
 E = TypeVar("E", bound=Entity)
 
+_ALONE: dict[str, tuple[str, dict[str, Any]]] = {
+    "Put": ("PutItem", {}),
+    "Update": ("UpdateItem", {"ReturnValues": "ALL_NEW"}),
+    "Delete": ("DeleteItem", {"ReturnValues": "ALL_OLD"}),
+}
 _GROWTHS_MAX = 6  # how often the pause before working something out again grows
 
 
@@ -52,7 +58,10 @@ class _Asked:
     claimed: bool = False
 
 
-def _perform(context: Context, drafts: Sequence[Draft], token: str | None) -> Steps[None]:
+def _perform(
+    context: Context, drafts: Sequence[Draft], token: str | None, *, alone: bool = False
+) -> Steps[dict[str, Any]]:
+    """Do some drafts together and return the answer; one that needs no guard may be done alone, for half the units."""
     yield from _read(context, [draft for draft in drafts if draft.reads])
     token = token or context.entropy.uuid()
     overtaken = passing = 0
@@ -61,37 +70,42 @@ def _perform(context: Context, drafts: Sequence[Draft], token: str | None) -> St
         if not asked:
             now_s = context.clock.now()
             asked = _assembled(context, drafts, now_s)
-        request = {"TransactItems": [each.action for each in asked], "ClientRequestToken": token}
         try:
-            yield Call("TransactWriteItems", request)
+            answer: dict[str, Any] = yield _call(asked, token, alone=alone)
             break
         except IdempotentParameterMismatchFault:
             if not overtaken:
                 raise
             token = context.entropy.uuid()  # ours was remembered with what was cancelled
             continue
-        except TransactionCanceledFault as fault:
-            reasons = getattr(fault, "reasons", ())
-            if not reasons:
-                raise
-            verdicts = _judged(drafts, asked, reasons, now_s)
+        except (TransactionCanceledFault, ConditionalCheckFailedFault) as fault:
+            verdicts = _judged(drafts, asked, fault, now_s)
             failed = [verdict for verdict in verdicts if isinstance(verdict, Reason)]
-            lasting = [reason for reason in failed if reason.kind not in ("conflict", "throttled")]
+            lasting = any(reason.kind not in ("conflict", "throttled") for reason in failed)
             if failed and (lasting or passing + 1 >= context.patience.attempts_max):
                 raise cancelled([v if isinstance(v, Reason) else None for v in verdicts]) from fault
-            if failed:
-                passing += 1
+            passing += bool(failed)
             if "stale" in verdicts:
                 asked = []
                 overtaken += 1
                 if overtaken == CONTENTION_MAX:
-                    told = ", ".join(
-                        d.intent.what for d, v in zip(drafts, verdicts, strict=True) if v == "stale"
-                    )
-                    raise UpdateContended(told, CONTENTION_MAX) from fault
+                    told = [d.intent.what for d, v in zip(drafts, verdicts, strict=True) if v == "stale"]
+                    raise UpdateContended(", ".join(told), CONTENTION_MAX) from fault
         yield Wait(context.patience.pause_s(min(max(passing, overtaken), _GROWTHS_MAX)))
     for draft in drafts:
         draft.done()
+    return answer
+
+
+def _call(asked: Sequence[_Asked], token: str, *, alone: bool) -> Call:
+    if alone and len(asked) == 1:
+        verb, request = next(iter(asked[0].action.items()))
+        operation, more = _ALONE[verb]
+        return Call(operation, {**request, **more})
+    return Call(
+        "TransactWriteItems",
+        {"TransactItems": [each.action for each in asked], "ClientRequestToken": token},
+    )
 
 
 def _read(context: Context, drafts: Sequence[Draft]) -> Steps[None]:
@@ -158,9 +172,20 @@ def _guard_actions(drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
 
 
 def _judged(
-    drafts: Sequence[Draft], asked: Sequence[_Asked], reasons: Sequence[CancellationReason], now_s: float
+    drafts: Sequence[Draft],
+    asked: Sequence[_Asked],
+    fault: TransactionCanceledFault | ConditionalCheckFailedFault,
+    now_s: float,
 ) -> list[Verdict | None]:
-    """Return what the answer comes to for each draft."""
+    """Return what a refusal comes to for each draft."""
+    if isinstance(fault, ConditionalCheckFailedFault):
+        reasons: Sequence[CancellationReason] = [
+            CancellationReason("ConditionalCheckFailed", None, fault.extra.get("Item"))
+        ]
+    else:
+        reasons = getattr(fault, "reasons", ())  # some endpoints tell none
+    if not any(reason.code != "None" for reason in reasons):
+        raise fault
     verdicts: dict[Draft, Verdict | None] = {}
     for each, reason in zip(asked, reasons, strict=False):
         draft = each.draft
@@ -172,46 +197,25 @@ def _judged(
     return [verdicts.get(draft) for draft in drafts]
 
 
-# One entity, whose guards are written with it.
+def write(context: Context, intent: Intent[E]) -> Steps[Item | None]:
+    """Do one intent by itself, with the guards of its unique values; return the item that it left, or deleted.
 
-
-def put_guarded(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
-    """Store an entity that has unique values."""
-    yield from _alone(context, Draft(context, Intent("put", entity, when=when)))
-    return entity
-
-
-def create_guarded(context: Context, entity: E) -> Steps[E]:
-    """Store an entity that has unique values and is not there yet."""
-    yield from _alone(context, Draft(context, Intent("create", entity)))
-    return entity
-
-
-def update_guarded(context: Context, intent: Intent[E]) -> Steps[E]:
-    """Change an item's unique values, or what they are unique within, and return it as it is then."""
+    Of a transaction DynamoDB returns no item: what was changed is read again, what was deleted is told as it
+    was when it was read.
+    """
     draft = Draft(context, intent)
-    yield from _alone(context, draft)
-    answer = yield Call("GetItem", {"TableName": draft.name, "Key": intent.primary, "ConsistentRead": True})
-    item = answer.get("Item") or draft.after
-    assert item is not None
-    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
-
-
-def delete_guarded(context: Context, intent: Intent[E]) -> Steps[E | None]:
-    """Delete an item with its guards, and return what it was when it was read."""
-    draft = Draft(context, intent)
-    yield from _alone(context, draft)
-    return None if draft.item is None else entity_of(intent.shape.entity, draft.item)  # type: ignore[no-any-return]
-
-
-def _alone(context: Context, draft: Draft) -> Steps[None]:
     try:
-        yield from _perform(context, [draft], None)
+        answer = yield from _perform(context, [draft], None, alone=True)
     except TransactionCancelled as error:
-        raise error.failed[draft.intent].error from error.__cause__
-
-
-# Reads.
+        raise error.failed[intent].error from error.__cause__
+    if "Attributes" in answer or not (draft.claims or draft.releases):
+        return answer.get("Attributes", draft.after)
+    if intent.kind != "update":
+        return draft.item
+    told: dict[str, Any] = yield Call(
+        "GetItem", {"TableName": draft.name, "Key": intent.primary, "ConsistentRead": True}
+    )
+    return told.get("Item", draft.after)
 
 
 def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:

@@ -8,12 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from tavola.client.context import Context
-from tavola.client.errors import ConditionFailed, ItemMissing, LockLost
-from tavola.client.marshalling import entity_of, expired, item_of, stamp
-from tavola.client.updates import Planned, UpdatePlan
+from tavola.client.marshalling import item_of, stamp
 from tavola.expressions import Call as FunctionCall
-from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set, decider_of
-from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, shape_of
+from tavola.expressions import Comparison, ConditionNode, Literal, Path, Set
+from tavola.model import Change, Entity, ModelError, PrimaryKey, Shape, shape_of
 from tavola.protocol import ConditionalCheckFailedFault
 from tavola.values import Item
 
@@ -39,17 +37,6 @@ def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | No
 def named(shape: Shape, values: Mapping[str, Any]) -> str:
     """Return how errors name an item."""
     return f"{shape.entity.__name__} {', '.join(f'{name}={value!r}' for name, value in values.items())}"
-
-
-def settle(
-    plan: UpdatePlan, item: Item | None, primary: Item, context: Context, *, create_missing: bool
-) -> Planned:
-    """Return an update that is ready: from what is known, or worked out on the item that was read."""
-    if not plan.unsettled or plan.shape.policy != "read":
-        return plan.ready(primary, context)
-    if item is None and not create_missing:
-        raise ItemMissing(plan.what)
-    return plan.ready_on(item or {}, primary, context)
 
 
 def founding(shape: Shape, keys: Mapping[str, Any], changes: Sequence[Change[Any]]) -> list[Any]:
@@ -103,33 +90,3 @@ def brought(found: Any) -> Item | None:
     if found is None or isinstance(found, dict):
         return found
     return _decode(bytes(found))
-
-
-def found_in(shape: Shape, item: Item | None, context: Context) -> Entity | None:
-    """Return the entity that stands where a write was refused."""
-    if item is None or expired(shape.home, item, context.clock.now()):
-        return None
-    found: Entity = entity_of(shape.entity, item)
-    return found
-
-
-def put_refusal(
-    shape: Shape, entity: Entity, when: Condition[Any] | None, item: Item | None, context: Context
-) -> ConditionFailed:
-    """Return why a put was refused: its condition, or the lock."""
-    return refusal(shape, named(shape, keyed(entity)[1]), when, lock_node(shape, entity), item, context)
-
-
-def refusal(
-    shape: Shape,
-    what: str,
-    when: Condition[Any] | None,
-    lock: ConditionNode | None,
-    item: Item | None,
-    context: Context,
-) -> ConditionFailed:
-    """Return why a write was refused: the caller's condition, or the lock."""
-    found = found_in(shape, item, context)
-    if lock is not None and not decider_of(lock)(item or {}, {}):
-        return LockLost(what, found)
-    return ConditionFailed(what, found)

@@ -186,7 +186,7 @@ class _Binder:
         hash_ = self._source(place, settings.hash, pk, sharded=declared.shards is not None)
         range_ = () if sk is None or settings.range is None else (self._source(place, settings.range, sk),)
         sources = (hash_, *range_)
-        needed = tuple(dict.fromkeys(n for source in sources for n in source.fields))
+        needed = tuple(dict.fromkeys(n for source in sources for n in source.fields if n != SHARD))
         self._check_parts(place, declared.partition, needed, "arguments")
         for told in needed:
             if self.fields[told].nullable:

@@ -24,7 +24,7 @@ from tavola.model.errors import ModelError
 from tavola.model.tables import Index, Shards, Table
 from tavola.values import Item, Value
 
-SHARD = "shard"  # the field of a sharded template that no entity has
+SHARD = "__shard__"  # the field of a sharded template, whose name no entity can have
 
 
 class FieldShape:
@@ -255,7 +255,12 @@ def shard_of(shards: Shards, shape: Shape, values: Mapping[str, Any], primary: I
     """Return the shard of an item by its key, or by the fields that the shards name."""
     if shards.of or primary is None:
         names = shards.of or tuple(sorted(shape.key_fields))
-        told = "\x00".join(f"{name}={plain(values.get(name))!s}" for name in names)
+        told = "\x00".join(f"{name}={_spelled(shape.fields[name], values.get(name))}" for name in names)
     else:
         told = "\x00".join(next(iter(value.values())) for value in primary.values())
     return crc32(told.encode()) % shards.count
+
+
+def _spelled(field: FieldShape, value: Any) -> str:
+    """Return a value as it is stored, which is one text for equal values: moments of two zones, 1 and 1.0."""
+    return "" if value is None else str(next(iter(field.encode(value).values()), ""))

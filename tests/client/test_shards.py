@@ -1,0 +1,136 @@
+"""Shards: how a hot partition is spread and read back whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum
+
+import pytest
+
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    Gsi,
+    PrimaryKey,
+    Query,
+    QueryRefused,
+    Shards,
+    Sort,
+    Table,
+    attr,
+    sort,
+)
+
+AT = datetime(2026, 9, 1, tzinfo=UTC)
+
+
+class Level(Enum):
+    """How bad it is; in the order of the declaration."""
+
+    LOW = "low"
+    MIDDLE = "middle"
+    HIGH = "high"
+
+
+class Metrics(Table):
+    """Readings that come fast."""
+
+    by_level = Gsi(pk="g1pk", sk="g1sk")
+    by_day = Gsi(pk="g2pk", sk="g2sk")
+    at_random = Gsi(pk="g3pk", sk="g3sk")
+
+
+class Reading(Entity, table=Metrics):
+    """One reading; the table's own partition is sharded too."""
+
+    sensor: Attr[str]
+    at: Attr[datetime]
+    level: Attr[Level]
+    shard: Attr[str] = attr(default="a field may be called so")
+
+    class Key(PrimaryKey["Reading"], pk="SENSOR#{sensor}", sk="{at}", shards=4):
+        sensor: str
+        at: datetime
+
+    class Of(Query["Reading"], on=Key):
+        sensor: str
+        at: Sort[datetime] = sort()
+
+    class ByLevel(
+        Query["Reading"],
+        on=Metrics.by_level,
+        pk="LEVEL#{level:rank}",
+        sk="{at}",
+        shards=Shards(3, of=("sensor",)),
+    ):
+        level: Level
+        at: Sort[datetime] = sort()
+
+    class ByDay(
+        Query["Reading"], on=Metrics.by_day, pk="DAY", sk="{at}#{sensor}", shards=Shards.by_time("at", "day")
+    ):
+        at: Sort[datetime] = sort()
+        sensor: Sort[str] = sort()
+
+    class Random(
+        Query["Reading"], on=Metrics.at_random, pk="ALL", sk="{at}#{sensor}", shards=Shards(5, "random")
+    ):
+        at: Sort[datetime] = sort()
+        sensor: Sort[str] = sort()
+
+
+@pytest.fixture
+def metrics(opened: Callable[..., Connection]) -> Connection:
+    """Forty readings of two sensors, one every three hours."""
+    db = opened()
+    db.create_tables(Metrics)
+    for n in range(40):
+        level = list(Level)[n % 3]
+        db.put(Reading(sensor=f"s{n % 2}", at=AT + timedelta(hours=3 * n), level=level))
+    return db
+
+
+def partitions(db: Connection, attribute: str) -> set[str]:
+    """Return the partition keys that the items have in an index."""
+    name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("Metrics"))
+    return {item[attribute]["S"] for item in db.call("Scan", {"TableName": name})["Items"]}
+
+
+def test_a_sharded_table_is_read_by_key_and_whole(metrics: Connection) -> None:
+    """A key finds its shard by itself, in whatever zone a moment is told; a query merges all of them in order."""
+    abroad = (AT + timedelta(hours=6)).astimezone(timezone(timedelta(hours=9)))
+
+    assert metrics.get(Reading.Key(sensor="s0", at=abroad)) is not None
+    found = [r.at for r in metrics.query(Reading.Of(sensor="s0"))]
+    assert found == [AT + timedelta(hours=6 * n) for n in range(20)]
+    assert len(partitions(metrics, "pk")) > 2
+
+
+def test_shards_of_a_field_keep_its_items_together(metrics: Connection) -> None:
+    """Shards of a field put the items of one value in one shard; the level's partitions sort by rank."""
+    found = list(metrics.query(Reading.ByLevel(level=Level.HIGH), newest_first=True))
+
+    assert [r.level for r in found] == [Level.HIGH] * 13
+    assert [r.at for r in found] == sorted((r.at for r in found), reverse=True)
+    assert partitions(metrics, "g1pk") <= {f"LEVEL#{r}#{s:04}" for r in range(3) for s in range(3)}
+
+
+def test_shards_of_time_ask_for_the_days_of_the_range(metrics: Connection) -> None:
+    """Shards of days are read one after another, only those that the range touches; without a range it is refused."""
+    wanted = Reading.ByDay().at.between(AT + timedelta(hours=20), AT + timedelta(hours=50))
+
+    page = metrics.query(wanted, newest_first=True)
+    assert [r.at for r in page] == [AT + timedelta(hours=3 * n) for n in range(16, 6, -1)]
+    assert metrics.count(wanted) == 10
+    with pytest.raises(QueryRefused, match="between"):
+        metrics.query(Reading.ByDay())
+
+
+def test_random_shards_stay_right_through_updates(metrics: Connection) -> None:
+    """A random shard is chosen again when its key is rewritten, and the item is found once."""
+    metrics.update(Reading.Key(sensor="s0", at=AT), Reading.level.set(Level.HIGH))
+
+    assert len(list(metrics.query(Reading.Random()))) == 40
+    assert len(partitions(metrics, "g3pk")) == 5
