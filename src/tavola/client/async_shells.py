@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
-from tavola.client import batches, items, reading
+from tavola.client import batches, items, reading, transactions
 from tavola.client.context import Context
 from tavola.client.explain.async_shells import AsyncExplain
 from tavola.client.explain.walk import prices_in
+from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
 from tavola.client.progress import Telling
@@ -49,6 +51,29 @@ class AsyncPage(Generic[T]):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+class AsyncTransaction(Intents):
+    """Several writes that are done together when the `async with` ends, or not at all."""
+
+    def __init__(
+        self, run: Callable[[Steps[None]], Awaitable[None]], context: Context, token: str | None
+    ) -> None:
+        super().__init__(context, token)
+        self._run = run
+
+    async def commit(self) -> None:
+        """Do it now; the end of the `async with` does nothing more. Raise `TransactionCancelled` if it cannot be."""
+        await self._run(transactions.commit(self._context, self._closed(), self._token))
+
+    async def __aenter__(self) -> AsyncTransaction:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and not self._over:
+            await self.commit()
 
 
 class AsyncDb:
@@ -203,6 +228,48 @@ class AsyncDb:
     async def get_all(self, *keys: PrimaryKey[Any], consistent: bool | None = None) -> Any:
         """Return the entities under two to five keys of any kinds as a tuple, each with its own type."""
         return tuple(await self._run(batches.get_many(self._context, keys, consistent)))
+
+    @overload
+    async def get_together(self, keys: Iterable[PrimaryKey[E]], /) -> list[E | None]: ...
+    @overload
+    async def get_together(self, key: PrimaryKey[E], /) -> tuple[E | None]: ...
+    @overload
+    async def get_together(
+        self, key: PrimaryKey[E], key2: PrimaryKey[E2], /
+    ) -> tuple[E | None, E2 | None]: ...
+    @overload
+    async def get_together(
+        self, key: PrimaryKey[E], key2: PrimaryKey[E2], key3: PrimaryKey[E3], /
+    ) -> tuple[E | None, E2 | None, E3 | None]: ...
+    @overload
+    async def get_together(
+        self, key: PrimaryKey[E], key2: PrimaryKey[E2], key3: PrimaryKey[E3], key4: PrimaryKey[E4], /
+    ) -> tuple[E | None, E2 | None, E3 | None, E4 | None]: ...
+    @overload
+    async def get_together(
+        self,
+        key: PrimaryKey[E],
+        key2: PrimaryKey[E2],
+        key3: PrimaryKey[E3],
+        key4: PrimaryKey[E4],
+        key5: PrimaryKey[E5],
+        /,
+    ) -> tuple[E | None, E2 | None, E3 | None, E4 | None, E5 | None]: ...
+    async def get_together(self, *keys: Any) -> Any:
+        """Return the entities under up to 100 keys as they are at one moment; None where there is none.
+
+        Of up to five keys the answer is a tuple, each member typed as its key is; a list of keys gives a list.
+        """
+        if len(keys) == 1 and not isinstance(keys[0], PrimaryKey):
+            return await self._run(transactions.get_together(self._context, list(keys[0])))
+        return tuple(await self._run(transactions.get_together(self._context, keys)))
+
+    def transaction(self, token: str | None = None) -> AsyncTransaction:
+        """Begin a transaction: what is told to it is done when its `async with` ends, all of it or nothing.
+
+        `token` makes the same transaction count once within ten minutes; without one, it is given its own.
+        """
+        return AsyncTransaction(self._run, self._context, token)
 
     async def put_many(self, entities: Iterable[Entity], *, progress: Telling | None = None) -> int:
         """Store entities over whatever is there, 25 to a request, and return how many; no conditions hold.

@@ -60,6 +60,16 @@ class UniqueTaken(ConditionFailed):
         return f"{self.what}: {self.field} {self.value!r} is taken by another item"
 
 
+class ItemImmutable(TavolaError):
+    """A write over an item of an entity that says immutable=True; nothing was asked."""
+
+    def __init__(self, what: str, verb: str) -> None:
+        self.what = what
+        self.verb = verb
+        remedy = "delete it with erase=True if it must go" if verb == "delete" else "create another item instead"
+        super().__init__(f"{what} is immutable, and {verb}() would not leave it as it is; {remedy}")
+
+
 class UpdateNeedsMore(TavolaError):
     """An update that would leave an index key stale, of an entity that says stale="refuse"."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tavola.client.context import Context
@@ -21,6 +22,18 @@ class TableNotReady(TavolaError):
         self.name = name
         super().__init__(
             f"The table {name} is not active after {POLL_S * POLLS_MAX:.0f} s; look at it, and try again"
+        )
+
+
+class TableMismatch(TavolaError):
+    """A table of the same name that is another than the model's, in what cannot be changed in place."""
+
+    def __init__(self, name: str, reasons: tuple[str, ...]) -> None:
+        self.name = name
+        self.reasons = reasons
+        super().__init__(
+            f"The table {name} is there, and is not the model's: {'; '.join(reasons)}. It cannot be changed in place; "
+            "make a table of another name (connect(…, table_names=…)) and copy the items, or mend the model"
         )
 
 
@@ -111,7 +124,10 @@ def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, s
 
 
 def create_table(context: Context, table: type[Table]) -> Steps[bool]:
-    """Make a table with all its settings, or leave the one that is there; return whether it was made."""
+    """Make a table with all its settings, or leave the one that is there; return whether it was made.
+
+    One that is there with another key is no table for this model, and is refused.
+    """
     name = context.name_of(table)
     made = True
     try:
@@ -120,8 +136,12 @@ def create_table(context: Context, table: type[Table]) -> Steps[bool]:
         if fault.code != "ResourceInUseException":
             raise
         made = False
-    yield from active(name)
+    described = yield from active(name)
     settings = table.settings
+    if not made:
+        reasons = key_refusals(table, described)
+        if reasons:
+            raise TableMismatch(name, reasons)
     if made and settings.ttl is not None:
         told = {"Enabled": True, "AttributeName": settings.ttl}
         yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": told})
@@ -129,6 +149,29 @@ def create_table(context: Context, table: type[Table]) -> Steps[bool]:
         wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
         yield Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": wanted})
     return made
+
+
+def key_refusals(table: type[Table], described: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the key of a table that is there has otherwise than its model, in words."""
+    settings = table.settings
+    wanted = _schema((settings.hash,), () if settings.range is None else (settings.range,))
+    if list(described["KeySchema"]) != wanted:
+        return (f"its key is {_named(described['KeySchema'])}, and should be {_named(wanted)}",)
+    types = key_types(table)
+    return tuple(
+        f"its key attribute {name} is {told}, and should be {types[name]}"
+        for name, told in defined_types(described).items()
+        if name in (settings.hash, settings.range) and told != types[name]
+    )
+
+
+def defined_types(described: Mapping[str, Any]) -> dict[str, str]:
+    """Return the type of each key attribute of a table that is there."""
+    return {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+
+
+def _named(schema: Iterable[Mapping[str, str]]) -> str:
+    return " and ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
 
 
 def active(name: str) -> Steps[dict[str, Any]]:

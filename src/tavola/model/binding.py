@@ -112,10 +112,11 @@ def bind(
     upgrades: Mapping[int, Callable[..., Any]],
     policy: str,
     writes: tuple[WritePattern, ...],
+    immutable: bool = False,
 ) -> Shape:
     """Return the shape of an entity, and make it known to its table."""
     fields = field_shapes(cls, table)
-    shape = Shape(tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes)
+    shape = Shape(tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes, immutable=immutable)
     shape.by_attribute = {found.attribute: found for found in fields.values()}
     shape.absences = tuple(
         (found.name, found.absent)

@@ -86,21 +86,24 @@ class Entity(EntityBase, metaclass=EntityMeta):
         version: int = 1,
         stale: StalePolicy = "read",
         writes: tuple[WritePattern, ...] = (),
+        immutable: bool | None = None,
     ) -> None:
         """Declare an entity.
 
         `table` may be left to its bases, or to the indexes that its patterns are on. `tag` is what its items
         say they are, its name unless given. `version` is the schema's, see `upgrade`. `stale` says what an update
-        does that must know more than it is told to keep an index key right: read first, or refuse.
+        does that must know more than it is told to keep an index key right: read first, or refuse. An `immutable`
+        one's items are created and never written again, nor those of its subclasses.
         """
         super().__init_subclass__()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
-        inherited = next(
-            filter(None, (vars(b).get("__options__", {}).get("table") for b in cls.__mro__[1:])), None
-        )
-        cls.__options__ = {"table": inherited, **{k: v for k, v in options.items() if v is not None}}
+        inherited = {
+            name: next(filter(None, (vars(b).get("__options__", {}).get(name) for b in cls.__mro__[1:])), None)
+            for name in ("table", "immutable")
+        }
+        cls.__options__ = {**inherited, **{k: v for k, v in options.items() if v is not None}}
         _entities[(cls.__module__, cls.__qualname__)] = cls
         if cls.__pydantic_complete__:
             _compile(cls)
@@ -180,6 +183,7 @@ def _compile(cls: type[Entity]) -> None:
         upgrades=upgrades,
         policy=options.get("stale", "read"),
         writes=tuple(options.get("writes", ())),
+        immutable=bool(options.get("immutable")),
     )
 
 

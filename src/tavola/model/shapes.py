@@ -187,6 +187,7 @@ class Shape:
     upgrades: dict[int, Callable[[dict[str, Any]], dict[str, Any]]]
     policy: str  # of updates that must know more than they are told: read or refuse
     writes: tuple[WritePattern, ...]
+    immutable: bool = False  # its items are created, and never written again
     keys: tuple[KeyShape, ...] = ()  # of the indexes, each once
     lock: FieldShape | None = None
     uniques: tuple[Unique, ...] = ()

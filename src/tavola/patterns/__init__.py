@@ -5,6 +5,18 @@ counters. Knows the client and nothing beneath it, so each file is also an examp
 clients: given a `Connection` its methods are called, given an `AsyncConnection` they are awaited.
 """
 
+from tavola.patterns.blobs import (
+    Blob,
+    BlobDamaged,
+    BlobMissing,
+    Blobs,
+    BlobStore,
+    FolderBlobs,
+    ItemTooLarge,
+    S3Blobs,
+    StoredBlob,
+    Swept,
+)
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait, work
@@ -12,19 +24,29 @@ from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 
 __all__ = [
+    "Blob",
+    "BlobDamaged",
+    "BlobMissing",
+    "BlobStore",
+    "Blobs",
     "Cache",
     "CacheEntry",
     "CacheValueTooLarge",
     "Counter",
     "Counters",
+    "FolderBlobs",
+    "ItemTooLarge",
     "Recipe",
     "RecipeRefused",
+    "S3Blobs",
     "Sequence",
     "Sequences",
     "Session",
     "Sessions",
     "Slice",
     "Steps",
+    "StoredBlob",
+    "Swept",
     "Tally",
     "WindowCounter",
     "WindowCounters",

@@ -31,12 +31,14 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from tavola import Fault
 from tavola.errors import TavolaError
 from tavola.model import Entity, Table
 from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, verb, work
 
 INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
 ITEM_BYTES = 400 * 1024  # what an item of DynamoDB holds, all its attributes together
+_SIZE = "Item size has exceeded"  # how DynamoDB says so
 _HELPS = 0.9  # compressed is kept if it is less than this of plain
 
 
@@ -71,6 +73,19 @@ class BlobDamaged(TavolaError):
         self.found = found
         super().__init__(
             f"The blob {blob.place or 'in the item'!r} has the checksum {found}, and {blob.sha256} was written; restore it"
+        )
+
+
+class ItemTooLarge(TavolaError):
+    """An entity that no item can hold, with its fields by size."""
+
+    def __init__(self, entity: Entity) -> None:
+        self.entity = entity
+        self.fields = large_fields(entity)
+        told = ", ".join(f"{name} {size:,}" for name, size in self.fields[:3])
+        super().__init__(
+            f"The {type(entity).__name__} is larger than the {ITEM_BYTES:,} bytes (400 KB) that an item holds. Its largest fields, "
+            f"in bytes of JSON: {told}. Make the first a Blob, and keep() its value"
         )
 
 
@@ -270,6 +285,16 @@ class Blobs(Recipe[D_co]):
         return Blob(sha256=told, size=len(data), encoding=encoding, place=told)
 
     @verb
+    def put(self, entity: Entity) -> Steps[None]:
+        """Store an entity as `db.put` does; one that is too large is an `ItemTooLarge` that says what is."""
+        try:
+            yield from ask(lambda db: db.put(entity))
+        except Fault as fault:
+            if _SIZE in str(fault):
+                raise ItemTooLarge(entity) from fault
+            raise
+
+    @verb
     def read(self, blob: Blob) -> Steps[bytes]:
         """Return a value whole, as it was given to `keep`; `BlobDamaged` if it is not."""
         packed = blob.data
@@ -306,10 +331,9 @@ class Blobs(Recipe[D_co]):
             yield from self._mark(table, wanted)
         kept = [blob for blob in stored if blob.name in wanted]
         old = [blob for blob in stored if blob.name not in wanted and blob.written < limit]
-        orphans = []
+        orphans: list[StoredBlob] = []
         for blob in old:
-            if (yield from self._drop(blob, limit, delete)):
-                orphans.append(blob)
+            orphans += yield from self._drop(blob, limit, delete)
         return Swept(tuple(orphans), len(kept), len(stored) - len(kept) - len(orphans), delete)
 
     def _mark(self, table: type[Table], wanted: set[str]) -> Steps[None]:
@@ -325,14 +349,14 @@ class Blobs(Recipe[D_co]):
     def _page(self, table: type[Table], cursor: str | None) -> Steps[Any]:
         return (yield from ask(lambda db: db.scan_table(table, cursor=cursor, consistent=True)))
 
-    def _drop(self, blob: StoredBlob, limit: datetime, delete: bool) -> Steps[bool]:
-        """Delete a blob unless it was written since it was listed; return whether it is an orphan."""
+    def _drop(self, blob: StoredBlob, limit: datetime, delete: bool) -> Steps[tuple[StoredBlob, ...]]:
+        """Delete a blob and return it; nothing if it was written again since it was listed."""
         written = yield from work(lambda: self.store.written(blob.name))
         if written is None or written >= limit:
-            return False
+            return ()
         if delete:
             yield from work(lambda: self.store.delete(blob.name))
-        return True
+        return (blob,)
 
 
 def places(value: Any) -> Iterator[str]:

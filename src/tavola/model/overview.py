@@ -1,0 +1,122 @@
+"""Overview: a design on a page: which entity uses which key and index, and how.
+
+An overloaded index means something else for each entity in it; its attributes are called `GSI1PK` and say nothing. The page
+has a table for each, with a row for each pattern: what it is asked with, what its keys look like, who is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.model.design import Design, EntityDesign, KeyDesign, PatternDesign, SourceDesign, TableDesign
+from tavola.model.shapes import SHARD
+
+HEADER = ("entity", "pattern", "asked with", "partition key", "sort key", "who is in it", "what for")
+
+
+def overview(design: Design) -> str:
+    """Return a design as a page of Markdown."""
+    return "\n".join(line for table in design.tables for line in _table(table)).rstrip() + "\n"
+
+
+def _table(table: TableDesign) -> Iterator[str]:
+    settings = table.settings
+    yield f"# {table.name}"
+    yield ""
+    if table.description:
+        yield table.description
+        yield ""
+    yield from _facts(table)
+    attributes = settings.hash if settings.range is None else f"{settings.hash}, {settings.range}"
+    yield f"## The table ({attributes})"
+    yield ""
+    yield from _rows(list(_uses(table, None)))
+    for index in table.indexes:
+        kind = "local index" if index.local else "index"
+        projection = index.projection if isinstance(index.projection, str) else ", ".join(index.projection)
+        yield f"## {index.name}, {kind} ({', '.join(index.attributes)}; projects {projection})"
+        yield ""
+        yield from _rows(list(_uses(table, index.name)))
+    if table.collections:
+        yield "## Fetched together"
+        yield ""
+        for found in table.collections:
+            members = ", ".join(f"{m.entity}{' (all)' if m.many else ''}" for m in found.members)
+            place = "the table" if found.index is None else found.index
+            yield f"- **{found.name}** in {place}, `{found.partition.source}`: {members}"
+        yield ""
+
+
+def _facts(table: TableDesign) -> Iterator[str]:
+    settings = table.settings
+    facts = [
+        settings.ttl and f"expires by `{settings.ttl}`",
+        settings.stream and f"stream of {settings.stream}",
+        settings.recovery and f"recovery of {settings.recovery_days} days",
+        settings.deletion_protection and "protected from deletion",
+        settings.table_class != "STANDARD" and settings.table_class,
+    ]
+    told = [fact for fact in facts if fact]
+    if told:
+        yield "; ".join(told) + "."
+        yield ""
+
+
+def _uses(table: TableDesign, index: str | None) -> Iterator[tuple[str, ...]]:
+    for entity in table.entities:
+        key = entity.key_on(index)
+        if key is None:
+            continue
+        patterns = [p for p in (entity.primary, *entity.patterns) if p is not None and p.index == index]
+        for pattern in patterns:
+            yield _use(entity, key, pattern)
+
+
+def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> tuple[str, ...]:
+    asked = ", ".join(pattern.partition) or "nothing"
+    if pattern.sorts:
+        asked += f"; then {', '.join(pattern.sorts)}"
+    gives = "" if pattern.result in ("", entity.name) else f" → {pattern.result}"
+    return (
+        entity.name,
+        pattern.name + gives,
+        asked,
+        _spelled(key.hash),
+        _spelled(key.range),
+        _membership(key),
+        "" if pattern.access is None else pattern.access.title,
+    )
+
+
+def _spelled(sources: tuple[SourceDesign, ...]) -> str:
+    texts = [f"{{{s.field}}}" if s.template is None else s.template.source for s in sources]
+    return " + ".join(f"`{text.replace(f'{{{SHARD}:04}}', '{shard}')}`" for text in texts) or "none"
+
+
+def _membership(key: KeyDesign) -> str:
+    told = []
+    if key.sparse:
+        told.append("those that have every part")
+    for member in key.members:
+        values = (next(iter(v.values())) if v else "absent" for v in member.values)
+        told.append(f"{member.field} is {' or '.join(map(str, values))}")
+    if key.shards is not None:
+        by = (
+            f"a {key.shards.bucket} each"
+            if key.shards.by == "time"
+            else f"{key.shards.count} by {key.shards.by}"
+        )
+        told.append(f"shards: {by}")
+    return "; ".join(told) or "all"
+
+
+def _rows(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    if not rows:
+        yield "No pattern is on it."
+        yield ""
+        return
+    yield f"| {' | '.join(HEADER)} |"
+    yield f"|{'---|' * len(HEADER)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    yield ""
