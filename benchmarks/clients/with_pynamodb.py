@@ -1,6 +1,6 @@
 """PynamoDB, on moto in this process or on an endpoint."""
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from pynamodb.attributes import (
     ListAttribute,
@@ -11,7 +11,8 @@ from pynamodb.attributes import (
 )
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from pynamodb.models import Model
-from timing import TABLE, arguments, fields, report
+
+from benchmarks.clients.timing import TABLE, arguments, each, fields, name_of, report
 
 told = arguments()
 
@@ -65,25 +66,31 @@ class Ticket(Model):
     address = MapAttribute()
 
 
-def put(number: int) -> None:
-    """Store one entity, its keys made by hand, which is how PynamoDB wants it."""
+def made(number: int) -> Ticket:
+    """Return one entity, its keys made by hand, which is how PynamoDB wants it."""
     item = fields(number)
     keys = {"pk": f"TICKET#{item['ticket_id']}", "sk": "TICKET"}
     keys |= {"gsi1pk": f"CUSTOMER#{item['customer_id']}", "gsi1sk": item["created_at"].isoformat()}
-    Ticket(**keys, **item).save()
+    return Ticket(**keys, **item)
 
 
 def main() -> None:
     """Time it."""
+    around: AbstractContextManager[object] = nullcontext()
     if told.endpoint is None:
         from moto import mock_aws
 
         around = mock_aws()
-    else:
-        around = nullcontext()
+    whole = made(0)
     with around:
-        Ticket.create_table(wait=True)
-        report(put, lambda n: Ticket.get(f"TICKET#t{n:06}", "TICKET"), told.seconds)
+        if told.create or told.endpoint is None:
+            Ticket.create_table(wait=True)
+        report(
+            told,
+            lambda n: made(n).save(),
+            lambda n: Ticket.get(f"TICKET#{name_of(n)}", "TICKET"),
+            both_ways=each(lambda _: Ticket.from_raw_data(whole.serialize())),
+        )
 
 
 if __name__ == "__main__":

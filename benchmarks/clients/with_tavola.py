@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from timing import arguments, fields, report
-
+from benchmarks.clients.timing import arguments, each, fields, name_of, report
 from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, connect, sort
 
 
@@ -42,13 +41,20 @@ class Ticket(Entity, table=Entities):
 
 def main() -> None:
     """Time it."""
+    from tavola.client.context import Context
+    from tavola.client.marshalling import entity_of, item_of
+    from tavola.model import shape_of
+
     told = arguments()
+    shape, context, whole = shape_of(Ticket), Context(), Ticket(**fields(0))
     with connect(told.endpoint or "memory:") as db:
-        db.create_tables(Entities)
+        if told.create or told.endpoint is None:
+            db.create_tables(Entities)
         report(
-            lambda n: db.put(Ticket(**fields(n))),  # type: ignore[arg-type]
-            lambda n: db.get(Ticket.Key(ticket_id=f"t{n:06}")),
-            told.seconds,
+            told,
+            lambda n: db.put(Ticket(**fields(n))),
+            lambda n: db.get(Ticket.Key(ticket_id=name_of(n))),
+            both_ways=each(lambda _: entity_of(Ticket, item_of(shape, whole, context))),
         )
 
 

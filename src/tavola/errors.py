@@ -19,6 +19,9 @@ The families, each in the room that raises it:
     ├── EmulationRefused      engine: a hardship that cannot be emulated, or not so
     ├── ConnectionRefused     connections: a target that cannot be connected to
     ├── ModelError            model: a declaration, question, value or document that cannot be honoured
+    ├── ConditionFailed       client: a write whose condition, lock or unique value did not hold
+    ├── TransactionCancelled  client: a transaction of which nothing was done, with a reason for each intent
+    ├── TransactionRefused    client: a transaction that DynamoDB would not take, told before it is asked
     ├── RequestMalformed      client: a request that cannot be written as JSON
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
     ├── ConnectionClosed      connections: a handle that was closed

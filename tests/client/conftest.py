@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, Engine, ManualClock, Patience, connect, connect_async
-from tavola.client import AsyncPage, Page
+from tavola.client import AsyncPage, AsyncTransaction, Page
 from tavola.server import running
 from tests.client.desk import Desk
 
@@ -29,8 +29,10 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._db, name)
-        if not callable(found) or name in ("measured", "transaction"):
+        if not callable(found) or name == "measured":
             return found
+        if name == "transaction":
+            return lambda token=None: _Waited(found(token), self._loop)
 
         def call(*args: Any, **options: Any) -> Any:
             answer = found(*args, **options)
@@ -43,6 +45,27 @@ class Awaited:
         """Close the connection and its loop."""
         self._loop.run_until_complete(self._db.close())
         self._loop.close()
+
+
+class _Waited:
+    """An asynchronous transaction in a `with` that waits for it."""
+
+    def __init__(self, transaction: AsyncTransaction, loop: asyncio.AbstractEventLoop) -> None:
+        self._transaction, self._loop = transaction, loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transaction, name)
+
+    def commit(self) -> None:
+        """Commit, and wait for it."""
+        self._loop.run_until_complete(self._transaction.commit())
+
+    def __enter__(self) -> Any:
+        self._loop.run_until_complete(self._transaction.__aenter__())
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._loop.run_until_complete(self._transaction.__aexit__(*raised))
 
 
 class _Listed(Page[Any]):
@@ -81,7 +104,7 @@ def opened(
     made: list[Any] = []
     prefix = f"t{uuid.uuid4().hex[:12]}-"
     settings: dict[str, Any] = {"table_prefix": prefix, "patience": Patience(base_s=0.0001)}
-    engine_settings = {"clock": clock}
+    engine_settings: dict[str, Any] = {"clock": clock}
     kind = request.param
 
     def open_(**more: Any) -> Any:

@@ -20,9 +20,11 @@ from tavola import (
     ItemMissing,
     PrimaryKey,
     Query,
+    Sort,
     Table,
     WritePattern,
     attr,
+    sort,
 )
 from tavola.client import Units
 from tavola.prices import BookUnknown
@@ -308,6 +310,74 @@ def test_a_batch_of_gets_and_one_of_deletes_are_explained(db: Connection, explai
     assert gone.estimated == explain.delete_many(tickets, run=True).consumed == Units(writes=30 * 5.0)
 
 
+def transacted(db: Any, fill: Callable[[Any], object], **wish: Any) -> Any:
+    """Return the explanation of a transaction that a function fills."""
+    loop = getattr(db, "_loop", None)
+    if loop is None:
+        with db.explain.transaction(**wish) as transaction:
+            fill(transaction)
+        return transaction.explanation
+
+    async def filled() -> Any:
+        async with db.explain.transaction(**wish) as transaction:
+            fill(transaction)
+        return transaction.explanation
+
+    return loop.run_until_complete(filled())
+
+
+def test_a_transaction_is_foretold_twice_on_the_table_and_once_on_its_indexes(db: Connection) -> None:
+    """Nothing is done until it is run; then it costs what was said, by table and index."""
+    full = ticket(subject="x" * 1_500)
+    event = Event(ticket_id="t1", at=AT, event_id="e1", kind="opened")
+
+    def fill(transaction: Any) -> None:
+        transaction.create(full)
+        transaction.put(event)
+        transaction.check(Ticket.Key(ticket_id="t0"), when=Ticket.subject.not_exists())
+
+    told = transacted(db, fill)
+    assert db.get(Ticket.Key(ticket_id="t1")) is None
+    done = transacted(db, fill, run=True)
+
+    assert [each.operation for each in told.requests] == ["TransactWriteItems"]
+    assert place(told.estimated_by_place, None) == Units(writes=2 * (2.0 + 1.0 + 1.0))
+    assert place(told.estimated_by_place, "gsi1") == Units(writes=2.0)
+    assert done.consumed_by_place == told.estimated_by_place
+    assert any("A transaction costs twice" in warning for warning in told.warnings)
+    assert db.get(Ticket.Key(ticket_id="t1")) == full
+
+
+def test_a_transaction_that_must_read_is_foretold_by_what_it_read(db: Connection) -> None:
+    """The items that its updates need are read, and make the estimate exact."""
+    for number in range(3):
+        db.put(ticket(ticket_id=f"t{number}", subject="x" * 1_000 * number))
+
+    def fill(transaction: Any) -> None:
+        for number in range(3):
+            transaction.update(Ticket.Key(ticket_id=f"t{number}"), Ticket.status.set("closed"))
+
+    told = transacted(db, fill)
+    done = transacted(db, fill, run=True)
+
+    assert [each.operation for each in told.requests] == ["BatchGetItem", "TransactWriteItems"]
+    assert told.requests[1].estimate is not None
+    assert done.requests[1].consumed == told.requests[1].estimate.by_place
+
+
+def test_reads_of_one_moment_cost_twice_a_consistent_read(db: Connection, explain: Any) -> None:
+    """A transaction of gets is foretold and told."""
+    db.put(ticket(subject="x" * 5_000))
+    keys = [Ticket.Key(ticket_id="t1"), Event.Key(ticket_id="t1", at=AT, event_id="e")]
+
+    told = explain.get_together(*keys, item_bytes=5_300)
+    done = explain.get_together(*keys, run=True)
+
+    assert told.estimated == Units(reads=8.0)
+    assert done.consumed == Units(reads=6.0)  # of the one that is not there, the least
+    assert done.result == [ticket(subject="x" * 5_000), None]
+
+
 def test_running_is_measured_too(db: Connection, explain: Any) -> None:
     """What an explanation runs is in the sum of the measuring around it."""
     with db.measured() as spent:
@@ -411,3 +481,72 @@ def test_an_explanation_is_a_document(explain: Any) -> None:
     assert document["usd_per_million"] == "3.125"
     assert document["prices"] == told.book
     assert document["consumed"] is None
+
+
+class Club(Table, read_units=5, write_units=5):
+    """A provisioned table."""
+
+    by_mail = Gsi(pk="gsi1pk", sk="gsi1sk", projection="KEYS_ONLY")
+
+
+class Guest(Entity, table=Club):
+    """A guest whose address nobody else may have."""
+
+    guest_id: Attr[str]
+    mail: Attr[str] = attr(unique=True)
+    story: Attr[str] = attr(default="")
+
+    class Key(PrimaryKey["Guest"], pk="GUEST#{guest_id}", sk="GUEST"):
+        guest_id: str
+
+    class ByMail(Query["Guest"], on=Club.by_mail, pk="MAIL#{mail}", sk="{guest_id}", hydrate=True):
+        mail: str
+        guest_id: Sort[str] = sort()
+
+
+@pytest.fixture
+def club(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the club's table."""
+    found = opened()
+    found.create_tables(Club)
+    return found
+
+
+def test_a_unique_value_is_paid_in_the_same_transaction(club: Connection) -> None:
+    """The guards of unique values are in the request, in the text and in the sum; they are in no index."""
+    guest = Guest(guest_id="g1", mail="a@example.org")
+    key = Guest.Key(guest_id="g1")
+
+    created = explaining(club).create(guest)
+    assert created.estimated_by_place == explaining(club).create(guest, run=True).consumed_by_place
+    moved = explaining(club).update(key, Guest.mail.set("b@example.org"))
+    done = explaining(club).update(key, Guest.mail.set("b@example.org"), run=True)
+
+    assert created.estimated == Units(writes=2 * 2 + 1.0)
+    assert moved.requests[1].estimate.by_place == done.requests[1].consumed
+    text = [line.strip() for line in str(moved).splitlines()]
+    assert [line for line in text if line in ("Update:", "Put:", "Delete:")] == ["Update:", "Put:", "Delete:"]
+
+
+def test_what_an_index_does_not_hold_is_fetched_and_paid(club: Connection) -> None:
+    """A question to an index of keys alone says that whole items are read besides; run, both are told."""
+    club.put(guest := Guest(guest_id="g1", mail="a@example.org"))
+
+    told = explaining(club).query(Guest.ByMail(mail="a@example.org"))
+    done = explaining(club).query(Guest.ByMail(mail="a@example.org"), run=True)
+
+    assert told.more.startswith("BatchGetItem for the entries found")
+    assert [each.operation for each in done.requests] == ["Query", "BatchGetItem"]
+    assert (done.consumed, done.result) == (Units(reads=1.0), [guest])
+
+
+def test_a_large_item_and_a_provisioned_table_are_told(club: Connection) -> None:
+    """An item near the limit is warned of, one past it is said to be refused, and so is money that is not asked."""
+    explain = explaining(club)
+
+    near = explain.put(Guest(guest_id="g1", mail="m", story="x" * 300_000))
+    past = explain.put(Guest(guest_id="g1", mail="m", story="x" * 410_000))
+
+    assert any("73 % of what DynamoDB takes" in warning for warning in near.warnings)
+    assert any("will be refused" in warning for warning in past.warnings)
+    assert "Club is provisioned; the money is what it would be on demand." in near.warnings

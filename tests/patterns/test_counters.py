@@ -105,6 +105,39 @@ def test_more_shards_lose_nothing(db: Connection, made: Callable[..., Any]) -> N
     assert made(Counters, db, Visits, shards=2, reading=8).total("home") == 7
 
 
+def test_folding_moves_and_loses_nothing(db: Connection, made: Callable[..., Any]) -> None:
+    """Fewer shards have all that more held once it is folded, and reading fewer is enough."""
+    many = made(Counters, db, Visits, shards=8)
+    for _ in range(30):
+        many.add("home", 2)
+
+    made(Counters, db, Visits, shards=3, reading=8).fold("home")
+
+    assert made(Counters, db, Visits, shards=3).total("home") == 60
+    assert list(many.parts("home").values())[3:] == [0, 0, 0, 0, 0]
+
+
+def test_folding_while_others_add() -> None:
+    """In every order of the calls of a fold and of an addition of an older program, the total is right."""
+    made: list[Connection] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(connect("memory:"))
+        made[-1].create_tables(Site)
+        made[-1].put(Visits(name="home", part=1, value=5))
+        few = Counters(made[-1], Visits, shards=1, reading=2)
+
+        def late() -> Steps[None]:
+            key = Visits.Key(name="home", part=1)
+            yield from ask(lambda db: db.update(key, Visits.value.add(2), create=True))
+
+        return made[-1], [Counters.fold.steps(few, "home"), late()]
+
+    for _ in interleavings(make):
+        assert Counters(made[-1], Visits, shards=2).total("home") == 7
+        made[-1].close()
+
+
 @pytest.fixture(params=["memory", "http"])
 def shared(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A connection that threads share."""

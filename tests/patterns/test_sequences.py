@@ -9,7 +9,20 @@ from typing import Any
 
 import pytest
 
-from tavola import Attr, Connection, Entity, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    ItemExists,
+    ManualClock,
+    Patience,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    connect,
+    sort,
+)
 from tavola.client import Db
 from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Steps
 from tavola.patterns.recipe import ask, verb
@@ -100,6 +113,64 @@ def test_threads_never_share_a_number(shared: Connection) -> None:
         taken = [number for found in pool.map(take, range(8)) for number in found]
 
     assert sorted(taken) == list(range(1, 129))
+
+
+def _event(kind: str) -> Callable[[int], Event]:
+    return lambda number: Event(ticket_id="t1", number=number, kind=kind)
+
+
+def test_a_number_and_its_item_are_written_together(db: Connection, made: Callable[..., Any]) -> None:
+    """The item of a number is there with it; one that cannot be created takes no number."""
+    numbers = made(Sequences, db, Numbers)
+    first = numbers.numbered("t1", _event("note"))
+    with pytest.raises(ItemExists):
+        numbers.numbered("t1", lambda number: first)
+    second = numbers.numbered("t1", _event("reply"))
+
+    assert (first.number, second.number) == (1, 2)
+    assert db.query(Event.InTicket(ticket_id="t1")).items == [first, second]
+    assert numbers.last("t1") == 2
+
+
+def test_threads_leave_no_gap(shared: Connection) -> None:
+    """Eight threads that write numbered items, some of them failing, leave every number with its item."""
+    numbers = Sequences(shared, Numbers)
+
+    def write(number: int) -> list[int]:
+        found = []
+        for turn in range(6):
+            try:
+                found.append(numbers.numbered("t1", _failing if turn == 3 else _event(f"by {number}")).number)
+            except ZeroDivisionError:
+                pass
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [number for found in pool.map(write, range(8)) for number in found]
+
+    assert sorted(taken) == list(range(1, 41))
+    assert [event.number for event in shared.query(Event.InTicket(ticket_id="t1"))] == list(range(1, 41))
+
+
+def _failing(number: int) -> Event:
+    raise ZeroDivisionError
+
+
+def test_two_numbered_items_in_every_order() -> None:
+    """Whatever the order of their calls, two writers leave items 1 and 2."""
+    made: list[Connection] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(connect("memory:", patience=Patience(base_s=0)))
+        made[-1].create_tables(Desk)
+        numbers = Sequences(made[-1], Numbers)
+        return made[-1], [numbers._numbered("t1", _event(kind), None) for kind in ("a", "b")]
+
+    for outcomes in interleavings(make):
+        assert sorted(event.number for event in outcomes) == [1, 2]
+        stored = made[-1].query(Event.InTicket(ticket_id="t1")).items
+        assert sorted(event.kind for event in stored) == ["a", "b"]
+        made[-1].close()
 
 
 class Counting(Recipe[Db]):

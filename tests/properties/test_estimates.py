@@ -67,7 +67,7 @@ class Crate(Entity, table=Yard):
         state: State
         load: Sort[int] = sort()
 
-    class ByLoad(Query["Crate"], on=Yard.local, pk="CRATE#{crate_id}", sk="{load:04}"):
+    class ByLoad(Query["Crate"], on=Yard.local, sk="{load:04}"):
         crate_id: str
         load: Sort[int] = sort()
 

@@ -5,7 +5,7 @@ and a request go out and a response come back, and cannot tell a file from a reg
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
 
-from tavola.client.async_shells import AsyncDb, AsyncPage
+from tavola.client.async_shells import AsyncDb, AsyncPage, AsyncTransaction
 from tavola.client.backend import (
     AsyncBackend,
     AsyncGathering,
@@ -18,14 +18,18 @@ from tavola.client.backend import (
     encode_request,
 )
 from tavola.client.batches import BatchUnfinished
+from tavola.client.cancellations import Failures, Reason, TransactionCancelled, TransactionExists
+from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
 from tavola.client.consumption import Units
 from tavola.client.context import Context
 from tavola.client.errors import (
     ConditionFailed,
     CursorRefused,
     ItemExists,
+    ItemImmutable,
     ItemMissing,
     LockLost,
+    TransactionRefused,
     UniqueTaken,
     UpdateContended,
     UpdateNeedsMore,
@@ -33,12 +37,28 @@ from tavola.client.errors import (
 from tavola.client.explain.async_shells import AsyncExplain
 from tavola.client.explain.explanation import Explanation, Waste
 from tavola.client.explain.shells import Explain
+from tavola.client.intents import Intent, Intents
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
-from tavola.client.provisioning import TableNotReady
+from tavola.client.provisioning import TableMismatch, TableNotReady
+from tavola.client.reports import BackfillReport, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
-from tavola.client.shells import Db, Page
+from tavola.client.shards import (
+    Records,
+    Shard,
+    ShardReading,
+    Stream,
+    StreamGone,
+    StreamMissing,
+    describe_stream,
+    latest_stream_arn,
+    readable,
+    sequence_of,
+)
+from tavola.client.shells import Db, Page, Transaction
 from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
+from tavola.client.transactions import commit
+from tavola.client.uniques import needs_transaction
 from tavola.client.versions import ItemVersion, async_item_versions, item_versions
 
 __all__ = [
@@ -50,9 +70,14 @@ __all__ = [
     "AsyncGathering",
     "AsyncPage",
     "AsyncRemembering",
+    "AsyncTransaction",
     "Backend",
+    "BackfillReport",
     "BatchUnfinished",
     "Call",
+    "CheckpointFile",
+    "CheckpointRefused",
+    "Checkpoints",
     "ConditionFailed",
     "Context",
     "CursorRefused",
@@ -60,21 +85,41 @@ __all__ = [
     "Driver",
     "Explain",
     "Explanation",
+    "Failures",
     "Gathering",
+    "Intent",
+    "Intents",
     "ItemExists",
+    "ItemImmutable",
     "ItemMissing",
     "ItemVersion",
+    "KeyFault",
+    "KeyReport",
     "LockLost",
+    "MigrationPlan",
     "Page",
     "Patience",
     "Progress",
+    "Reason",
+    "Records",
     "Remembering",
     "RequestMalformed",
+    "Shard",
+    "ShardReading",
     "Spent",
     "Steps",
+    "Stream",
+    "StreamGone",
+    "StreamMissing",
+    "TableChanges",
+    "TableMismatch",
     "TableNotReady",
     "TableUnits",
     "Together",
+    "Transaction",
+    "TransactionCancelled",
+    "TransactionExists",
+    "TransactionRefused",
     "Unanswered",
     "UniqueTaken",
     "Units",
@@ -83,6 +128,12 @@ __all__ = [
     "Wait",
     "Waste",
     "async_item_versions",
+    "commit",
+    "describe_stream",
     "encode_request",
     "item_versions",
+    "latest_stream_arn",
+    "needs_transaction",
+    "readable",
+    "sequence_of",
 ]

@@ -15,9 +15,9 @@ from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
 from tavola.client.progress import Telling
-from tavola.client.provisioning import create_table, delete_table
 from tavola.client.reading import Paging
 from tavola.client.steps import AsyncDriver, Steps
+from tavola.client.upkeep import AsyncUpkeep
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
 E = TypeVar("E", bound=Entity)
@@ -76,7 +76,7 @@ class AsyncTransaction(Intents):
             await self.commit()
 
 
-class AsyncDb:
+class AsyncDb(AsyncUpkeep):
     """Entities in, entities out, over a backend on an event loop; the methods are those of `Db`."""
 
     _context: Context
@@ -110,9 +110,11 @@ class AsyncDb:
         """
         return await self._run(items.update(self._context, target, changes, when, create))
 
-    async def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> E | None:
-        """Delete an item and return what it was, None if there was none."""
-        return await self._run(items.delete(self._context, target, when))
+    async def delete(
+        self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None, erase: bool = False
+    ) -> E | None:
+        """Delete an item and return what it was, None if there was none; an immutable one only with `erase`."""
+        return await self._run(items.delete(self._context, target, when, erase))
 
     async def query(
         self,
@@ -293,16 +295,6 @@ class AsyncDb:
     ) -> int:
         """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
         return await self._run(batches.write_many(self._context, puts, deletes, progress))
-
-    async def create_tables(self, *tables: type[Table]) -> None:
-        """Make tables as their models say, with indexes, stream, time to live and recovery; those there stay."""
-        for table in tables:
-            await self._run(create_table(self._context, table))
-
-    async def delete_tables(self, *tables: type[Table]) -> None:
-        """Delete tables with everything in them; those that are not there are no error."""
-        for table in tables:
-            await self._run(delete_table(self._context, table))
 
     @property
     def explain(self) -> AsyncExplain:

@@ -16,6 +16,7 @@ import msgspec
 
 from tavola.client.backend import Unanswered
 from tavola.client.context import Context
+from tavola.client.errors import ItemImmutable
 from tavola.client.marshalling import entity_of, expired, item_of
 from tavola.client.progress import Progress, Telling
 from tavola.client.steps import Call, Steps, Together, Wait
@@ -304,6 +305,8 @@ def _delete(context: Context, target: PrimaryKey[Any] | Entity) -> _Wanted[Any]:
 def _check(shape: Shape, verb: Literal["put", "delete"]) -> None:
     """Refuse what must be written under a condition or together with other items; a batch can do neither."""
     name = shape.entity.__name__
+    if shape.immutable:
+        raise ItemImmutable(name, verb)
     if shape.uniques:
         told = ", ".join(unique.field for unique in shape.uniques)
         raise ModelError(

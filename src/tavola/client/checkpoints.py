@@ -9,14 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from tavola.errors import TavolaError
-from tavola.values import Item
-
-SCHEMA = "tavola.checkpoint/1"
 
 
 class CheckpointRefused(TavolaError):
@@ -77,33 +73,3 @@ def kept_in(told: str | os.PathLike[str] | Checkpoints | None) -> Checkpoints | 
     if isinstance(told, str | os.PathLike):
         return CheckpointFile(told)
     return told
-
-
-@dataclass(slots=True)
-class Standing:
-    """Where each segment of a table's scan stands, and what was counted so far."""
-
-    work: str  # what is being done, to which table, by which design
-    starts: list[Item | None]  # where each segment goes on; None: from its beginning
-    ended: list[bool]
-    counts: dict[str, int]
-
-    @classmethod
-    def new(cls, work: str, segments: int) -> Standing:
-        """Return the beginning."""
-        return cls(work, [None] * segments, [False] * segments, {})
-
-    @classmethod
-    def read(cls, work: str, told: Mapping[str, Any]) -> Standing:
-        """Return where a checkpoint stands; refuse one of other work."""
-        if told.get("schema") != SCHEMA:
-            raise CheckpointRefused("it is of another version, or none at all")
-        if told.get("work") != work:
-            raise CheckpointRefused(f"it was made by {told.get('work')}, and this is {work}")
-        return cls(work, list(told["starts"]), list(told["ended"]), dict(told["counts"]))
-
-    def document(self) -> dict[str, Any]:
-        """Return the checkpoint as it is kept."""
-        return {
-            "schema": SCHEMA, "work": self.work, "starts": self.starts, "ended": self.ended, "counts": self.counts,
-        }  # fmt: skip

@@ -7,24 +7,9 @@ rewrite of items in place, a move under another key, or care, where old items co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
+from tavola.client.reports import Difference, Means
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, TableDesign
-
-Means = Literal["nothing", "rewrite", "move", "care"]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing that is otherwise, and what it means for items that are there."""
-
-    entity: str  # by its tag; empty for the table itself
-    what: str
-    means: Means
-
-    def __str__(self) -> str:
-        return f"{self.entity}: {self.what}" if self.entity else self.what
 
 
 def differences(was: TableDesign, now: TableDesign) -> tuple[Difference, ...]:

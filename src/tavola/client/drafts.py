@@ -17,6 +17,7 @@ from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of, expired
 from tavola.client.requests import absent, alive, all_of, as_seen, conditioned, node_of, there
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
+from tavola.client.upgrades import as_read, of_this_schema, outdated, upgraded, upgraded_and_changed
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
 from tavola.expressions import Action, ConditionNode, UpdateNode, UpdateRefused, change_of, decider_of
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
@@ -91,6 +92,19 @@ class Draft:
             return None
         return Reason(self.intent, "missing", ItemMissing(self.intent.what), None)
 
+    def refused(self, context: Context) -> Reason[Any] | None:
+        """Return the reason where an item of an older schema does not satisfy what is wanted, as it reads."""
+        if self.item is None or not outdated(self.shape, self.item):
+            return None
+        seen = upgraded(self.shape, self.item, context)
+        found = found_in(self.shape, self.item)
+        if self.lock is not None and not decider_of(self.lock)(seen, {}):
+            return Reason(self.intent, "lock", LockLost(self.intent.what, found), found)
+        when = node_of(self.intent.when)
+        if when is not None and not decider_of(when)(seen, {}):
+            return Reason(self.intent, "condition", ConditionFailed(self.intent.what, found), found)
+        return None
+
     def work_out(self, context: Context, now_s: float) -> None:
         """Make the action and the guards, from what is known."""
         self.claims, self.releases = [], []
@@ -102,6 +116,8 @@ class Draft:
         new: dict[str, Guard] = {}
         own = watched_nodes(self.shape, self.item, now_s) if self.reads else []
         wanted = as_seen(self.shape, all_of([node_of(intent.when), self.lock]), now_s)
+        if self.item is not None and outdated(self.shape, self.item):
+            wanted, own = None, as_read(self.shape, self.item)  # `refused` has decided what was wanted
         if intent.kind in ("create", "put"):
             assert intent.entity is not None
             item, _ = locked_item(self.shape, intent.entity, context)
@@ -118,6 +134,9 @@ class Draft:
     def _work_out_update(self, context: Context, now_s: float) -> None:
         intent, plan, shape = self.intent, self.intent.plan, self.shape
         assert plan is not None
+        if self.item is not None and outdated(shape, self.item):
+            self._work_out_upgrade(self.item, plan.bare(), context)
+            return
         if plan.unsettled and shape.policy == "read":
             planned = plan.ready_on(self.item or {}, intent.primary, context)
         else:
@@ -133,6 +152,7 @@ class Draft:
             self._act("Put", {"Item": self.after}, as_seen(shape, wanted, now_s), [absent(shape, now_s)])
         else:
             own = [*planned.guards, *(watched_nodes(shape, self.item, now_s) if self.moves else ())]
+            own += of_this_schema(shape, or_absent=intent.create_missing)
             if not intent.create_missing:
                 wanted = all_of([there(shape, now_s), wanted])
             elif (ttl := shape.home.settings.ttl) is not None and ttl in shape.by_attribute:
@@ -141,6 +161,15 @@ class Draft:
         if self.moves:
             old = guards_of(shape, self.item, intent.primary)
             self.claims, self.releases = moved(old, guards_of(shape, self.after, intent.primary))
+
+    def _work_out_upgrade(self, item: Item, actions: Sequence[Action], context: Context) -> None:
+        """Make the action of an update that meets an older schema: the whole item, upgraded and changed."""
+        shape, primary = self.shape, self.intent.primary
+        self.after = upgraded_and_changed(shape, item, actions, context)
+        self._act("Put", {"Item": self.after}, None, as_read(shape, item))
+        self.claims, self.releases = moved(
+            guards_of(shape, item, primary), guards_of(shape, self.after, primary)
+        )
 
     def _act(
         self,
@@ -168,6 +197,9 @@ class Draft:
         bare = intent.kind == "check" and intent.when is None
         if gone and (bare or (intent.kind == "update" and not intent.create_missing)):
             return Reason(intent, "missing", ItemMissing(intent.what), None)
+        if not gone and outdated(self.shape, stands):
+            self.learn(stands, now_s)
+            return "stale"
         if self.lock is not None and not decider_of(self.lock)(seen, {}):
             return Reason(intent, "lock", LockLost(intent.what, found), found)
         when = node_of(intent.when)

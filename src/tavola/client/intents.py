@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from tavola.client.batches import Place, place_of
 from tavola.client.context import Context
-from tavola.client.errors import TransactionRefused
+from tavola.client.errors import ItemImmutable, TransactionRefused
 from tavola.client.updates import UpdatePlan
 from tavola.client.writes import NO_CHANGE, keyed, named
 from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_TOKEN_CHARACTERS_MAX
@@ -43,6 +43,7 @@ class Intent(Generic[E]):
         changes: Sequence[Change[Any]] = (),
         when: Condition[Any] | None = None,
         create_missing: bool = False,
+        erase: bool = False,
     ) -> None:
         self.kind = kind
         self.shape, self.keys, self.entity = keyed(target)
@@ -51,6 +52,8 @@ class Intent(Generic[E]):
         self.create_missing = create_missing
         self.primary: Item = self.shape.primary(self.keys)
         self.what = named(self.shape, self.keys)
+        if self.shape.immutable and kind in ("put", "update", "delete") and not (erase and kind == "delete"):
+            raise ItemImmutable(self.what, kind)
         self.plan: UpdatePlan | None = None
         if kind == "update":
             if not changes:
@@ -100,9 +103,14 @@ class Intents:
         """
         return self._added(Intent("update", target, changes=changes, when=when, create_missing=create))
 
-    def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> Intent[E]:
-        """Delete an item; one that is not there is no error, unless `when` says so."""
-        return self._added(Intent("delete", target, when=when))
+    def delete(
+        self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None, erase: bool = False
+    ) -> Intent[E]:
+        """Delete an item; one that is not there is no error, unless `when` says so.
+
+        One of an immutable entity is deleted only with `erase`.
+        """
+        return self._added(Intent("delete", target, when=when, erase=erase))
 
     def check(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> Intent[E]:
         """Let the transaction be done only if a condition holds of an item; without one, only if it is there."""

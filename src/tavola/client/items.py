@@ -38,7 +38,7 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
     shape = shape_of(type(entity))
-    if when is not None or shape.lock is not None or shape.uniques:
+    if when is not None or shape.lock is not None or shape.uniques or shape.immutable:
         yield from write(context, Intent("put", entity, when=when))
         return entity
     yield Call("PutItem", {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)})
@@ -65,9 +65,11 @@ def update(
     return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
 
 
-def delete(context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None) -> Steps[E | None]:
+def delete(
+    context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None, erase: bool = False
+) -> Steps[E | None]:
     """Delete an item and return what it was, None if there was none."""
-    intent = Intent("delete", target, when=when)
+    intent = Intent("delete", target, when=when, erase=erase)
     item = yield from write(context, intent)
     if item is None or expired(intent.shape.home, item, context.clock.now()):
         return None

@@ -9,128 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 from tavola.client.batches import answers
 from tavola.client.context import Context
-from tavola.client.differences import Difference, differences, given_up
+from tavola.client.differences import differences, given_up
 from tavola.client.explain.estimates import Known, estimate
 from tavola.client.explain.walk import Prices, prices_in
 from tavola.client.marshalling import expired, recognised
+from tavola.client.reports import BackfillReport, EntityPlan, MigrationPlan, Unreadable
 from tavola.client.rewrites import Rewrite, dropped, form_of, managed_attributes, table_key, whole_rewrite
-from tavola.client.staleness import FOUND_MAX, Unreadable, faults_of, keys_sum
+from tavola.client.staleness import FOUND_MAX, faults_of, keys_sum
 from tavola.client.steps import Call, Steps
 from tavola.client.sweeps import Pace, Sweep
 from tavola.client.uniques import guards_of
 from tavola.errors import TavolaError
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ModelError, Shape, Table, shape_of
-from tavola.model.document import Design, TableDesign, design_of
+from tavola.model.document import TableDesign, design_of, read_document
 from tavola.values import Item
 
 SAMPLE_ITEMS = 2000
 SAMPLE_SEGMENTS = 8
 
-Older = Design | TableDesign | type[Table]
-
-
-@dataclass(frozen=True, slots=True)
-class EntityPlan:
-    """What one entity's items must undergo."""
-
-    entity: str
-    items: int
-    rewritten: int  # of them
-    write_units: float
-    reasons: Mapping[str, int]  # what is otherwise: in how many items
-
-
-@dataclass(frozen=True, slots=True)
-class MigrationPlan:
-    """What a backfill would do, how long it is and what it costs."""
-
-    table: str
-    items: int
-    exact: bool  # every item was looked at; otherwise the numbers are those of a sample, multiplied
-    sampled: int
-    entities: tuple[EntityPlan, ...]
-    differences: tuple[Difference, ...]  # of the design from the older one, if that was given
-    given_up: tuple[str, ...]  # attributes that nothing writes any more; backfill(forget=…) removes them
-    misplaced: int  # items whose key in the table would be another; a backfill leaves them
-    unreadable: int
-    unknown: int  # items of no entity in the design
-    read_units: float
-    write_units: float
-    usd: Decimal  # on demand
-    book: str  # whose prices
-    provisioned_writes: int | None  # write units a second that the table has; None: on demand
-
-    @property
-    def rewritten(self) -> int:
-        """How many items a backfill would write."""
-        return sum(entity.rewritten for entity in self.entities)
-
-    def seconds(self, units_per_second: float) -> float:
-        """Return how long a backfill takes at so many write units a second."""
-        return self.write_units / units_per_second
-
-    def __str__(self) -> str:
-        about = "" if self.exact else "about "
-        lines = [str(each) for each in self.differences]
-        if not self.rewritten:
-            lines.append(
-                f"Nothing must be rewritten: {about}{self.items:,} items of {self.table} are as they should be."
-            )
-        else:
-            lines.append(
-                f"{about}{self.rewritten:,} of {self.items:,} items of {self.table} must be rewritten: "
-                f"{about}{self.write_units:,.0f} write units and {self.read_units:,.0f} read units, "
-                f"{about}{self.usd.quantize(Decimal('0.01'))} USD on demand ({self.book})."
-            )
-        for entity in self.entities:
-            for reason, number in entity.reasons.items():
-                lines.append(f"{entity.entity}: {reason} in {about}{number:,} items")
-        if self.misplaced:
-            lines.append(
-                f"{about}{self.misplaced:,} items would have another key in the table, and cannot be moved in place; "
-                "create them anew and delete the old ones"
-            )
-        if self.unreadable:
-            lines.append(
-                f"{about}{self.unreadable:,} items cannot be read by the design; verify_keys() names them"
-            )
-        if self.given_up:
-            lines.append(
-                f"nothing writes {', '.join(self.given_up)} any more; backfill(forget=…) removes them"
-            )
-        if self.rewritten and self.provisioned_writes:
-            lines.append(
-                f"the table has {self.provisioned_writes} write units a second: "
-                f"{self.seconds(self.provisioned_writes):,.0f} s if nobody else writes"
-            )
-        if not self.exact:
-            lines.append(
-                f"These are the numbers of {self.sampled:,} items, multiplied; exact=True counts all."
-            )
-        return "\n".join(line[:1].upper() + line[1:] for line in lines)
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillReport:
-    """What a backfill did."""
-
-    table: str
-    items: int  # gone through
-    written: int
-    by_entity: Mapping[str, int]  # written of each
-    write_units: float  # by this run
-    left: tuple[Unreadable, ...]  # items that could not be rewritten, and why: the first thousand
-    left_count: int
-    resumed: bool
-
-    def __str__(self) -> str:
-        told = f"{self.items:,} items of {self.table} were gone through, {self.written:,} were rewritten"
-        return f"{told}; {self.left_count:,} were left" if self.left_count else told
+Older = Mapping[str, Any] | type[Table]  # a design's document as JSON gives it, or the class as it was
 
 
 @dataclass(slots=True)
@@ -381,14 +282,11 @@ def _check_forget(table: type[Table], forget: Sequence[str]) -> None:
 
 
 def _table_design(was: Older, table: type[Table]) -> TableDesign:
-    if isinstance(was, TableDesign):
-        return was
-    if isinstance(was, Design):
-        found = [each for each in was.tables if each.name == table.settings.name]
-        if not found:
-            known = ", ".join(each.name for each in was.tables)
-            raise ModelError(
-                table.__name__, f"the older design has no table {table.settings.name!r}; it has {known}"
-            )
-        return found[0]
-    return design_of(was).tables[0]
+    if isinstance(was, type):
+        return design_of(was).tables[0]
+    found = read_document(was)
+    for each in found.tables:
+        if each.name == table.settings.name:
+            return each
+    known = ", ".join(each.name for each in found.tables)
+    raise ModelError(table.__name__, f"the older design has no table {table.settings.name!r}; it has {known}")

@@ -15,9 +15,9 @@ from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
 from tavola.client.progress import Telling
-from tavola.client.provisioning import create_table, delete_table
 from tavola.client.reading import Paging
 from tavola.client.steps import Driver, Steps
+from tavola.client.upkeep import Upkeep
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
 E = TypeVar("E", bound=Entity)
@@ -78,7 +78,7 @@ class Transaction(Intents):
             self.commit()
 
 
-class Db:
+class Db(Upkeep):
     """Entities in, entities out, over a backend."""
 
     _context: Context
@@ -112,9 +112,11 @@ class Db:
         """
         return self._run(items.update(self._context, target, changes, when, create))
 
-    def delete(self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None) -> E | None:
-        """Delete an item and return what it was, None if there was none."""
-        return self._run(items.delete(self._context, target, when))
+    def delete(
+        self, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None, erase: bool = False
+    ) -> E | None:
+        """Delete an item and return what it was, None if there was none; an immutable one only with `erase`."""
+        return self._run(items.delete(self._context, target, when, erase))
 
     def query(
         self,
@@ -289,16 +291,6 @@ class Db:
     ) -> int:
         """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
         return self._run(batches.write_many(self._context, puts, deletes, progress))
-
-    def create_tables(self, *tables: type[Table]) -> None:
-        """Make tables as their models say, with indexes, stream, time to live and recovery; those there stay."""
-        for table in tables:
-            self._run(create_table(self._context, table))
-
-    def delete_tables(self, *tables: type[Table]) -> None:
-        """Delete tables with everything in them; those that are not there are no error."""
-        for table in tables:
-            self._run(delete_table(self._context, table))
 
     @property
     def explain(self) -> Explain:

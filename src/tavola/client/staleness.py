@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum
 from tavola.client.marshalling import expired, recognised
+from tavola.client.reports import FaultKind, KeyFault, KeyReport, Unreadable
 from tavola.client.rewrites import (
     Form,
     Rewrite,
@@ -30,70 +31,6 @@ from tavola.model import UNIQUE_ATTRIBUTE, Shape, Table, shape_of
 from tavola.values import Item
 
 FOUND_MAX = 1000  # how many of each kind a report holds; all are counted
-
-FaultKind = Literal["stale", "missing", "superfluous", "misplaced"]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFault:
-    """A key of an item that is not what it should be."""
-
-    key: Item  # of the item, in the table
-    entity: str
-    index: str | None  # None: the table's own key, which a write in place cannot mend
-    kind: FaultKind
-    stored: Item  # its attributes as they are, absent ones left out
-    right: Item  # and as they should be
-
-    def __str__(self) -> str:
-        where = "the table's key" if self.index is None else f"its key in {self.index}"
-        return f"{self.entity} {plain_key(self.key)}: {where} is {self.kind}: {plain_key(self.stored) or 'absent'}, and should be {plain_key(self.right) or 'absent'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An item that says it is of an entity, and cannot be read as one."""
-
-    key: Item
-    entity: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class KeyReport:
-    """What a table was found to be; the tuples hold the first thousand of each kind."""
-
-    table: str
-    items: int
-    by_entity: Mapping[str, int]
-    counts: Mapping[str, int]  # stale, missing, superfluous and misplaced keys, unknown and unreadable items
-    faults: tuple[KeyFault, ...]
-    unknown: tuple[Item, ...]  # keys of items of no entity in the design
-    unreadable: tuple[Unreadable, ...]
-    repaired: int  # items that were written
-    resumed: bool = False  # it went on from a checkpoint; what the first part found is counted and not listed
-
-    @property
-    def faulty(self) -> int:
-        """How many keys are not what they should be."""
-        return sum(self.counts.get(kind, 0) for kind in ("stale", "missing", "superfluous", "misplaced"))
-
-    @property
-    def sound(self) -> bool:
-        """Whether every key of every item that can be read is right."""
-        return self.faulty == 0 and self.counts.get("unreadable", 0) == 0
-
-    def __str__(self) -> str:
-        told = [f"{self.items:,} items of {self.table} were gone through"]
-        told += [f"{number:,} {kind}" for kind, number in self.counts.items() if number]
-        if self.repaired:
-            told.append(f"{self.repaired:,} items were put right")
-        return "; ".join(told)
-
-
-def plain_key(attributes: Mapping[str, Any]) -> str:
-    """Return key attributes as a person reads them."""
-    return " ".join(f"{name}={next(iter(value.values()))}" for name, value in attributes.items())
 
 
 @dataclass(slots=True)

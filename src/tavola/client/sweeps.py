@@ -8,12 +8,12 @@ killed goes on there, and what it does twice comes to the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tavola.client.batches import answers
-from tavola.client.checkpoints import Checkpoints, Standing
+from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
 from tavola.client.progress import Progress, Telling
 from tavola.client.rewrites import Rewrite
@@ -27,6 +27,7 @@ from tavola.values import Item
 PAGE_ITEMS = 250
 SEGMENTS_MAX = 64
 WRITES_AT_ONCE = 8
+SCHEMA = "tavola.checkpoint/1"
 
 
 class Judge(Protocol):
@@ -64,6 +65,36 @@ class Pace:
             raise ModelError(place, f"segments={self.segments} is outside 1 to {SEGMENTS_MAX}")
         if self.units_per_second is not None and not self.units_per_second > 0:
             raise ModelError(place, f"units_per_second={self.units_per_second} is none; give more than 0")
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where each segment of a table's scan stands, and what was counted so far."""
+
+    work: str  # what is being done, to which table, by which design
+    starts: list[Item | None]  # where each segment goes on; None: from its beginning
+    ended: list[bool]
+    counts: dict[str, int]
+
+    @classmethod
+    def new(cls, work: str, segments: int) -> Standing:
+        """Return the beginning."""
+        return cls(work, [None] * segments, [False] * segments, {})
+
+    @classmethod
+    def read(cls, work: str, told: Mapping[str, Any]) -> Standing:
+        """Return where a checkpoint stands; refuse one of other work."""
+        if told.get("schema") != SCHEMA:
+            raise CheckpointRefused("it is of another version, or none at all")
+        if told.get("work") != work:
+            raise CheckpointRefused(f"it was made by {told.get('work')}, and this is {work}")
+        return cls(work, list(told["starts"]), list(told["ended"]), dict(told["counts"]))
+
+    def document(self) -> dict[str, Any]:
+        """Return the checkpoint as it is kept."""
+        return {
+            "schema": SCHEMA, "work": self.work, "starts": self.starts, "ended": self.ended, "counts": self.counts,
+        }  # fmt: skip
 
 
 class Sweep:

@@ -8,8 +8,7 @@ cannot be done in place at all is a refusal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tavola.client.context import Context
 from tavola.client.provisioning import (
@@ -22,52 +21,12 @@ from tavola.client.provisioning import (
     key_types,
     table_request,
 )
+from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
 from tavola.model import Index, Table
 from tavola.protocol import Fault
 
-ChangeKind = Literal[
-    "create", "add index", "drop index", "stream", "ttl", "recovery", "class", "protection", "encryption",
-    "billing", "tags",
-]  # fmt: skip
-
 _UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
-
-
-@dataclass(frozen=True, slots=True)
-class TableChange:
-    """One change of a table, in words and as the requests that make it."""
-
-    kind: ChangeKind
-    what: str
-    calls: tuple[Call, ...]
-    removes: bool = False  # it takes something away that somebody may be using
-    index: str | None = None
-
-    def __str__(self) -> str:
-        return self.what
-
-
-@dataclass(frozen=True, slots=True)
-class TableChanges:
-    """What makes a table its model's."""
-
-    table: str
-    changes: tuple[TableChange, ...]
-    refusals: tuple[str, ...]  # what cannot be changed in place
-
-    def __bool__(self) -> bool:
-        return bool(self.changes or self.refusals)
-
-    def __str__(self) -> str:
-        if not self:
-            return f"{self.table} is as its model says."
-        lines = [
-            f"{self.table}: {change}{' (takes away)' if change.removes else ''}" for change in self.changes
-        ]
-        return "\n".join(
-            [*lines, *(f"{self.table}: cannot be changed in place: {told}" for told in self.refusals)]
-        )
 
 
 def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:

@@ -127,7 +127,7 @@ def _read(context: Context, drafts: Sequence[Draft]) -> Steps[None]:
 
 def _assembled(context: Context, drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
     """Return the actions of a request: those of the intents in their order, then those of their guards."""
-    missing = [draft.missing() for draft in drafts]
+    missing = [draft.missing() or draft.refused(context) for draft in drafts]
     if any(missing):
         raise cancelled(missing)
     for draft in drafts:

@@ -111,6 +111,10 @@ class UpdatePlan:
             return True
         return key.sparse and any(name in self.known and self.known[name] is None for name in key.fields)
 
+    def bare(self) -> tuple[Action, ...]:
+        """Return the changes alone, for an item that is written whole."""
+        return (*(change.action for change in self.changes), *self._lock())
+
     def ready(self, primary: Item, context: Context) -> Planned:
         """Return the update from what is known; every affected key must be settled."""
         if self.unsettled:

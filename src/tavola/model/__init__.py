@@ -7,7 +7,6 @@ data, and the same one is linted, priced, provisioned and served.
 
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
-from tavola.model.binding import projected
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entity_named, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
@@ -28,6 +27,7 @@ from tavola.model.relations import Collection, Member, found, members_of
 from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, Unique, plain, shard_of
 from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
+from tavola.model.views import projected
 
 __all__ = [
     "OWNER_ATTRIBUTE",

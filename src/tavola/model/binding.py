@@ -13,14 +13,17 @@ from typing import Any
 
 from tavola.keys import BoundTemplate, Template, TemplateRefused, part_for
 from tavola.model.access import WritePattern
+from tavola.model.admission import admit, distinct_keys
 from tavola.model.attributes import AttrOptions
 from tavola.model.base import EntityBase
 from tavola.model.converters import Converter, field_converter, placed
 from tavola.model.errors import ModelError, ValueNotStorable
+from tavola.model.part_types import check_part_types, word_of
 from tavola.model.queries import Declared, PrimaryKey, Query
 from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
-from tavola.model.uniques import bind_uniques, check_apart
+from tavola.model.uniques import bind_uniques
+from tavola.model.views import check_whole
 from tavola.values import Value
 
 _KEY_TAGS = frozenset({"S", "N", "B"})
@@ -116,7 +119,9 @@ def bind(
 ) -> Shape:
     """Return the shape of an entity, and make it known to its table."""
     fields = field_shapes(cls, table)
-    shape = Shape(tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes, immutable=immutable)
+    shape = Shape(
+        tag, cls, table, fields, None, {}, version, dict(upgrades), policy, writes, immutable=immutable
+    )
     shape.by_attribute = {found.attribute: found for found in fields.values()}
     shape.absences = tuple(
         (found.name, found.absent)
@@ -140,12 +145,13 @@ def bind(
     shape.key = key.__pattern__ = binder.primary(name, key.__declared__)
     for name, found in nested.items():
         if issubclass(found, Query):
-            shape.patterns[name] = found.__pattern__ = binder.query(name, found.__declared__, shape.key)
-    shape.keys = _distinct_keys(cls, shape.patterns)
-    _check_attributes(shape)
+            pattern = binder.query(name, found.__declared__, shape.key, key)
+            shape.patterns[name] = found.__pattern__ = pattern
+            if pattern.result == cls.__name__:
+                check_whole(pattern, shape)
+    shape.keys = distinct_keys(cls, shape.patterns)
     bind_uniques(shape)
-    _check_writes(shape)
-    _join(shape, table)
+    admit(shape)
     return shape
 
 
@@ -161,8 +167,23 @@ class _Binder:
         place = f"{self.cls.__name__}.{name}"
         settings = self.table.settings
         pk, sk = declared.pk, declared.sk
-        assert not isinstance(pk, tuple)
-        assert not isinstance(sk, tuple)
+        if isinstance(pk, tuple) or isinstance(sk, tuple):
+            raise ModelError(
+                place, "a table's key has one attribute for each template; give texts, not tuples"
+            )
+        self._check_types(place, declared)
+        if declared.result != self.cls.__name__:
+            raise ModelError(
+                place,
+                f'it is the key of {self.cls.__name__}, and says PrimaryKey["{declared.result}"]; write '
+                f'PrimaryKey["{self.cls.__name__}"]',
+            )
+        if declared.sorts:
+            raise ModelError(
+                place,
+                f"{', '.join(declared.sorts)} is a sort part, and a key is given whole; leave sort() out, and "
+                "ask for a range with a Query(…, on=Key)",
+            )
         if sk is not None and settings.range is None:
             raise ModelError(
                 place, f"{self.table.__name__} has no sort key, so sk={sk!r} has no place; leave it out"
@@ -173,12 +194,12 @@ class _Binder:
             native = own.get(settings.hash)
             rest = () if settings.range is None else (own.get(settings.range),)
             hashed = (native,) if native else tuple(n for n in declared.partition if n not in rest)
-            pk = f"{{{native}}}" if native else "#".join([word, *(f"{{{n}}}" for n in hashed)])
+            pk = f"{{{native}}}" if native else self._joined(word, hashed)
         if sk is None and settings.range is not None:
             native = own.get(settings.range)
-            used = Template.parse(pk, settings.delimiter).fields
-            more = [n for n in declared.partition if n not in used]
-            sk = f"{{{native}}}" if native else "#".join([word, *(f"{{{n}}}" for n in more)])
+            used = self._parsed(place, pk).fields
+            more = tuple(n for n in declared.partition if n not in used)
+            sk = f"{{{native}}}" if native else self._joined(word, more)
         if declared.shards is not None and declared.shards.by != "hash":
             raise ModelError(
                 place,
@@ -200,9 +221,10 @@ class _Binder:
         ))  # fmt: skip
         return Pattern(name, self.cls, key, declared.partition, (), declared.access, False, self.cls.__name__)
 
-    def query(self, name: str, declared: Declared, primary: Pattern) -> Pattern:
+    def query(self, name: str, declared: Declared, primary: Pattern, own_key: type) -> Pattern:
         place = f"{self.cls.__name__}.{name}"
         on = declared.on
+        self._check_types(place, declared)
         index = on if isinstance(on, Index) else None
         if on is None:
             raise ModelError(
@@ -215,10 +237,20 @@ class _Binder:
             raise ModelError(
                 place, f"{index.label} is of {owner}, and the entity lives in {self.table.__name__}"
             )
+        if index is None and on is not own_key and on is not self.table:
+            raise ModelError(
+                place, f"on={on.__qualname__} is not of {self.cls.__name__}; write on={own_key.__name__}"
+            )
         if index is None:
             if declared.pk is not None or declared.sk is not None:
                 raise ModelError(
                     place, "on the table itself the templates are the Key's; leave pk and sk out"
+                )
+            if declared.sparse or declared.members or declared.shards is not None:
+                raise ModelError(
+                    place,
+                    "sparse=, members= and shards= are of an index, and it is on the table itself; leave them out, "
+                    "or say shards= of the Key",
                 )
             base = primary.key
             hash_, range_, shards = base.hash, base.range, base.shards
@@ -241,10 +273,15 @@ class _Binder:
             raise ModelError(place, f"its sort parts stand in the order of the key: {', '.join(sorts)}")
         if declared.hydrate and (index is None or index.projection == "ALL"):
             raise ModelError(place, "hydrate=True has nothing to fetch: everything is there; leave it out")
+        if declared.hydrate and declared.result != self.cls.__name__:
+            raise ModelError(
+                place,
+                f"hydrate=True fetches whole items, and it gives {declared.result}; write "
+                f'Query["{self.cls.__name__}"], or leave hydrate out',
+            )
         pattern = Pattern(
             name, self.cls, key, declared.partition, sorts, declared.access, declared.hydrate, declared.result
         )
-        self._check_projection(place, index, pattern)
         return pattern
 
     def _index_sources(
@@ -287,6 +324,16 @@ class _Binder:
                 )
             return tuple(text if "{" in text else f"{{{text}}}" for text in told)
         if told is not None:
+            if not attributes:
+                raise ModelError(
+                    place, f"{index.label} has no sort key, so sk={told!r} has no place; leave it out"
+                )
+            if attributes[0] in base:
+                raise ModelError(
+                    place,
+                    f"{index.label} is keyed by {attributes[0]!r}, which the table's key writes already; leave "
+                    f"{word} out",
+                )
             if len(attributes) != 1:
                 raise ModelError(
                     place,
@@ -307,8 +354,9 @@ class _Binder:
         if not parts and word == "pk":
             raise ModelError(place, "it needs a pk: a template, or arguments to make one of")
         if word == "pk":
-            return ("#".join(f"{part.upper()}#{{{part}}}" for part in parts),)
-        return ("#".join([prefix, *(f"{{{part}}}" for part in parts)]),)
+            delimiter = self.table.settings.delimiter
+            return (delimiter.join(f"{part.upper()}{delimiter}{{{part}}}" for part in parts),)
+        return (self._joined(prefix, parts),)
 
     def _index_key(
         self,
@@ -341,6 +389,19 @@ class _Binder:
         base = {source.attribute for source in primary.key.sources}
         written = tuple(s for s in (*hash_, *range_) if s.field is None and s.attribute not in base)
         return KeyShape(index, hash_, range_, declared.sparse, members, shards, fields, written)
+
+    def _joined(self, word: str, names: tuple[str, ...]) -> str:
+        """Return a template of a word and the fields after it."""
+        return self.table.settings.delimiter.join([word, *(f"{{{name}}}" for name in names)])
+
+    def _parsed(self, place: str, text: str) -> Template:
+        try:
+            return Template.parse(text, self.table.settings.delimiter)
+        except TemplateRefused as error:
+            raise ModelError(place, str(error)) from error
+
+    def _check_types(self, place: str, declared: Declared) -> None:
+        check_part_types(place, self.cls, self.fields, declared.types, declared.scope)
 
     def _members(self, place: str, told: Mapping[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         self._check_fields(place, tuple(told), "members=")
@@ -402,7 +463,7 @@ class _Binder:
                     )
                 if found.converter.key_kind is None:
                     raise ModelError(
-                        place, f"{name} is {_told(found.annotation)}, which cannot be part of a key's text"
+                        place, f"{name} is {word_of(found.annotation)}, which cannot be part of a key's text"
                     )
                 parts[name] = part_for(found.converter.key_kind, choices=found.converter.choices)
             return parsed.bind(parts)
@@ -423,151 +484,3 @@ class _Binder:
         for name in names:
             if name not in self.fields:
                 raise ModelError(place, f"{word} names {name!r}, and {self.cls.__name__} has no such field")
-
-    def _check_projection(self, place: str, index: Index | None, pattern: Pattern) -> None:
-        """Refuse a pattern that gives whole entities from an index that does not hold them."""
-        if (
-            index is None
-            or index.projection == "ALL"
-            or pattern.hydrate
-            or pattern.result != self.cls.__name__
-        ):
-            return
-        absent = sorted(
-            found.name for found in self.fields.values() if not recoverable(found, index, pattern)
-        )
-        if absent:
-            raise ModelError(
-                place,
-                f"{index.label} does not hold {', '.join(absent)}; project them, say hydrate=True to fetch them, "
-                "or give an entity of less",
-            )
-
-
-def recoverable(found: FieldShape, index: Index, pattern: Pattern) -> bool:
-    """Return whether a field can be had from an index's entries: as an attribute, or out of a key."""
-    keys = (*pattern.key.sources, *pattern.owner.__shape__.key.key.sources) if pattern.owner.__dict__.get(
-        "__shape__"
-    ) and pattern.owner.__shape__.key else pattern.key.sources  # fmt: skip
-    return projected(found, index) or any(
-        found.name in source.fields
-        and (source.template is None or found.name not in source.template.lossy_fields)
-        for source in keys
-    )
-
-
-def projected(found: FieldShape, index: Index) -> bool:
-    """Return whether an index holds a field's attribute."""
-    if index.projection == "ALL" or found.attribute in index.attributes:
-        return True
-    if index.projection == "KEYS_ONLY":
-        return False
-    return found.attribute in index.projection
-
-
-def _told(annotation: Any) -> str:
-    return getattr(annotation, "__name__", str(annotation))
-
-
-def _distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape, ...]:
-    """Return the key of each index once; patterns that share an index must agree on what is written."""
-    keys: dict[str, tuple[str, KeyShape]] = {}
-    for name, pattern in patterns.items():
-        index = pattern.key.index
-        if index is None:
-            continue
-        if index.name not in keys:
-            keys[index.name] = (name, pattern.key)
-            continue
-        other, known = keys[index.name]
-        if _essence(known) != _essence(pattern.key):
-            raise ModelError(
-                f"{cls.__name__}.{name}",
-                f"an item has one key in {index.label}, and {other} makes another; use a second index, or say "
-                "the same pk, sk, shards, sparse and members",
-            )
-    return tuple(key for _, key in keys.values())
-
-
-def _essence(key: KeyShape) -> tuple[Any, ...]:
-    texts = tuple((s.attribute, s.fields, s.template and s.template.source) for s in key.sources)
-    return texts, key.members, key.sparse, key.shards
-
-
-def _check_attributes(shape: Shape) -> None:
-    """Refuse fields that would be overwritten by a key of another template, or by the tag."""
-    assert shape.table is not None
-    settings = shape.table.settings
-    reserved = {settings.tag: "the table's tag"} if settings.tag else {}
-    for key in (shape.key.key, *shape.keys) if shape.key else ():
-        for source in key.sources:
-            if source.field is None:
-                reserved[source.attribute] = "a key"
-    for found in shape.fields.values():
-        if found.attribute in reserved:
-            raise ModelError(
-                f"{shape.entity.__name__}.{found.name}",
-                f"{found.attribute!r} is {reserved[found.attribute]}; store the field under another name (attr(name=…))",
-            )
-
-
-def _check_writes(shape: Shape) -> None:
-    for write in shape.writes:
-        for name in write.changes:
-            if name not in shape.fields:
-                raise ModelError(
-                    f"{shape.entity.__name__} {write.title!r}", f"it changes {name!r}, which is no field"
-                )
-
-
-def _join(shape: Shape, table: type[Table]) -> None:
-    """Put an entity into its table, unless another of the table could have the same key or tag."""
-    assert shape.key is not None
-    for name, other in table.entities.items():
-        if _same_class(other, shape.entity):
-            continue
-        if name == shape.name:
-            raise ModelError(
-                shape.entity.__name__, f"{table.__name__} has an entity tagged {name!r}; give it tag=…"
-            )
-        there = other.__shape__
-        assert there.key is not None
-        pairs = list(zip(shape.key.key.sources, there.key.key.sources, strict=False))
-        if all(_may_meet(mine, its) for mine, its in pairs):
-            raise ModelError(
-                f"{shape.entity.__name__}.{shape.key.name}",
-                f"an item of it and one of {other.__name__} could have one key, and overwrite each other; "
-                "tell them apart by a word in a template",
-            )
-        _check_types(shape, there)
-        check_apart(shape, there)
-        check_apart(there, shape)
-    table.entities[shape.name] = shape.entity
-
-
-def _same_class(one: type, other: type) -> bool:
-    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
-
-
-def _may_meet(mine: Source, its: Source) -> bool:
-    if mine.tag != its.tag:
-        return False
-    if mine.template is None or its.template is None:
-        return True
-    return mine.template.may_meet(its.template)
-
-
-def _check_types(shape: Shape, other: Shape) -> None:
-    """Refuse a key attribute that two entities write with two types: a table has one for each."""
-    assert shape.key is not None
-    assert other.key is not None
-    theirs = {s.attribute: s for key in (other.key.key, *other.keys) for s in key.sources}
-    for key in (shape.key.key, *shape.keys):
-        for source in key.sources:
-            its = theirs.get(source.attribute)
-            if its is not None and its.tag != source.tag:
-                raise ModelError(
-                    shape.entity.__name__,
-                    f"the key attribute {source.attribute!r} would be {source.tag}, and for "
-                    f"{other.entity.__name__} it is {its.tag}; a key attribute has one type",
-                )

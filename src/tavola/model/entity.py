@@ -100,7 +100,9 @@ class Entity(EntityBase, metaclass=EntityMeta):
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         inherited = {
-            name: next(filter(None, (vars(b).get("__options__", {}).get(name) for b in cls.__mro__[1:])), None)
+            name: next(
+                filter(None, (vars(b).get("__options__", {}).get(name) for b in cls.__mro__[1:])), None
+            )
             for name in ("table", "immutable")
         }
         cls.__options__ = {**inherited, **{k: v for k, v in options.items() if v is not None}}

@@ -46,7 +46,7 @@ Q_co = TypeVar("Q_co", covariant=True)
 RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
 Template = str | tuple[str, ...] | None
 
-_TAKEN = frozenset({"where", "on", "pk", "sk"})
+_TAKEN = frozenset({"where"})  # what a question has besides its parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,8 @@ class Declared:
     result: str
     partition: tuple[str, ...]
     sorts: tuple[str, ...]
+    types: Mapping[str, Any]  # the annotation of each part
+    scope: Mapping[str, Any]  # names that only these annotations know
 
 
 class _Declaration:
@@ -125,14 +127,24 @@ def _declare(
     access: AccessPattern | None,
 ) -> None:
     annotations = dict(get_annotations(cls))
-    for name, annotation, part in _parts_of_rest(cls):
-        annotations[name] = annotation
-        setattr(cls, name, part)  # checkers see it on the rest, which at run time is the query itself
+    scope: dict[str, Any] = {}
+    for rest in _rests_in(cls):
+        scope[rest.__name__] = rest
+        for name, annotation in get_annotations(rest).items():
+            part = vars(rest).get(name)
+            if not isinstance(part, SortPart):
+                raise ModelError(rest.__qualname__, f"{name} is no sort part; write {name}: Sort[…] = sort()")
+            annotations[name] = annotation
+            setattr(cls, name, part)  # checkers see it on the rest, which at run time is the query itself
     sorts = tuple(name for name in annotations if isinstance(cls.__dict__.get(name), SortPart))
     partition = tuple(name for name in annotations if name not in sorts)
     for name in annotations:
         if name in _TAKEN or name.startswith("_"):
-            raise ModelError(cls.__qualname__, f"a part cannot be called {name!r}; rename the field")
+            raise ModelError(
+                cls.__qualname__,
+                f"a part cannot be called {name!r}; rename the field, and keep the attribute with "
+                f'attr(name="{name}")',
+            )
         if name in partition and name in cls.__dict__:
             raise ModelError(cls.__qualname__, f"{name} has a default; a key is always given whole")
     if isinstance(shards, bool) or not (shards is None or isinstance(shards, int | Shards)):
@@ -140,20 +152,16 @@ def _declare(
     cls.__declared__ = Declared(
         on, pk, sk, Shards(shards) if isinstance(shards, int) else shards,
         sparse, dict(members or {}), hydrate, access, _result_name(cls), partition, sorts,
+        annotations, scope,
     )  # fmt: skip
 
 
-def _parts_of_rest(cls: type) -> Iterator[tuple[str, Any, SortPart]]:
-    """Give the sort parts of the `Rest` classes in a class, which follow its own."""
-    for rest in [
-        found for found in vars(cls).values() if isinstance(found, type) and issubclass(found, Rest)
-    ]:
-        for name, annotation in get_annotations(rest).items():
-            part = vars(rest).get(name)
-            if not isinstance(part, SortPart):
-                raise ModelError(rest.__qualname__, f"{name} is no sort part; write {name}: Sort[…] = sort()")
-            yield name, annotation, part
-        yield from _parts_of_rest(rest)
+def _rests_in(cls: type) -> Iterator[type]:
+    """Give the `Rest` classes in a class, each before those in it."""
+    for found in list(vars(cls).values()):
+        if isinstance(found, type) and issubclass(found, Rest):
+            yield found
+            yield from _rests_in(found)
 
 
 def _result_name(cls: type) -> str:

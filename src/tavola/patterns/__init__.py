@@ -5,6 +5,7 @@ counters. Knows the client and nothing beneath it, so each file is also an examp
 clients: given a `Connection` its methods are called, given an `AsyncConnection` they are awaited.
 """
 
+from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
 from tavola.patterns.blobs import (
     Blob,
     BlobDamaged,
@@ -19,7 +20,7 @@ from tavola.patterns.blobs import (
 )
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
-from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait, work
+from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, together, verb, wait, work
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 
@@ -29,13 +30,17 @@ __all__ = [
     "BlobMissing",
     "BlobStore",
     "Blobs",
+    "Bonds",
     "Cache",
     "CacheEntry",
     "CacheValueTooLarge",
     "Counter",
     "Counters",
+    "CycleFound",
+    "Edges",
     "FolderBlobs",
     "ItemTooLarge",
+    "Reached",
     "Recipe",
     "RecipeRefused",
     "S3Blobs",
@@ -48,10 +53,12 @@ __all__ = [
     "StoredBlob",
     "Swept",
     "Tally",
+    "WalkTooLong",
     "WindowCounter",
     "WindowCounters",
     "ask",
     "every",
+    "together",
     "verb",
     "wait",
     "work",

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
+from tavola.client import Transaction, TransactionCancelled
 from tavola.model import Attr, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
@@ -31,6 +32,7 @@ from tavola.patterns.recipe import (
     expires_with,
     key_class,
     query_class,
+    together,
     verb,
 )
 
@@ -115,6 +117,29 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
             found = yield from self._take(name, shard)
             taken += 0 if found is None else found.value
         return taken
+
+    @verb
+    def fold(self, name: str) -> Steps[None]:
+        """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment."""
+        for shard in range(self.shards, self.reading):
+            while (part := (yield from self._part(name, shard))) is not None:
+                yield from self._moved(part, shard % self.shards)
+
+    def _part(self, name: str, shard: int) -> Steps[C | None]:
+        return (yield from ask(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
+
+    def _moved(self, part: C, shard: int) -> Steps[None]:
+        value = self.entity.value
+
+        def fill(writes: Transaction) -> None:
+            writes.delete(self.key(name=part.name, part=part.part), when=value == part.value)
+            writes.update(self.key(name=part.name, part=shard), value.add(part.value), create=True)
+
+        try:
+            yield from together(fill)
+        except TransactionCancelled as cancelled:
+            if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
+                raise  # else somebody added to it meanwhile: it is read again
 
     def _take(self, name: str, shard: int) -> Steps[C | None]:
         return (yield from ask(lambda db: db.delete(self.key(name=name, part=shard))))

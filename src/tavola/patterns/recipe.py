@@ -22,7 +22,7 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client import AsyncDb, Db, Page
+from tavola.client import AsyncDb, Db, Page, Patience, Transaction
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
@@ -71,6 +71,21 @@ def ask(what: Callable[[Db], R]) -> Steps[R]:
     return answer
 
 
+def together(fill: Callable[[Transaction], object]) -> Steps[None]:
+    """Have several writes made in one transaction, all of them or none.
+
+    Written `yield from together(lambda writes: (writes.create(order), writes.delete(cart)))`.
+    """
+    answer = yield lambda db: _committed(db, fill)
+    assert answer is None
+
+
+def _committed(db: Db, fill: Callable[[Transaction], object]) -> Any:
+    writes = db.transaction()
+    fill(writes)
+    return writes.commit()  # of an asynchronous client, to be awaited
+
+
 def wait(seconds: float) -> Steps[None]:
     """Let some time pass, as the client does: a thread sleeps, a loop goes on."""
     yield Pause(seconds)
@@ -117,8 +132,9 @@ class Recipe(Generic[D_co]):
 
     def __init__(self, db: D_co) -> None:
         self.db = db
-        self.clock: Clock = db._context.clock  # a pattern has its client's time and chance
+        self.clock: Clock = db._context.clock  # a pattern has its client's time, chance and patience
         self.entropy: Entropy = db._context.entropy
+        self.patience: Patience = db._context.patience
 
     def perform(self, steps: Steps[Any]) -> Any:
         """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""

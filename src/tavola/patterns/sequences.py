@@ -17,14 +17,28 @@ A number that was taken and not used leaves a gap. Where none may be, `numbered`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
-from tavola.model import Attr, Entity, attr
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, expires_with, key_class, verb
+from tavola.client import AsyncDb, Db, Transaction, TransactionCancelled, UpdateContended
+from tavola.model import Attr, Entity, PrimaryKey, attr
+from tavola.patterns.recipe import (
+    D_co,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    expires_with,
+    key_class,
+    together,
+    verb,
+    wait,
+)
 
 Period = Literal["day", "month", "year"]
 
+ATTEMPTS_MAX = 100  # how often a number that others were first to take is tried again
 WHOLE = "all"  # the period of a sequence that never begins again
 _FORMS: dict[str, str] = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 
@@ -38,6 +52,7 @@ class Sequence(Entity):
     expires: Attr[datetime | None] = attr(default=None)
 
 
+E = TypeVar("E", bound=Entity)
 S = TypeVar("S", bound=Sequence)
 
 
@@ -90,6 +105,53 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         key = self.key(scope=scope, period=self.period(at))
         found = yield from ask(lambda db: db.get(key, consistent=True))
         return 0 if found is None else found.last
+
+    @overload
+    def numbered(
+        self: Sequences[Db, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
+    ) -> E: ...
+    @overload
+    def numbered(
+        self: Sequences[AsyncDb, S], scope: str, make: Callable[[int], E], *, at: datetime | None = ...
+    ) -> Coroutine[Any, Any, E]: ...
+    def numbered(self, scope: str, make: Callable[[int], Entity], *, at: datetime | None = None) -> Any:
+        """Create the entity that `make` gives for the next number, with the number or not at all: no gap is left.
+
+        Writers of one scope are done one after another, and `make` may be asked again when another was first. Do not
+        take numbers of the scope in another way: these would be the gaps.
+        """
+        return self.perform(self._numbered(scope, make, at))
+
+    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> Steps[E]:
+        key = self.key(scope=scope, period=self.period(at))
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            standing = yield from ask(lambda db: db.get(key, consistent=True))
+            last = 0 if standing is None else standing.last
+            made = yield from self._together(key, last, make(last + 1))
+            if made is not None:
+                return made
+            yield from wait(self.patience.pause_s(min(attempt, 6)))
+        raise UpdateContended(f"the sequence {scope!r}", ATTEMPTS_MAX)
+
+    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> Steps[E | None]:
+        """Raise the last number and create its entity; return None if somebody else was first."""
+        held = self.entity.last
+        changes = [held.set(last + 1)]
+        if self.keep is not None:
+            changes.append(self.entity.expires.set(self._expiry()))
+        when = held == last if last else held.not_exists()
+
+        def fill(writes: Transaction) -> None:
+            writes.update(key, *changes, when=when, create=True)
+            writes.create(entity)
+
+        try:
+            yield from together(fill)
+        except TransactionCancelled as cancelled:
+            if cancelled.reasons[0] is not None and cancelled.reasons[0].kind in ("condition", "conflict"):
+                return None
+            raise
+        return entity
 
     def _raised(self, scope: str, count: int, at: datetime | None) -> Steps[int]:
         key = self.key(scope=scope, period=self.period(at))

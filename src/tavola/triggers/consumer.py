@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
+from tavola.client import sequence_of
 from tavola.triggers.checkpoints import Position, WindowPosition
-from tavola.triggers.events import StreamRecord, Window, lambda_record, sequence_of, stream_record
+from tavola.triggers.events import StreamRecord, Window, lambda_record, stream_record
 from tavola.triggers.lanes import Backoff, Lane, Task
 from tavola.triggers.mapping import Mapping
 from tavola.triggers.outcomes import Decision, Outcome

@@ -71,12 +71,6 @@ def lambda_record(record: Mapping[str, Any], stream_arn: str) -> dict[str, Any]:
     return given
 
 
-def sequence_of(record: Mapping[str, Any]) -> str:
-    """Return the sequence number of a record, of GetRecords or of Lambda."""
-    found: str = record["dynamodb"]["SequenceNumber"]
-    return found
-
-
 def stream_record(given: Mapping[str, Any], hash_key: str) -> StreamRecord:
     """Return a record of Lambda's event as it is kept."""
     change = given["dynamodb"]

@@ -136,7 +136,7 @@ class Order(
         access=AccessPattern("To be sent", per_second=0.1, peak_per_second=3),
     ):
         placed_on: Sort[date] = sort()
-        grade: Sort[int] = sort()
+        grade: Sort[Literal[1, 2, 3]] = sort()
 
     class OfState(Query["Order"], on=Shop.native, hydrate=True):
         customer: str

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Awaitable, Iterable
-from typing import Any, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, overload
 
 from tavola.client.context import Context
+from tavola.client.errors import TransactionRefused
 from tavola.client.explain import subjects
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.shells import given
 from tavola.client.explain.subjects import Wish
 from tavola.client.explain.walk import Prices
+from tavola.client.intents import Intents
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
@@ -25,6 +28,35 @@ class RunningAsync(Protocol):
     """Does steps on a loop."""
 
     def __call__(self, steps: Steps[R], /) -> Awaitable[R]: ...
+
+
+class AsyncExplainedTransaction(Intents):
+    """A transaction that is explained when its `async with` ends, instead of being done; see `AsyncExplain.transaction`."""
+
+    def __init__(self, run: RunningAsync, context: Context, wish: Wish, token: str | None) -> None:
+        super().__init__(context, token)
+        self._run = run
+        self._wish = wish
+        self._explanation: Explanation[None] | None = None
+
+    @property
+    def explanation(self) -> Explanation[None]:
+        """What it asks and costs; there once its `async with` has ended."""
+        if self._explanation is None:
+            raise TransactionRefused(
+                "it is explained when its `async with` ends; look at it after that", self.intents
+            )
+        return self._explanation
+
+    async def __aenter__(self) -> AsyncExplainedTransaction:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            steps = subjects.transaction(self._context, self._wish, self._closed(), self._token)
+            self._explanation = await self._run(steps)
 
 
 class AsyncExplain:
@@ -189,3 +221,29 @@ class AsyncExplain:
         return await self._run(
             subjects.write_many(self._context, Wish(self._prices, run, item_bytes), (), keys)
         )
+
+    @overload
+    async def get_together(
+        self, keys: Iterable[PrimaryKey[E]], /, *, run: bool = False, item_bytes: int | None = None
+    ) -> Explanation[list[E | None]]: ...
+    @overload
+    async def get_together(
+        self, *keys: PrimaryKey[Any], run: bool = False, item_bytes: int | None = None
+    ) -> Explanation[list[Any]]: ...
+    async def get_together(self, *keys: Any, run: bool = False, item_bytes: int | None = None) -> Any:
+        """Explain `db.get_together`."""
+        wanted = keys if all(isinstance(key, PrimaryKey) for key in keys) else list(keys[0])
+        wish = Wish(self._prices, run, item_bytes)
+        return await self._run(subjects.get_together(self._context, wish, wanted))
+
+    def transaction(
+        self,
+        token: str | None = None,
+        *,
+        run: bool = False,
+        item_bytes: int | None = None,
+        standing: tuple[Entity, ...] = (),
+    ) -> AsyncExplainedTransaction:
+        """Explain `db.transaction`: when its `with` ends, its `explanation` is there, and nothing is done."""
+        wish = Wish(self._prices, run, item_bytes, standing)
+        return AsyncExplainedTransaction(self._run, self._context, wish, token)

@@ -10,7 +10,7 @@ from tavola.client.explain.estimates import Known
 from tavola.client.explain.explanation import Request, Waste
 from tavola.expressions import Bindings, compile_condition
 from tavola.limits import ITEM_BYTES_MAX
-from tavola.values import item_size
+from tavola.values import Item, item_size
 
 _LARGE_SHARE = 0.5  # of the largest item that DynamoDB takes
 
@@ -91,9 +91,8 @@ def _amplified(asked: Sequence[Request]) -> Iterator[str]:
 
 
 def _large(asked: Sequence[Request]) -> Iterator[str]:
-    for each in asked:
-        item = each.body.get("Item")
-        bytes_ = 0 if item is None else item_size(item)
+    for item in (item for each in asked for item in _items(each.body)):
+        bytes_ = item_size(item)
         if bytes_ > ITEM_BYTES_MAX:
             yield f"The item has {bytes_:,} bytes and will be refused: DynamoDB takes {ITEM_BYTES_MAX:,}."
         elif bytes_ > _LARGE_SHARE * ITEM_BYTES_MAX:
@@ -101,6 +100,17 @@ def _large(asked: Sequence[Request]) -> Iterator[str]:
                 f"The item has {bytes_:,} bytes, {bytes_ * 100 // ITEM_BYTES_MAX} % of what DynamoDB takes; each write "
                 "of it is paid whole, so parts that change or grow belong in items of their own."
             )
+
+
+def _items(body: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the items that a request puts."""
+    if "Item" in body:
+        yield body["Item"]
+    writes = (
+        write for each in body.get("RequestItems", {}).values() if isinstance(each, list) for write in each
+    )
+    for action in (*body.get("TransactItems", ()), *writes):
+        yield from (told["Item"] for told in action.values() if "Item" in told)
 
 
 def _provisioned(asked: Sequence[Request], known: Known) -> Iterator[str]:

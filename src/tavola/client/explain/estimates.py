@@ -7,14 +7,15 @@ are counted by their definitions: an entry that comes, goes, changes or moves, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tavola.client.consumption import NOTHING, Place, Units, total
+from tavola.client.marshalling import fits
 from tavola.expressions import Bindings, ExpressionError, Remove, Update, apply, compile_update
 from tavola.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES
-from tavola.model import Index, Table
+from tavola.model import Index, Shape, Table
 from tavola.values import (
     Item,
     equal,
@@ -32,7 +33,7 @@ class Known:
     """What is known besides the request: the tables, and the items that it will meet."""
 
     tables: Mapping[str, type[Table]] = field(default_factory=dict)
-    fed: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by table, the indexes its items are in
+    shapes: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)  # by table, the entities concerned
     item_bytes: int | None = None  # of one item
     items: int | None = None  # that a query finds in one partition, before any filter
     standing: tuple[Item, ...] = ()  # items as they stand, found by their key
@@ -157,7 +158,7 @@ class _Making:
         bytes_ = self._bytes(WRITE_UNIT_BYTES)
         self._base(request, bytes_, transaction)
         if plan is not None:
-            for index in self._fed(request["TableName"]):
+            for index in self._fed(request):
                 self._blind(request["TableName"], index, plan, bytes_)
 
     def delete(self, request: Mapping[str, Any], *, transaction: bool = False) -> None:
@@ -167,7 +168,7 @@ class _Making:
             return
         bytes_ = self._bytes(WRITE_UNIT_BYTES)
         self._base(request, bytes_, transaction)
-        for index in self._fed(request["TableName"]):
+        for index in self._fed(request):
             self._add(
                 request["TableName"], index.name, Units(writes=write_units(_entry_bytes(index, bytes_), 0))
             )
@@ -206,10 +207,12 @@ class _Making:
         standing = self._standing(request["TableName"], request["Key"])
         return item_size(standing) if standing is not None else self._bytes(WRITE_UNIT_BYTES)
 
-    def _fed(self, name: str) -> Iterable[Index]:
-        table = self.known.tables.get(name)
-        fed = self.known.fed.get(name, frozenset())
-        return () if table is None else (index for index in table.indexes if index.name in fed)
+    def _fed(self, request: Mapping[str, Any]) -> Iterator[Index]:
+        """Yield the indexes that the unseen item under a key may be in: those of the entities it may be."""
+        shapes = self.known.shapes.get(request["TableName"], ())
+        fitting = [shape for shape in shapes if fits(shape, request["Key"])]
+        seen = {key.index.name: key.index for shape in fitting for key in shape.keys if key.index is not None}
+        yield from seen.values()
 
     def _bytes(self, step: int) -> int:
         if self.known.item_bytes is not None:

@@ -187,8 +187,23 @@ def _request_lines(request: Mapping[str, Any]) -> Iterator[str]:
             yield line
             continue
         yield f"{name}:"
-        members = value.items() if isinstance(value, Mapping) else enumerate(value)
-        yield from (f"  {member}: {_short(each)}" for member, each in members)
+        yield from (f"  {line}" for line in _member_lines(value))
+
+
+def _member_lines(value: Mapping[str, Any] | list[Any]) -> Iterator[str]:
+    """Yield the members of an item, the actions of a transaction, or how many a batch has and the first."""
+    if isinstance(value, list):
+        for action in value:
+            for verb, told in action.items():
+                yield f"{verb}:"
+                yield from (f"  {line}" for line in _request_lines(told))
+        return
+    for name, each in value.items():
+        many = each.get("Keys") if isinstance(each, Mapping) else each
+        if isinstance(many, list):
+            yield f"{name}: {len(many)}, the first of them {_short(many[0])}"
+        else:
+            yield f"{name}: {_short(each)}"
 
 
 def _short(value: Any) -> str:

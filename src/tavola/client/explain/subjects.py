@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tavola.client import batches, items, reading
+from tavola.client import batches, items, reading, transactions
 from tavola.client.context import Context
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
+from tavola.client.intents import Intent
 from tavola.client.marshalling import item_of
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
@@ -206,6 +207,31 @@ def write_many(
     told += [f"delete_many of {len(gone):,} keys"] if gone else []
     subject = Subject(" and ".join(told) or "nothing", known, writes=True)
     return explained(subject, batches.write_many(context, entities, gone, None), wish.prices, run=wish.run)
+
+
+def get_together(
+    context: Context, wish: Wish, keys: Sequence[PrimaryKey[Any]]
+) -> Steps[Explanation[list[Any]]]:
+    """Explain gets of one moment, which cost four times as much as eventual ones."""
+    shapes = [keyed(key)[0] for key in keys]
+    told = {_read_bytes(wish, shape) for shape in shapes}
+    known = known_of(context, shapes, item_bytes=told.pop() if len(told) == 1 else None)
+    subject = Subject(f"get_together of {len(keys)} keys", known)
+    return explained(subject, transactions.get_together(context, keys), wish.prices, run=wish.run)
+
+
+def transaction(
+    context: Context, wish: Wish, intents: Sequence[Intent[Any]], token: str | None
+) -> Steps[Explanation[None]]:
+    """Explain a transaction; what must be read before it can be worked out is read."""
+    gone = [
+        (each.shape, each.entity) for each in intents if each.kind == "delete" and each.entity is not None
+    ]
+    standing = (*_standing(context, wish), *(item_of(shape, entity, context) for shape, entity in gone))
+    known = known_of(context, [each.shape for each in intents], item_bytes=wish.item_bytes, standing=standing)
+    told = ", ".join(f"{each.kind} {each.what}" for each in intents)
+    subject = Subject(f"transaction of {told}", known, writes=True)
+    return explained(subject, transactions.commit(context, intents, token), wish.prices, run=wish.run)
 
 
 def _whole_query(

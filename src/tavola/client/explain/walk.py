@@ -74,13 +74,13 @@ def known_of(
 ) -> Known:
     """Return what the model tells of the tables that some entities live in."""
     tables = {}
-    fed: dict[str, frozenset[str]] = {}
+    living: dict[str, dict[str, Shape]] = {}
     for shape in shapes:
         name = context.name_of(shape.home)
         tables[name] = shape.home
-        own = {key.index.name for key in shape.keys if key.index is not None}
-        fed[name] = fed.get(name, frozenset()) | own
-    return Known(tables, fed, item_bytes, items, standing)
+        living.setdefault(name, {})[shape.name] = shape
+    by_table = {name: tuple(found.values()) for name, found in living.items()}
+    return Known(tables, by_table, item_bytes, items, standing)
 
 
 def explained(subject: Subject, inner: Steps[R], prices: Prices, *, run: bool) -> Steps[Explanation[R]]:
@@ -181,9 +181,7 @@ class _Walk:
                 scanned=answer.get("ScannedCount"),
                 returned=answer.get("Count"),
             )
-            item = answer.get("Item")
-            if item is not None:
-                self.known = replace(self.known, standing=(*self.known.standing, item))
+            self.known = replace(self.known, standing=(*self.known.standing, *_brought(call, answer)))
             if "FilterExpression" in call.request:
                 self._counted = self._counted and "Items" in answer
                 self._kept_bytes += sum(map(item_size, answer.get("Items", ())))
@@ -220,6 +218,17 @@ def _metered(ask: Ask) -> Ask:
         return ask
     calls = tuple(Call(c.operation, {**c.request, "ReturnConsumedCapacity": "INDEXES"}) for c in _calls(ask))
     return Together(calls) if isinstance(ask, Together) else calls[0]
+
+
+def _brought(call: Call, answer: Mapping[str, Any]) -> list[Item]:
+    """Return the whole items that a get brought, as they stand."""
+    match call.operation:
+        case "GetItem":
+            return [answer["Item"]] if "Item" in answer else []
+        case "BatchGetItem":
+            return [item for items in answer["Responses"].values() for item in items]
+        case _:
+            return []
 
 
 def _only_reads(calls: Sequence[Call]) -> bool:

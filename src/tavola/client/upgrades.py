@@ -1,0 +1,66 @@
+"""Upgrades: writes to items of an older schema than their entity's.
+
+A change of such an item in place would leave half of it old and half new. So an update holds only for items of the
+present schema; where an older one stands, it is upgraded and changed in one write, whole, under the condition that it
+still is as it was read. Conditions of the caller are decided on the item as it reads, not as it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tavola.client.context import Context
+from tavola.client.marshalling import VERSION, version_of
+from tavola.client.rewrites import form_of, managed_attributes
+from tavola.expressions import (
+    Action,
+    Call,
+    Comparison,
+    ConditionNode,
+    Literal,
+    Or,
+    Path,
+    UpdateNode,
+    change_of,
+)
+from tavola.model import Shape
+from tavola.values import Item
+
+
+def outdated(shape: Shape, item: Item | None) -> bool:
+    """Return whether an item is of another schema version than its entity."""
+    return item is not None and shape.version > 1 and version_of(shape, item) != shape.version
+
+
+def of_this_schema(shape: Shape, *, or_absent: bool) -> list[ConditionNode]:
+    """Return the condition that an item is of its entity's schema, or is none; nothing for the first schema."""
+    if shape.version == 1:
+        return []
+    present = Comparison("=", Path((VERSION,)), Literal({"N": str(shape.version)}))
+    if not or_absent:
+        return [present]
+    return [Or((Call("attribute_not_exists", (Path((shape.home.settings.hash,)),)), present))]
+
+
+def as_read(shape: Shape, item: Item) -> list[ConditionNode]:
+    """Return the conditions that an item is what was read, attribute by attribute."""
+    settings = shape.home.settings
+    names = (item.keys() | shape.by_attribute.keys() | {VERSION}) - {settings.hash, settings.range}
+    exists: list[ConditionNode] = [Call("attribute_exists", (Path((settings.hash,)),))]
+    return exists + [
+        Comparison("=", Path((name,)), Literal(item[name]))
+        if name in item
+        else Call("attribute_not_exists", (Path((name,)),))
+        for name in sorted(names)
+    ]
+
+
+def upgraded(shape: Shape, item: Item, context: Context) -> Item:
+    """Return an item of an older schema as its entity would write it; `ItemUnreadable` for one of a newer."""
+    return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right
+
+
+def upgraded_and_changed(shape: Shape, item: Item, actions: Sequence[Action], context: Context) -> Item:
+    """Return an item of an older schema as it is after an update: upgraded, changed, its index keys made anew."""
+    after = change_of(UpdateNode(tuple(actions)))(upgraded(shape, item, context), {}, True)
+    return form_of(shape, after, context, managed_attributes(shape.home), settled=False).right

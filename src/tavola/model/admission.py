@@ -1,0 +1,126 @@
+"""Admission: an entity enters its table, unless it would be in the way of itself or of another there.
+
+An item has one key in each index, a key attribute has one type and one writer, and no two entities of a table can
+meet on one key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tavola.model.errors import ModelError
+from tavola.model.shapes import KeyShape, Pattern, Shape, Source
+from tavola.model.tables import Table
+from tavola.model.uniques import check_apart
+
+
+def admit(shape: Shape) -> None:
+    """Make an entity known to its table; refuse one that cannot be in it."""
+    _check_attributes(shape)
+    _check_writes(shape)
+    _join(shape, shape.home)
+
+
+def distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape, ...]:
+    """Return the key of each index once; patterns that share an index must agree on what is written."""
+    keys: dict[str, tuple[str, KeyShape]] = {}
+    for name, pattern in patterns.items():
+        index = pattern.key.index
+        if index is None:
+            continue
+        if index.name not in keys:
+            keys[index.name] = (name, pattern.key)
+            continue
+        other, known = keys[index.name]
+        if _essence(known) != _essence(pattern.key):
+            raise ModelError(
+                f"{cls.__name__}.{name}",
+                f"an item has one key in {index.label}, and {other} makes another; use a second index, or say "
+                "the same pk, sk, shards, sparse and members",
+            )
+    return tuple(key for _, key in keys.values())
+
+
+def _essence(key: KeyShape) -> tuple[Any, ...]:
+    texts = tuple((s.attribute, s.fields, s.template and s.template.source) for s in key.sources)
+    return texts, key.members, key.sparse, key.shards
+
+
+def _check_attributes(shape: Shape) -> None:
+    """Refuse fields that would be overwritten by a key of another template, or by the tag."""
+    assert shape.table is not None
+    settings = shape.table.settings
+    reserved = {settings.tag: "the table's tag"} if settings.tag else {}
+    for key in (shape.key.key, *shape.keys) if shape.key else ():
+        for source in key.sources:
+            if source.field is None:
+                reserved[source.attribute] = "a key"
+    for found in shape.fields.values():
+        if found.attribute in reserved:
+            raise ModelError(
+                f"{shape.entity.__name__}.{found.name}",
+                f"{found.attribute!r} is {reserved[found.attribute]}; store the field under another name (attr(name=…))",
+            )
+
+
+def _check_writes(shape: Shape) -> None:
+    for write in shape.writes:
+        for name in write.changes:
+            if name not in shape.fields:
+                raise ModelError(
+                    f"{shape.entity.__name__} {write.title!r}", f"it changes {name!r}, which is no field"
+                )
+
+
+def _join(shape: Shape, table: type[Table]) -> None:
+    """Put an entity into its table, unless another of the table could have the same key or tag."""
+    assert shape.key is not None
+    for name, other in table.entities.items():
+        if _same_class(other, shape.entity):
+            continue
+        if name == shape.name:
+            raise ModelError(
+                shape.entity.__name__, f"{table.__name__} has an entity tagged {name!r}; give it tag=…"
+            )
+        there = other.__shape__
+        assert there.key is not None
+        pairs = list(zip(shape.key.key.sources, there.key.key.sources, strict=False))
+        if all(_may_meet(mine, its) for mine, its in pairs):
+            raise ModelError(
+                f"{shape.entity.__name__}.{shape.key.name}",
+                f"an item of it and one of {other.__name__} could have one key, and overwrite each other; "
+                "tell them apart by a word in a template",
+            )
+        _check_types(shape, there)
+        check_apart(shape, there)
+        check_apart(there, shape)
+    table.entities[shape.name] = shape.entity
+
+
+def _same_class(one: type, other: type) -> bool:
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def _may_meet(mine: Source, its: Source) -> bool:
+    if mine.tag != its.tag:
+        return False
+    if mine.template is None or its.template is None:
+        return True
+    return mine.template.may_meet(its.template)
+
+
+def _check_types(shape: Shape, other: Shape) -> None:
+    """Refuse a key attribute that two entities write with two types: a table has one for each."""
+    assert shape.key is not None
+    assert other.key is not None
+    theirs = {s.attribute: s for key in (other.key.key, *other.keys) for s in key.sources}
+    for key in (shape.key.key, *shape.keys):
+        for source in key.sources:
+            its = theirs.get(source.attribute)
+            if its is not None and its.tag != source.tag:
+                raise ModelError(
+                    shape.entity.__name__,
+                    f"the key attribute {source.attribute!r} would be {source.tag}, and for "
+                    f"{other.entity.__name__} it is {its.tag}; a key attribute has one type",
+                )

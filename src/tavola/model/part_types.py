@@ -1,0 +1,73 @@
+"""Part types: that an argument or sort part of a key has the type of the field it stands for.
+
+A type checker cannot compare the two, since a nested class does not see its entity's fields. So it is done when the
+entity is whole. An annotation that cannot be looked up, such as a name inside of a function, is taken on trust.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from tavola.model.errors import ModelError
+from tavola.model.shapes import FieldShape
+
+_UNKNOWN = object()
+
+
+def check_part_types(
+    place: str, cls: type, fields: Mapping[str, FieldShape], told: Mapping[str, Any], names: Mapping[str, Any]
+) -> None:
+    """Refuse parts, by name with their annotations, that have another type than the fields of a class."""
+    for name, annotation in told.items():
+        field = fields.get(name)
+        if field is None:
+            continue  # refused by another check, which knows what the key needs
+        part = _resolved(annotation, cls, names)
+        if part is not _UNKNOWN and not same_type(part, field.annotation):
+            raise ModelError(
+                place,
+                f"{name} is {word_of(without_none(part))} here, and {word_of(without_none(field.annotation))} in "
+                f"{cls.__name__}; give it the field's type",
+            )
+
+
+def _resolved(annotation: Any, near: type, names: Mapping[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    module = sys.modules.get(near.__module__)
+    try:
+        return eval(annotation, {} if module is None else dict(vars(module)), dict(names))
+    except Exception:  # noqa: BLE001  # whatever looking it up may raise
+        return _UNKNOWN
+
+
+def same_type(one: Any, other: Any) -> bool:
+    """Return whether two annotations are of one type, None and marks left aside; a type variable is any."""
+    one, other = without_none(one), without_none(other)
+    if one is Any or other is Any or isinstance(one, TypeVar) or isinstance(other, TypeVar):
+        return True
+    return bool(one == other)
+
+
+def without_none(annotation: Any) -> Any:
+    """Return a type without its marks, its alias and None."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
+        elif get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation):
+            rest = tuple(member for member in get_args(annotation) if member is not type(None))
+            annotation = Union[rest]  # noqa: UP007  # members in a tuple
+        else:
+            return annotation
+
+
+def word_of(annotation: Any) -> str:
+    """Return a type as a person writes it."""
+    if isinstance(annotation, type) and get_origin(annotation) is None:
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")

@@ -1,0 +1,364 @@
+"""Adjacency lists: who is linked with whom, asked from either side.
+
+An edge is one item, so there are no two directions that could disagree: what leads out of a node is the item's own partition,
+what leads in is the same item in an index with the key turned round.
+
+    class Social(Table):
+        inverted = Gsi(pk="sk", sk="pk")
+
+    class Follow(Entity, table=Social):
+        follower: Attr[str]
+        followed: Attr[str]
+
+        class Key(PrimaryKey["Follow"], pk="USER#{follower}", sk="FOLLOWS#{followed}"):
+            follower: str
+            followed: str
+
+        class Following(Query["Follow"], on=Key):
+            follower: str
+            followed: Sort[str] = sort()
+
+        class Followers(Query["Follow"], on=Social.inverted):
+            followed: str
+            follower: Sort[str] = sort()
+
+    follows = Edges(db, Follow, out=Follow.Following, into=Follow.Followers)
+    follows.link(Follow(follower="ann", followed="ben"))
+    follows.into("ben")
+
+`Bonds` are edges without a direction: two items, written and deleted in one transaction, so that either side is one query.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+from tavola.client import ItemExists, Transaction, TransactionCancelled
+from tavola.errors import TavolaError
+from tavola.model import Entity, PrimaryKey, Query, shape_of
+from tavola.patterns.recipe import (
+    D_co,
+    Recipe,
+    RecipeRefused,
+    Slice,
+    Steps,
+    ask,
+    every,
+    key_class,
+    query_class,
+    together,
+    verb,
+)
+
+NODES_MAX = 10_000  # how many nodes a walk visits unless told otherwise
+
+E = TypeVar("E", bound=Entity)
+
+
+class CycleFound(TavolaError):
+    """A walk that came back to where it had been."""
+
+    def __init__(self, what: str, path: tuple[str, ...]) -> None:
+        self.path = path  # from a node to itself
+        super().__init__(f"{what}: {' → '.join(path)} is a cycle; delete one of its edges")
+
+
+class WalkTooLong(TavolaError):
+    """A walk that met more nodes than it was allowed to."""
+
+    def __init__(self, what: str, root: str, nodes_max: int) -> None:
+        self.root = root
+        self.nodes_max = nodes_max
+        super().__init__(
+            f"{what}: more than {nodes_max:,} nodes are below {root!r}; allow more with nodes_max=, or less deep"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Generic[E]):
+    """A node that a walk came to."""
+
+    node: str
+    depth: int  # 1: linked with the root itself
+    edge: E  # over which it was reached first
+
+
+class Edges(Recipe[D_co], Generic[D_co, E]):
+    """Directed edges of one kind.
+
+    `out` is a query class on the entity's key, whose argument is the source; `into` one on an index of the key turned round,
+    whose argument is the target.
+    """
+
+    def __init__(self, db: D_co, entity: type[E], *, out: type[Query[E]], into: type[Query[E]]) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.source = _argument(out)
+        self.target = _argument(into)
+        if self.source == self.target:
+            raise RecipeRefused(
+                entity.__name__,
+                f"out and into are both asked with {self.source}; into is asked with the other end",
+            )
+        self.key = key_class(entity, self.source, self.target)
+        self.out_class = query_class(out, self.source, sorts=(self.target,))
+        self.into_class = query_class(into, self.target, sorts=(self.source,))
+        _same_items(self.entity, into)
+
+    @verb
+    def link(self, edge: E) -> Steps[bool]:
+        """Put an edge where there is none; return whether there was none."""
+        try:
+            yield from ask(lambda db: db.create(edge))
+        except ItemExists:
+            return False
+        return True
+
+    @verb
+    def unlink(self, source: str, target: str) -> Steps[E | None]:
+        """Take an edge away and return it, None if there was none."""
+        key = self._key(source, target)
+        return (yield from ask(lambda db: db.delete(key)))
+
+    @verb
+    def find(self, source: str, target: str) -> Steps[E | None]:
+        """Return the edge from one node to another, None if there is none."""
+        key = self._key(source, target)
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    @verb
+    def out(self, source: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+        """Return the edges out of a node by target: so many and a cursor for more, or all of them."""
+        return (yield from _edges(self.out_class(**{self.source: source}), limit, cursor))
+
+    @verb
+    def into(self, target: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+        """Return the edges into a node by source, from the index: a change shows there a moment later."""
+        return (yield from _edges(self.into_class(**{self.target: target}), limit, cursor))
+
+    @verb
+    def below(
+        self, root: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
+    ) -> Steps[list[Reached[E]]]:
+        """Return every node that edges lead to from a node, level by level: an organisation from its head.
+
+        A node that is reached twice is told once, with its shortest way; a cycle ends by itself.
+        """
+        return (yield from self._walk(root, depth, nodes_max, downwards=True))
+
+    @verb
+    def above(
+        self, node: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
+    ) -> Steps[list[Reached[E]]]:
+        """Return every node from which edges lead here, the nearest first: a chain of managers, where a part is used."""
+        return (yield from self._walk(node, depth, nodes_max, downwards=False))
+
+    @verb
+    def explode(
+        self, root: str, quantity: str, *, times: int | Decimal = 1, nodes_max: int = NODES_MAX
+    ) -> Steps[dict[str, int | Decimal]]:
+        """Return how much of each node one root is made of, by the edges' field `quantity`: a bill of materials.
+
+        Quantities multiply along a way and add up over all ways. What is made of itself is a `CycleFound`.
+        """
+        if quantity not in shape_of(self.entity).fields:
+            raise RecipeRefused(self.entity.__name__, f"it has no field {quantity!r} to multiply by")
+        edges: dict[str, list[tuple[str, int | Decimal]]] = {}
+        waiting = deque([root])
+        while waiting:
+            node = waiting.popleft()
+            if node in edges:
+                continue
+            if len(edges) >= nodes_max:
+                raise WalkTooLong(self.entity.__name__, root, nodes_max)
+            found = yield from _all_edges(self.out_class(**{self.source: node}))
+            edges[node] = [(getattr(edge, self.target), getattr(edge, quantity)) for edge in found]
+            waiting.extend(target for target, _ in edges[node])
+        totals: dict[str, int | Decimal] = {}
+        amounts: dict[str, int | Decimal] = {root: times}
+        for node in _in_order(self.entity.__name__, root, edges):
+            for target, each in edges[node]:
+                amounts[target] = totals[target] = totals.get(target, 0) + amounts[node] * each
+        return totals
+
+    def _walk(
+        self, root: str, depth: int | None, nodes_max: int, *, downwards: bool
+    ) -> Steps[list[Reached[E]]]:
+        asked, by, other = (
+            (self.out_class, self.source, self.target)
+            if downwards
+            else (self.into_class, self.target, self.source)
+        )
+        seen = {root}
+        reached: list[Reached[E]] = []
+        level, deep = [root], 0
+        while level and (depth is None or deep < depth):
+            deep += 1
+            below: list[str] = []
+            for node in level:
+                for edge in (yield from _all_edges(asked(**{by: node}))):
+                    name = getattr(edge, other)
+                    if name in seen:
+                        continue
+                    if len(seen) > nodes_max:
+                        raise WalkTooLong(self.entity.__name__, root, nodes_max)
+                    seen.add(name)
+                    below.append(name)
+                    reached.append(Reached(name, deep, edge))
+            level = below
+        return reached
+
+    def _key(self, source: str, target: str) -> PrimaryKey[E]:
+        return self.key(**{self.source: source, self.target: target})
+
+
+class Bonds(Recipe[D_co], Generic[D_co, E]):
+    """Edges without a direction: friends, neighbours, devices that were paired.
+
+    `of` is a query class on the entity's key, whose argument is one end; its first sort part is the other.
+    """
+
+    def __init__(self, db: D_co, entity: type[E], *, of: type[Query[E]]) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.one = _argument(of)
+        pattern = of.__compiled__()
+        if not pattern.sorts:
+            raise RecipeRefused(
+                pattern.place, "its sort key says nothing of the other end; declare it as a sort part"
+            )
+        self.other = pattern.sorts[0]
+        self.key = key_class(entity, self.one, self.other)
+        self.of_class = of
+
+    @verb
+    def bind(self, bond: E) -> Steps[bool]:
+        """Link two nodes, both ways or not at all; return False if they are linked."""
+        mirrored = self._mirrored(bond)
+        try:
+            yield from together(lambda writes: (writes.create(bond), writes.create(mirrored)))
+        except TransactionCancelled as cancelled:
+            if all(reason is None or reason.kind == "exists" for reason in cancelled.reasons):
+                return False
+            raise
+        return True
+
+    @verb
+    def change(self, bond: E) -> Steps[None]:
+        """Store a link over what is there, on both sides."""
+        mirrored = self._mirrored(bond)
+        yield from together(lambda writes: (writes.put(bond), writes.put(mirrored)))
+
+    @verb
+    def part(self, one: str, other: str) -> Steps[bool]:
+        """Take a link away on both sides; return whether there was one."""
+
+        def fill(writes: Transaction) -> None:
+            for key in (self._key(one, other), self._key(other, one)):
+                writes.delete(key)
+
+        found = yield from self._found(one, other)
+        if found is not None:
+            yield from together(fill)
+        return found is not None
+
+    @verb
+    def find(self, one: str, other: str) -> Steps[E | None]:
+        """Return the link of two nodes as the first sees it, None if there is none."""
+        return (yield from self._found(one, other))
+
+    @verb
+    def of(self, one: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+        """Return the links of a node: so many and a cursor for more, or all of them."""
+        return (yield from _edges(self.of_class(**{self.one: one}), limit, cursor, consistent=True))
+
+    @verb
+    def shared(self, one: str, other: str) -> Steps[list[str]]:
+        """Return the nodes that two are both linked with, in order."""
+        first = yield from _all_edges(self.of_class(**{self.one: one}))
+        second = yield from _all_edges(self.of_class(**{self.one: other}))
+        names = {getattr(bond, self.other) for bond in second}
+        return [name for bond in first if (name := getattr(bond, self.other)) in names]
+
+    def _found(self, one: str, other: str) -> Steps[E | None]:
+        key = self._key(one, other)
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    def _mirrored(self, bond: E) -> E:
+        one, other = getattr(bond, self.one), getattr(bond, self.other)
+        if one == other:
+            raise RecipeRefused(
+                self.entity.__name__, f"{one!r} cannot be linked with itself: it would be one item, not two"
+            )
+        return bond.model_copy(update={self.one: other, self.other: one})
+
+    def _key(self, one: str, other: str) -> PrimaryKey[E]:
+        return self.key(**{self.one: one, self.other: other})
+
+
+def _argument(query: type[Query[Any]]) -> str:
+    pattern = query.__compiled__()
+    if len(pattern.partition) != 1:
+        raise RecipeRefused(pattern.place, "it is asked with one node; give it one argument")
+    return pattern.partition[0]
+
+
+def _same_items(entity: type[Entity], into: type[Query[Any]]) -> None:
+    """Refuse an index that leaves edges out: then the two directions would not agree."""
+    key = into.__compiled__().key
+    place = into.__compiled__().place
+    if key.index is None:
+        raise RecipeRefused(
+            place, 'into is asked of an index; declare one with the key turned round: Gsi(pk="sk", sk="pk")'
+        )
+    if key.sparse or key.members:
+        raise RecipeRefused(
+            place,
+            f"its index leaves out some of {entity.__name__}, so that the two directions would not agree",
+        )
+
+
+def _edges(
+    question: Query[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
+) -> Steps[Slice[E]]:
+    if limit is None and cursor is None:
+        found = yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent))
+        return Slice(tuple(found), None)
+    page = yield from ask(
+        lambda db: db.query(question, limit=limit or 100, cursor=cursor, consistent=consistent)
+    )
+    return Slice(tuple(page.items), page.cursor)
+
+
+def _all_edges(question: Query[E]) -> Steps[list[E]]:
+    return (yield from every(lambda db, cursor: db.query(question, cursor=cursor)))
+
+
+def _in_order(what: str, root: str, edges: dict[str, list[tuple[str, int | Decimal]]]) -> list[str]:
+    """Return the nodes so that each comes after all that lead to it; a cycle is an error."""
+    order: list[str] = []
+    done: set[str] = set()
+    path: list[str] = []
+    on_path: set[str] = set()
+    stack: list[tuple[str, int]] = [(root, 0)]
+    while stack:
+        node, at = stack.pop()
+        if at == 0:
+            if node in done:
+                continue
+            if node in on_path:
+                raise CycleFound(what, (*path[path.index(node) :], node))
+            path.append(node)
+            on_path.add(node)
+        targets = edges[node]
+        if at < len(targets):
+            stack += [(node, at + 1), (targets[at][0], 0)]
+        else:
+            done.add(node)
+            on_path.discard(node)
+            path.pop()
+            order.append(node)
+    return order[::-1]

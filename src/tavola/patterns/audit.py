@@ -1,0 +1,170 @@
+"""Audit: who changed what, when and why, one row for each change, and the chain that shows whether one was touched.
+
+A row tells a change field by field, down into documents and lists. Chained rows each carry the seal of the one before, and
+the digest of the version they tell of: whoever alters, drops or slips in one breaks the chain from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from json import dumps
+from re import compile as pattern
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tavola.model import Attr, Entity, Shape, attr, decode_plain
+from tavola.patterns.digests import digest_of
+
+VALUE_BYTES_MAX = 1024  # a longer value is not repeated in the audit row: the versions hold it
+ROW_BYTES_MAX = 64 * 1024  # what the differences of a row may come to; past that they tell places alone
+
+_NAME = pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ABSENT: Any = object()
+
+ChangeKind = Literal["created", "changed", "restored"]
+
+
+class Difference(BaseModel):
+    """What is not the same in two versions at one place; values are as they are stored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str  # such as status, cost.monthly, findings[2].title
+    kind: Literal["added", "removed", "changed"]
+    before: Any = None
+    after: Any = None
+    omitted: bool = False  # the values are too long to be repeated here; the versions hold them
+
+    def __str__(self) -> str:
+        if self.omitted:
+            return f"{self.path} {self.kind}"
+        if self.kind == "changed":
+            return f"{self.path}: {self.before!r} → {self.after!r}"
+        return f"{self.path} {self.kind}: {self.after if self.kind == 'added' else self.before!r}"
+
+
+class AuditEntry(Entity, immutable=True):
+    """One change of a record; subclass it with a table, the record's key fields, and a key of these and version."""
+
+    version: Attr[int]  # that the change made
+    kind: Attr[ChangeKind]
+    actor: Attr[str]
+    at: Attr[datetime]
+    why: Attr[str] = attr(default="")
+    restored: Attr[int | None] = attr(default=None)  # the version whose content came back
+    differences: Attr[list[Difference]] = attr(default_factory=list)
+    content: Attr[str | None] = attr(default=None)  # the digest of the version, where rows are chained
+    previous: Attr[str | None] = attr(default=None)  # the seal of the row before
+    seal: Attr[str | None] = attr(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it was written."""
+
+    version: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a look at a whole record found; true if nothing is wrong with it."""
+
+    versions: int  # how many there have been
+    seal: (
+        str | None
+    )  # of the last row; kept elsewhere, it shows later that even a whole chain was not replaced
+    problems: tuple[Problem, ...]
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+
+def stored(shape: Shape, entity: Entity, *, without: frozenset[str]) -> dict[str, Any]:
+    """Return the attributes that an entity's fields are stored as, decoded to plain values."""
+    values: dict[str, Any] = {}
+    for name, field in shape.fields.items():
+        value = entity.__dict__[name]
+        if name not in without and value is not None:
+            encoded = field.encode(value)
+            if encoded:  # an empty set is absent
+                values[field.attribute] = decode_plain(encoded)
+    return values
+
+
+def found(shape: Shape, item: Mapping[str, Any], *, without: frozenset[str]) -> dict[str, Any]:
+    """Return the same of an item as it stands: everything in it that is no field is kept, keys and tag aside."""
+    settings = shape.home.settings
+    reserved = {settings.hash, settings.range, settings.tag, "_version"}
+    reserved |= {source.attribute for key in shape.keys for source in key.written}
+    reserved -= shape.by_attribute.keys()
+    reserved |= {shape.fields[name].attribute for name in without}
+    return {name: decode_plain(value) for name, value in item.items() if name not in reserved}
+
+
+def sealed(content: Mapping[str, Any], secret: bytes | None) -> str:
+    """Return the digest of what is stored of a row."""
+    return digest_of(content, secret)
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """Return what is not the same, place by place, in the order of the names."""
+    return tuple(_between("", before, after))
+
+
+def _between(path: str, before: Any, after: Any) -> Iterator[Difference]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in sorted(before.keys() | after.keys()):
+            yield from _between(_inside(path, name), before.get(name, _ABSENT), after.get(name, _ABSENT))
+    elif isinstance(before, list) and isinstance(after, list):
+        for at in range(max(len(before), len(after))):
+            yield from _between(
+                f"{path}[{at}]",
+                before[at] if at < len(before) else _ABSENT,
+                after[at] if at < len(after) else _ABSENT,
+            )
+    elif before is _ABSENT:
+        yield Difference(path=path, kind="added", after=after)
+    elif after is _ABSENT:
+        yield Difference(path=path, kind="removed", before=before)
+    elif not _same(before, after):
+        yield Difference(path=path, kind="changed", before=before, after=after)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _inside(path: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        return f"{path}[{dumps(name)}]"
+    return f"{path}.{name}" if path else name
+
+
+def shortened(told: Sequence[Difference]) -> list[Difference]:
+    """Return differences that fit into a row: without long values, then without values, then by field alone."""
+    short = [_without_values(each) if _long(each) else each for each in told]
+    if sum(map(_bytes, short)) > ROW_BYTES_MAX:
+        short = [_without_values(each) for each in told]
+    if sum(map(_bytes, short)) > ROW_BYTES_MAX:
+        fields = dict.fromkeys(
+            _NAME.match(each.path)[0] if _NAME.match(each.path) else each.path for each in told
+        )  # type: ignore[index]
+        short = [Difference(path=name, kind="changed", omitted=True) for name in fields]
+    return short
+
+
+def _long(told: Difference) -> bool:
+    return any(len(repr(value)) > VALUE_BYTES_MAX for value in (told.before, told.after))
+
+
+def _without_values(told: Difference) -> Difference:
+    return Difference(path=told.path, kind=told.kind, omitted=True)
+
+
+def _bytes(told: Difference) -> int:
+    """Return about how much a difference takes in an item."""
+    return 64 + len(told.path) + len(repr(told.before)) + len(repr(told.after))

@@ -1,0 +1,88 @@
+"""Digests: one text for equal values, whatever order their members came in and whatever form their numbers have.
+
+Patterns keep a digest where they must know later whether something is the same: a request that is repeated, a record that
+nobody may have touched. 1, 1.0 and Decimal("1.00") are one number; a list and a tuple are one list; None is not absence.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from hashlib import sha256
+from hmac import new as hmac
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from tavola.errors import TavolaError
+
+
+class NotDigestible(TavolaError):
+    """A value of which no two can be known to be equal."""
+
+    def __init__(self, place: str, value: Any) -> None:
+        self.place = place
+        self.value = value
+        super().__init__(
+            f"{place} is of type {type(value).__name__}, of which nobody can say whether two are equal; give text, numbers, "
+            "times, containers, dataclasses or pydantic models"
+        )
+
+
+def digest_of(value: Any, secret: bytes | None = None) -> str:
+    """Return 64 hexadecimal digits that equal values share; with a secret, nobody makes them who does not have it."""
+    told = json.dumps(_canonical(value, "the value"), separators=(",", ":")).encode()
+    return sha256(told).hexdigest() if secret is None else hmac(secret, told, "sha256").hexdigest()
+
+
+def _canonical(value: Any, place: str) -> Any:  # noqa: PLR0911 - one line a kind
+    """Return a value as JSON in which equal values are equal texts; what is no text is told by a mark."""
+    if isinstance(value, Enum):
+        value = value.value
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float | Decimal):
+        return ["N", _number(value)]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return ["B", b64encode(value).decode()]
+    if isinstance(value, datetime):
+        return (value if value.tzinfo is None else value.astimezone(UTC)).isoformat()
+    if isinstance(value, date | time | UUID):
+        return str(value)
+    if isinstance(value, timedelta):
+        return ["N", _number(Decimal(value // timedelta(microseconds=1)).scaleb(-6))]
+    if isinstance(value, BaseModel):
+        value = dict(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        members = [(_key(k, place), _canonical(v, f"{place}[{k!r}]")) for k, v in value.items()]
+        return ["M", sorted(members, key=lambda member: member[0])]
+    if isinstance(value, Set):
+        return ["S", sorted(json.dumps(_canonical(member, f"{place}{{}}")) for member in value)]
+    if isinstance(value, Sequence):
+        return ["L", [_canonical(member, f"{place}[{at}]") for at, member in enumerate(value)]]
+    raise NotDigestible(place, value)
+
+
+def _key(name: Any, place: str) -> str:
+    return name if type(name) is str else json.dumps(_canonical(name, f"a name in {place}"))
+
+
+def _number(value: float | Decimal) -> str:
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not exact.is_finite():
+        return str(exact)
+    sign, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    told = "".join(map(str, digits)).lstrip("0")
+    short = told.rstrip("0")
+    if not short:
+        return "0"
+    return f"{'-' if sign else ''}{short}E{exponent + len(told) - len(short)}"
