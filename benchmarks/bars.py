@@ -4,13 +4,16 @@ Rates count at the smallest table and the most connections of the run, which in 
 thousand items and sixteen connections.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from benchmarks.costs import is_met, share, title_of
-from benchmarks.results import OURS, Cell, Place, Results, cells
+from benchmarks.libraries import OVER_HTTP
+from benchmarks.libraries import TITLES as LIBRARIES
+from benchmarks.results import OURS, Cell, Place, Results, Trial, cells
+from benchmarks.trials import BARE, HTTP, IN, MARSHAL, START, cheaper, faster, one
 from benchmarks.workload import OPERATIONS
 
 MEMORY_RATIO_MIN: Final = 4.0  # every operation, ours in memory to the best peer in memory
@@ -19,6 +22,12 @@ SCALE_COST_MAX: Final = 1.3  # a request at a million items to one at ten thousa
 START_S_MAX: Final = 0.4  # process start to first answer
 IDLE_MB_MAX: Final = 60.0
 EMPTY_ENGINE_MS_MAX: Final = 2.0
+ENTITY_RATIO_MIN: Final = 20.0  # put and get of an entity, in process, to each peer below
+ENTITY_PEERS: Final = ("pynamodb-moto", "boto3-local")
+ENTITY_CPU_MAX: Final = 1.0  # client's processor time over HTTP, to each peer below
+CPU_PEERS: Final = ("boto3-resource", "pynamodb", "pydynantic")
+MARSHALLING_US_MAX: Final = 60.0  # an entity of 1 KB to an item and back
+IMPORT_MS_MAX: Final = 150.0
 
 assert DISK_RATIO_MIN < MEMORY_RATIO_MIN, "a sync costs what the peers do not pay"
 
@@ -116,7 +125,12 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
                 )
                 for operation in OPERATIONS
             ]
-    return (*found, *_cost_verdicts(results), *_footprint_verdicts(results))
+    return (
+        *found,
+        *_cost_verdicts(results),
+        *_footprint_verdicts(results),
+        *_entity_verdicts(results.trials),
+    )
 
 
 def _ratio_verdict(subject: str, least: float, comparison: Comparison) -> Verdict:
@@ -172,3 +186,47 @@ def _footprint_verdicts(results: Results) -> Iterable[Verdict]:
         taken = results.empty_engine_ms
         met = taken < EMPTY_ENGINE_MS_MAX
         yield Verdict("an empty engine", f"< {EMPTY_ENGINE_MS_MAX:g} ms", f"{taken:.2f} ms", met)
+
+
+def _entity_verdicts(trials: Sequence[Trial]) -> Iterable[Verdict]:
+    for operation in ("put", "get"):
+        ours = one(trials, IN, "tavola-memory", operation)
+        for peer in ENTITY_PEERS:
+            its = one(trials, IN, peer, operation)
+            if ours is not None or its is not None:
+                bar = f"≥ {ENTITY_RATIO_MIN:g}× {LIBRARIES[peer]}"
+                yield _rate_verdict(f"{operation} of an entity, in process", bar, ours, its)
+    for library in OVER_HTTP:
+        for operation in ("put", "get"):
+            ours = one(trials, HTTP, library.name, operation) if library.ours else None
+            if ours is not None:
+                yield _cpu_verdict(f"{operation} of an entity over HTTP, {library.title}", ours, trials)
+    marshalling = one(trials, MARSHAL, OURS, "both_ways")
+    if marshalling is not None:
+        taken = median(marshalling.cpu_us)
+        bar = f"< {MARSHALLING_US_MAX:g} µs"
+        yield Verdict(
+            "an entity of 1 KB to an item and back", bar, f"{taken:.1f} µs", taken < MARSHALLING_US_MAX
+        )
+    imported = one(trials, START, OURS, BARE)
+    if imported is not None:
+        taken = median(imported.took_us) / 1000
+        yield Verdict(f"`{BARE}`", f"< {IMPORT_MS_MAX:g} ms", f"{taken:.0f} ms", taken < IMPORT_MS_MAX)
+
+
+def _rate_verdict(subject: str, bar: str, ours: Trial | None, its: Trial | None) -> Verdict:
+    if ours is None or its is None:
+        return Verdict(subject, bar, f"no rate of {'ours' if ours is None else 'the peer'}", None)
+    ratio = faster(ours, its)
+    worst = min(its.took_us) / max(ours.took_us)
+    return Verdict(subject, bar, f"{ratio:.1f}× (worst round to best: {worst:.1f}×)", ratio >= ENTITY_RATIO_MIN)
+
+
+def _cpu_verdict(subject: str, ours: Trial, trials: Sequence[Trial]) -> Verdict:
+    bar = "processor time ≤ " + ", ".join(LIBRARIES[peer] for peer in CPU_PEERS)
+    beside = {peer: one(trials, HTTP, peer, ours.operation) for peer in (*CPU_PEERS, "pydynox")}
+    ratios = {peer: cheaper(ours, its) for peer, its in beside.items() if its is not None}
+    measured = ", ".join(f"{ratio:.2f}× {LIBRARIES[peer]}" for peer, ratio in ratios.items())
+    missing = [peer for peer in CPU_PEERS if peer not in ratios]
+    met = None if missing else all(ratios[peer] <= ENTITY_CPU_MAX for peer in CPU_PEERS)
+    return Verdict(subject, bar, measured or "no peer", met)

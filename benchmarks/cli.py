@@ -18,14 +18,13 @@ from typing import Final, NoReturn
 
 from benchmarks import history, load, machine, plot, report, security
 from benchmarks.measure import Rules, StageRun
-from benchmarks.peers import ENGINES, Engine, Installed, Unobtainable
+from benchmarks.peers import ENGINES, PEERS, Engine, Installed, Unobtainable
 from benchmarks.plan import Settings, stages
 from benchmarks.results import OURS, Direct, Failure, Results
 from benchmarks.servers import ServerFailed
 from benchmarks.workload import BATCH_ITEMS, BY_NAME, OPERATIONS
 
 _HERE: Final = Path(__file__).resolve().parent
-_PEERS: Final = _HERE / "peers"
 _RAW: Final = _HERE / "raw"
 _FULL: Final = Settings()
 
@@ -199,7 +198,7 @@ def _obtain(settings: Settings) -> tuple[dict[str, tuple[Engine, Installed]], li
         if engine.disk is None and "disk" in settings.storages:
             failures.append(Failure(engine.name, "disk", 0, "", engine.no_disk))
         try:
-            engines[engine.name] = (engine, engine.obtain(_PEERS))
+            engines[engine.name] = (engine, engine.obtain(PEERS))
         except Unobtainable as error:
             _tell(f"{engine.title}: {error}")
             failures.append(Failure(engine.name, "any", 0, "", str(error)))

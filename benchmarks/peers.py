@@ -20,6 +20,9 @@ from typing import Final
 from benchmarks.results import OURS
 from benchmarks.servers import Launch
 
+PEERS: Final = Path(__file__).resolve().parent / "peers"
+"""Where they are kept, outside of the repository's history."""
+
 _INSTALL_S: Final = 600
 
 
@@ -172,23 +175,36 @@ def _npm_version(package: Path) -> str:
     return version
 
 
-def _venv(cache: Path, name: str, requirement: str, program: str) -> tuple[Path, str]:
-    """A virtual environment of the peer's own with its package in it; and the package's version."""
-    home = cache / name
-    wanted = home / "bin" / program
-    python = home / "bin" / "python"
-    if not wanted.exists():
+def environment(cache: Path, name: str) -> Path:
+    """The Python of a virtual environment of a peer's own, made if it is not there."""
+    python = cache / name / "bin" / "python"
+    if not python.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        _run((sys.executable, "-m", "venv", str(home)), cache)
-        _run((str(python), "-m", "pip", "install", "--quiet", requirement), cache)
+        _run((sys.executable, "-m", "venv", str(cache / name)), cache)
+    return python
+
+
+def install(python: Path, requirement: str) -> str:
+    """Put a package such as `moto[server]==5.2.5` into an environment, unless it has it; its version."""
+    package = re.split(r"[\[=]", requirement)[0]
+    wanted = requirement.partition("==")[2]
+    if _package_version(python, package) != wanted:
+        _run((str(python), "-m", "pip", "install", "--quiet", requirement), python.parent)
+    return _package_version(python, package)
+
+
+def _package_version(python: Path, package: str) -> str:
+    code = f"from importlib.metadata import version; print(version({package!r}))"
     asked = subprocess.run(
-        (str(python), "-c", f"from importlib.metadata import version; print(version({name!r}))"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        (str(python), "-c", code), capture_output=True, text=True, timeout=60, check=False
     )
-    return wanted, asked.stdout.strip()
+    return asked.stdout.strip()
+
+
+def _venv(cache: Path, name: str, requirement: str, program: str) -> tuple[Path, str]:
+    """A program out of a virtual environment of the peer's own; and the version of its package."""
+    python = environment(cache, name)
+    return python.with_name(program), install(python, requirement)
 
 
 def _ministack(cache: Path) -> Installed:

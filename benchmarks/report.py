@@ -9,6 +9,9 @@ from benchmarks.costs import HEADER as COST_HEADER
 from benchmarks.costs import sections
 from benchmarks.peers import ENGINES, TITLES
 from benchmarks.results import Cell, Contender, Place, Results, cells
+from benchmarks.trials import METHOD as ENTITY_METHOD
+from benchmarks.trials import TITLE as ENTITY_TITLE
+from benchmarks.trials import tables
 from benchmarks.workload import OPERATIONS
 
 Row = Sequence[str]
@@ -105,6 +108,7 @@ def summary(results: Results) -> str:
     if scale:
         parts.append("Ours as the table grows\n" + text_table(_SCALE_HEADER, scale))
     parts += [f"{title}\n{text_table(COST_HEADER, rows)}" for title, rows in sections(results.costs).items()]
+    parts += [f"{title}\n{text_table(*table)}" for title, table in tables(results.trials).items()]
     parts.append(_verdict_words(results))
     parts.append(f"other work meanwhile: {noise_words(results)}")
     parts += [f"not measured: {line}" for line in failure_lines(results)]
@@ -206,6 +210,10 @@ def markdown(results: Results) -> str:
         parts += ["## In the same process", *_direct_parts(results)]
     for title, rows in sections(results.costs).items():
         parts += [f"## {title}", markdown_table(COST_HEADER, rows)]
+    if results.trials:
+        parts += [f"## {ENTITY_TITLE}", "![processor time of each client](entities.svg)", ENTITY_METHOD]
+        for title, table in tables(results.trials).items():
+            parts += [f"### {title}", markdown_table(*table)]
     if missing := failure_lines(results):
         parts += ["## Without a rate", "\n".join(f"- {line}" for line in missing)]
     parts += ["## How it was measured", _METHOD]
@@ -214,7 +222,10 @@ def markdown(results: Results) -> str:
 
 def noise_words(results: Results) -> str:
     """How much of the machine something else took while it was measured."""
-    taken = sorted(sample.foreign_cores for sample in results.samples)
+    taken = sorted(
+        [sample.foreign_cores for sample in results.samples]
+        or [cores for trial in results.trials for cores in trial.foreign_cores]
+    )
     if not taken:
         return "not measured"
     worst = taken[int(0.95 * (len(taken) - 1))]

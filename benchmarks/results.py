@@ -107,6 +107,23 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """What one library took for one operation on entities: a number a round."""
+
+    section: str  # "in process", "over HTTP", "marshalling" or "start"
+    library: str
+    operation: str
+    took_us: tuple[float, ...]  # a call, by the clock
+    cpu_us: tuple[float, ...]  # a call, of the library's own process, all threads
+    foreign_cores: tuple[float, ...] = ()  # what neither it nor its server took; none: not watched
+
+    @property
+    def rate(self) -> float:
+        """Calls in a second, the middle of the rounds."""
+        return 1e6 / median(self.took_us)
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """A whole run."""
 
@@ -118,6 +135,7 @@ class Results:
     direct: tuple[Direct, ...] = ()
     empty_engine_ms: float | None = None
     costs: tuple[Cost, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
     def to_json(self) -> str:
         """The run as a JSON document; `from_json` reads it back."""
@@ -140,6 +158,7 @@ class Results:
                 Cost(**row | {"rates": tuple(row["rates"]), "cpu_us": tuple(row["cpu_us"])})
                 for row in document.get("costs", ())
             ),
+            trials=tuple(Trial(**_tuples(row)) for row in document.get("trials", ())),
         )
 
     def save(self, path: Path) -> None:
@@ -147,6 +166,10 @@ class Results:
         beside = path.with_suffix(".tmp")
         beside.write_text(self.to_json())
         beside.replace(path)
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
 @dataclass(frozen=True, slots=True)

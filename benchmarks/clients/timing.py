@@ -102,7 +102,7 @@ def report(told: argparse.Namespace, put: Ask, get: Ask, /, **laps: Lap) -> None
     """Check that what is put is what is got, then time it; `laps` are other operations, or the same done otherwise."""
     if told.first:
         get(0)
-        sys.stdout.write("answered\n")
+        print("answered", flush=True)
         return
     for number in range(ENTITIES):
         put(number)

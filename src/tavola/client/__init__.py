@@ -19,6 +19,17 @@ from tavola.client.backend import (
 )
 from tavola.client.batches import BatchUnfinished
 from tavola.client.cancellations import Failures, Reason, TransactionCancelled, TransactionExists
+from tavola.client.changes import (
+    AnyChange,
+    ChangeKind,
+    EntityChange,
+    ImageMissing,
+    Origin,
+    RawChange,
+    RecordMalformed,
+    changes_of,
+    records_in,
+)
 from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
 from tavola.client.consumption import Units
 from tavola.client.context import Context
@@ -43,6 +54,7 @@ from tavola.client.progress import Progress
 from tavola.client.provisioning import TableMismatch, TableNotReady
 from tavola.client.reports import BackfillReport, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
+from tavola.client.routers import ChangeUnrouted, Router, failures
 from tavola.client.shards import (
     Records,
     Shard,
@@ -57,12 +69,14 @@ from tavola.client.shards import (
 )
 from tavola.client.shells import Db, Page, Transaction
 from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
+from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost, Subscription
 from tavola.client.transactions import commit
 from tavola.client.uniques import needs_transaction
 from tavola.client.versions import ItemVersion, async_item_versions, item_versions
 
 __all__ = [
     "NO_PATIENCE",
+    "AnyChange",
     "AsyncBackend",
     "AsyncDb",
     "AsyncDriver",
@@ -70,11 +84,15 @@ __all__ = [
     "AsyncGathering",
     "AsyncPage",
     "AsyncRemembering",
+    "AsyncSubscription",
     "AsyncTransaction",
     "Backend",
     "BackfillReport",
     "BatchUnfinished",
     "Call",
+    "ChangeBatch",
+    "ChangeKind",
+    "ChangeUnrouted",
     "CheckpointFile",
     "CheckpointRefused",
     "Checkpoints",
@@ -83,10 +101,12 @@ __all__ = [
     "CursorRefused",
     "Db",
     "Driver",
+    "EntityChange",
     "Explain",
     "Explanation",
     "Failures",
     "Gathering",
+    "ImageMissing",
     "Intent",
     "Intents",
     "ItemExists",
@@ -97,13 +117,18 @@ __all__ = [
     "KeyReport",
     "LockLost",
     "MigrationPlan",
+    "Origin",
     "Page",
     "Patience",
     "Progress",
+    "RawChange",
     "Reason",
+    "RecordMalformed",
     "Records",
+    "RecordsLost",
     "Remembering",
     "RequestMalformed",
+    "Router",
     "Shard",
     "ShardReading",
     "Spent",
@@ -111,6 +136,7 @@ __all__ = [
     "Stream",
     "StreamGone",
     "StreamMissing",
+    "Subscription",
     "TableChanges",
     "TableMismatch",
     "TableNotReady",
@@ -128,12 +154,15 @@ __all__ = [
     "Wait",
     "Waste",
     "async_item_versions",
+    "changes_of",
     "commit",
     "describe_stream",
     "encode_request",
+    "failures",
     "item_versions",
     "latest_stream_arn",
     "needs_transaction",
     "readable",
+    "records_in",
     "sequence_of",
 ]

@@ -128,7 +128,9 @@ class RawChange:
     expired: bool
     keys: Item
     origin: Origin
-    problem: ItemUnreadable | None = field(default=None, compare=False)  # None: it is of no entity
+    entity: type[Entity] | None = None  # the one that cannot read it
+    problem: ItemUnreadable | None = field(default=None, compare=False)  # why not
+    found: Entity | None = None  # what it is now, where only what it was cannot be read
 
     @property
     def at(self) -> datetime:
@@ -236,11 +238,12 @@ def _change(
 ) -> AnyChange:
     if entity is None:
         return RawChange(kind, old, new, expired, keys, origin)
+    after: Entity | None = None
     try:
-        before = None if old is None else entity_of(entity, old)
         after = None if new is None else entity_of(entity, new)
+        before = None if old is None else entity_of(entity, old)
     except ItemUnreadable as problem:
-        return RawChange(kind, old, new, expired, keys, origin, problem)
+        return RawChange(kind, old, new, expired, keys, origin, entity, problem, after)
     return EntityChange(kind, before, after, entity, expired, keys, origin)
 
 
@@ -273,4 +276,6 @@ def _value_as_json(value: Mapping[str, Any]) -> Value:
             held = [_value_as_json(each) for each in held]
         case "M":
             held = _as_json(held)
+        case _:
+            pass
     return {tag: held}

@@ -17,7 +17,7 @@ from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of, expired
 from tavola.client.requests import absent, alive, all_of, as_seen, conditioned, node_of, there
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
-from tavola.client.upgrades import as_read, of_this_schema, outdated, upgraded, upgraded_and_changed
+from tavola.client.upgrades import as_read, made_anew, of_this_schema, outdated, upgraded
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
 from tavola.expressions import Action, ConditionNode, UpdateNode, UpdateRefused, change_of, decider_of
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
@@ -165,7 +165,7 @@ class Draft:
     def _work_out_upgrade(self, item: Item, actions: Sequence[Action], context: Context) -> None:
         """Make the action of an update that meets an older schema: the whole item, upgraded and changed."""
         shape, primary = self.shape, self.intent.primary
-        self.after = upgraded_and_changed(shape, item, actions, context)
+        self.after = made_anew(shape, changed(actions, upgraded(shape, item, context)), context)
         self._act("Put", {"Item": self.after}, None, as_read(shape, item))
         self.claims, self.releases = moved(
             guards_of(shape, item, primary), guards_of(shape, self.after, primary)

@@ -58,7 +58,7 @@ class Intent(Generic[E]):
         if kind == "update":
             if not changes:
                 raise ModelError(f"{self.shape.entity.__name__}.update", NO_CHANGE)
-            self.plan = UpdatePlan(self.shape, self.keys, changes, when)
+            self.plan = UpdatePlan(self.shape, self.keys, changes, when, create_missing)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.what}>"

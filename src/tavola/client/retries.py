@@ -16,7 +16,12 @@ from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.protocol import Fault
 
-_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
+_READS = frozenset(
+    {
+        "GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems",
+        "DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords",
+    }
+)  # fmt: skip
 _PASSING = frozenset({"TransactionInProgressException", "LimitExceededException"})
 _WHOLE = float(1 << 53)
 

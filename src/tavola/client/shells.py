@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Generic, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
+from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
 from tavola.client.explain.shells import Explain
 from tavola.client.explain.walk import prices_in
@@ -17,6 +19,7 @@ from tavola.client.pages import Stretch
 from tavola.client.progress import Telling
 from tavola.client.reading import Paging
 from tavola.client.steps import Driver, Steps
+from tavola.client.subscriptions import Following, From, Manner, OnLoss, Subscription
 from tavola.client.upkeep import Upkeep
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
@@ -291,6 +294,27 @@ class Db(Upkeep):
     ) -> int:
         """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
         return self._run(batches.write_many(self._context, puts, deletes, progress))
+
+    def subscribe(
+        self,
+        table: type[Table],
+        *,
+        from_: From = "now",
+        checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+        follow: bool = True,
+        on_loss: OnLoss = "refuse",
+        poll_s: float = 0.5,
+    ) -> Subscription:
+        """Return the changes of a table as its stream tells them, from now or from the start of what it keeps (a day).
+
+        With a `checkpoint`, a file's path or an object of one's own, it goes on after what was dealt with. `follow`
+        waits for more, looking every `poll_s` seconds; without, it ends at the end. Where changes were lost because
+        nobody read them for a day, it raises `RecordsLost` unless `on_loss` is "go on".
+        """
+        manner = Manner(from_, follow, poll_s, on_loss, kept_in(checkpoint))
+        following = Following(self._context, table, manner)
+        self._run(following.start())
+        return Subscription(self._run, following)
 
     @property
     def explain(self) -> Explain:

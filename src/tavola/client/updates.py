@@ -52,6 +52,7 @@ class UpdatePlan:
         keys: Mapping[str, Any],
         changes: Sequence[Change[Any]],
         when: Condition[Any] | None,
+        creating: bool = False,
     ) -> None:
         self.shape = shape
         self.what = f"{shape.entity.__name__} {', '.join(f'{n}={v!r}' for n, v in keys.items())}"
@@ -59,7 +60,8 @@ class UpdatePlan:
         self.touched = frozenset(change.field for change in changes)
         self._check()
         self.known = self._known(keys, when)
-        self.affected = tuple(key for key in shape.keys if key.written and key.fields & self.touched)
+        # An item that the update may make needs all its keys, also those that follow from its key or from defaults.
+        self.affected = tuple(k for k in shape.keys if k.written and (creating or k.fields & self.touched))
         self.unsettled = tuple(key for key in self.affected if not self._settled(key))
 
     def _check(self) -> None:
@@ -102,7 +104,9 @@ class UpdatePlan:
         return known
 
     def _settled(self, key: KeyShape) -> bool:
-        """Return whether a key's new value follows from what is known."""
+        """Return whether a key's new value follows from what is known; a shard at random is kept where it is."""
+        if key.fields.isdisjoint(self.touched) and key.shards is not None and key.shards.by == "random":
+            return False
         return self._out(key) or key.fields <= self.known.keys()
 
     def _out(self, key: KeyShape) -> bool:
@@ -134,8 +138,11 @@ class UpdatePlan:
         guarded: set[str] = set()
         for key in self.affected:
             values = self.known
+            if item and key.fields.isdisjoint(self.touched):
+                continue
             if key in self.unsettled:
-                values = values_in(self.shape, after, key.fields)
+                told = {name: value for name, value in self.known.items() if name in key.fields}
+                values = values_in(self.shape, after, key.fields) | told
                 guarded |= key.fields - self.known.keys()
             elif self._out(key):
                 values = {}

@@ -7,22 +7,10 @@ still is as it was read. Conditions of the caller are decided on the item as it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tavola.client.context import Context
 from tavola.client.marshalling import VERSION, version_of
 from tavola.client.rewrites import form_of, managed_attributes
-from tavola.expressions import (
-    Action,
-    Call,
-    Comparison,
-    ConditionNode,
-    Literal,
-    Or,
-    Path,
-    UpdateNode,
-    change_of,
-)
+from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import Shape
 from tavola.values import Item
 
@@ -60,7 +48,6 @@ def upgraded(shape: Shape, item: Item, context: Context) -> Item:
     return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right
 
 
-def upgraded_and_changed(shape: Shape, item: Item, actions: Sequence[Action], context: Context) -> Item:
-    """Return an item of an older schema as it is after an update: upgraded, changed, its index keys made anew."""
-    after = change_of(UpdateNode(tuple(actions)))(upgraded(shape, item, context), {}, True)
-    return form_of(shape, after, context, managed_attributes(shape.home), settled=False).right
+def made_anew(shape: Shape, item: Item, context: Context) -> Item:
+    """Return an item that was upgraded and changed, with its index keys as they are now."""
+    return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right

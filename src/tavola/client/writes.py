@@ -28,7 +28,9 @@ def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | No
     """Return the shape of what a key or an entity names, the values of its key, and the entity if it is one."""
     if isinstance(target, Entity):
         shape = shape_of(type(target))
-        return shape, {name: target.__dict__[name] for name in shape.key_fields}, target
+        home = shape.home  # an error for a view, which is in no table
+        assert shape.key is not None, f"an entity of {home.__name__} has a key"
+        return shape, {name: target.__dict__[name] for name in shape.key.partition}, target
     if isinstance(target, PrimaryKey):
         return shape_of(type(target).__compiled__().owner), target.__dict__, None
     raise ModelError(type(target).__name__, "give an entity or its key, such as Ticket.Key(ticket_id=…)")

@@ -41,7 +41,9 @@ from tavola.expressions import Operand as Node
 from tavola.expressions import (
     Set as SetAction,
 )
+from tavola.limits import EXPRESSION_IN_OPERANDS_MAX
 from tavola.model.base import EntityBase
+from tavola.model.errors import ModelError, QueryRefused
 from tavola.values import Value
 
 E = TypeVar("E")
@@ -175,7 +177,12 @@ class Operand(Term[E_contra, T_co]):
         return Condition(Between(self._node, self._operand(lower), self._operand(upper)))
 
     def is_in(self, *choices: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
-        """Return the condition that this equals one of the choices."""
+        """Return the condition that this equals one of the choices, 1 to 100."""
+        if not 1 <= len(choices) <= EXPRESSION_IN_OPERANDS_MAX:
+            raise QueryRefused(
+                self.field,
+                f"it is asked for one of {len(choices)} choices; give 1 to {EXPRESSION_IN_OPERANDS_MAX}",
+            )
         return Condition(Member(self._node, tuple(map(self._operand, choices))))
 
     def exists(self) -> Condition[E_contra]:
@@ -286,6 +293,10 @@ class Operand(Term[E_contra, T_co]):
         return Change(action, self.field, len(self._path.steps) == 1)
 
     def _operand(self, value: Any) -> Node:
+        if value is None:
+            raise QueryRefused(
+                self.field, "None is stored as absence, which has no order; ask with exists() or not_exists()"
+            )
         return value._node if isinstance(value, Operand) else Literal(self._encode(value))
 
     def __repr__(self) -> str:
@@ -364,6 +375,17 @@ else:
         `name` is the attribute in DynamoDB. `lock` makes an int the revision that writes check and raise.
         `unique` lets no two items have one value, `within` only among those alike in other fields.
         """
+        for told in field:
+            if told not in ("default", "default_factory", "description"):
+                raise ModelError(
+                    "attr()",
+                    f"it takes no {told}=; name= is the attribute in DynamoDB, and what pydantic shall check stands "
+                    "in the type: Attr[Annotated[str, Field(…)]]",
+                )
+        if "default" in field and "default_factory" in field:
+            raise ModelError("attr()", "default= and default_factory= are both given; leave one out")
+        if name is not None and not name:
+            raise ModelError("attr()", "name='' is no attribute; leave it out, or give the name in DynamoDB")
         info = Field(**field)
         info.metadata.append(AttrOptions(name, lock, unique, within))
         return info

@@ -55,6 +55,10 @@ def field_shapes(cls: type[EntityBase], table: type[Table] | None) -> dict[str, 
             )
         if options.lock and converter.key_kind != "int":
             raise ModelError(place, "lock=True is for an int, which counts the item's writes")
+        if options.lock and (other := next((o.name for o in shapes.values() if o.lock), None)):
+            raise ModelError(place, f"{other} is the lock already; an item has one")
+        if options.lock and converter.nullable:
+            raise ModelError(place, "lock=True counts the item's writes, and cannot be None; make it an int")
         if options.lock and info.is_required():
             raise ModelError(place, "lock=True needs default=0: an item that was never written")
         shapes[name] = FieldShape(
@@ -66,6 +70,7 @@ def field_shapes(cls: type[EntityBase], table: type[Table] | None) -> dict[str, 
             lock=options.lock,
             unique=options.unique,
             within=options.within,
+            default=None if info.is_required() or info.default_factory is not None else info.default,
         )
     attributes: dict[str, str] = {}
     for shape in shapes.values():

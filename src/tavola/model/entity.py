@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform
+from difflib import get_close_matches
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
@@ -21,8 +23,9 @@ from tavola.model.base import EntityBase
 from tavola.model.binding import bind, field_shapes
 from tavola.model.errors import ModelError
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.shapes import Shape
+from tavola.model.shapes import Pattern, Shape
 from tavola.model.tables import Index, Table, table_of
+from tavola.model.views import check_view
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -35,6 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
 _entities: WeakValueDictionary[tuple[str, str], type[Entity]] = WeakValueDictionary()
+_unsettled: list[Pattern] = []  # queries that give a view which is not declared yet
 _BASE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith("_"))
 
 
@@ -45,6 +49,7 @@ class EntityMeta(ModelMetaclass):
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
         """Make the class with the operands of its bases out of sight: pydantic would take them for defaults."""
         _refuse_field_names(name, namespace)
+        _refuse_options(name, options)
         token = _building.set(True)
         try:
             return super().__new__(mcs, name, bases, namespace, **options)
@@ -71,6 +76,28 @@ def _refuse_field_names(name: str, namespace: dict[str, Any]) -> None:
                 f"pydantic's models have a method of this name; call the field otherwise and keep the "
                 f'attribute with attr(name="{told}")',
             )
+
+
+def _refuse_options(name: str, options: dict[str, Any]) -> None:
+    """Refuse class keywords that are neither ours nor pydantic's; no checker looks at those of a metaclass."""
+    if not options:
+        return
+    ours = [each for each in signature(Entity.__init_subclass__).parameters if each != "cls"]
+    known = {*ours, *ConfigDict.__annotations__}
+    for told in options:
+        if told not in known and not told.startswith("_"):
+            near = get_close_matches(told, known, 1)
+            hint = (
+                f"did you mean {near[0]}?"
+                if near
+                else f"there are {', '.join(ours)}, and pydantic's settings"
+            )
+            raise ModelError(name, f"an entity takes no {told}=; {hint}")
+    table, stale = options.get("table"), options.get("stale", "read")
+    if table is not None and not (isinstance(table, type) and issubclass(table, Table)):
+        raise ModelError(name, f"table={table!r} is no table; give a class such as class Desk(Table)")
+    if stale not in get_args(StalePolicy):
+        raise ModelError(name, f"stale={stale!r} is no policy; give {' or '.join(get_args(StalePolicy))}")
 
 
 class Entity(EntityBase, metaclass=EntityMeta):
@@ -143,6 +170,15 @@ def shape_of(entity: type[Entity]) -> Shape:
 
 def entity_named(name: str, near: type) -> type[Entity]:
     """Return the entity that a name means in a class's neighbourhood: beside it, then in its module."""
+    found = _find_entity(name, near)
+    if found is None:
+        raise ModelError(
+            near.__qualname__, f"there is no entity {name!r} beside it; is it declared or imported?"
+        )
+    return found
+
+
+def _find_entity(name: str, near: type) -> type[Entity] | None:
     beside = near.__qualname__.rpartition(".")[0]
     while True:
         found = _entities.get((near.__module__, f"{beside}.{name}" if beside else name))
@@ -152,9 +188,7 @@ def entity_named(name: str, near: type) -> type[Entity]:
             break
         beside = beside.rpartition(".")[0]
     imported = getattr(sys.modules.get(near.__module__), name, None)
-    if isinstance(imported, type) and issubclass(imported, Entity):
-        return imported
-    raise ModelError(near.__qualname__, f"there is no entity {name!r} beside it; is it declared or imported?")
+    return imported if isinstance(imported, type) and issubclass(imported, Entity) else None
 
 
 def names_near(cls: type) -> dict[str, Any]:
@@ -187,6 +221,22 @@ def _compile(cls: type[Entity]) -> None:
         writes=tuple(options.get("writes", ())),
         immutable=bool(options.get("immutable")),
     )
+    _settle(cls)
+
+
+def _settle(cls: type[Entity]) -> None:
+    """Check the views that an entity's queries give, and the queries that were waiting for it."""
+    views = [p for p in cls.__shape__.patterns.values() if p.result != cls.__name__]
+    waiting = [pattern for pattern in _unsettled if pattern.result == cls.__name__]
+    for pattern in (*views, *waiting):
+        view = _find_entity(pattern.result, pattern.owner)
+        if view is None or "__shape__" not in vars(view):
+            if pattern in views:
+                _unsettled.append(pattern)
+            continue
+        check_view(pattern, pattern.owner.__shape__, view.__shape__)
+        if pattern in waiting:
+            _unsettled.remove(pattern)
 
 
 def _table_of_patterns(cls: type[Entity], nested: dict[str, type]) -> type[Table] | None:

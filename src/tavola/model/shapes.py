@@ -31,7 +31,7 @@ class FieldShape:
     """A field of an entity: its name in Python and in the table, and how its values are written."""
 
     __slots__ = (
-        "__dict__", "absent", "annotation", "attribute", "converter", "decode", "encode", "lock",
+        "__dict__", "absent", "annotation", "attribute", "converter", "decode", "default", "encode", "lock",
         "name", "nullable", "required", "unique", "within",
     )  # fmt: skip
 
@@ -46,6 +46,7 @@ class FieldShape:
         lock: bool = False,
         unique: bool = False,
         within: tuple[str, ...] = (),
+        default: Any = None,
     ) -> None:
         self.name = name
         self.attribute = attribute
@@ -59,15 +60,16 @@ class FieldShape:
         self.lock = lock
         self.unique = unique
         self.within = within
+        self.default = default  # what an item reads as that lacks it; None also where that is made when asked for
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.annotation)
 
     def value_in(self, item: Item) -> Any:
-        """Return the field's value in an item as Python has it, None if it is absent."""
+        """Return the field's value in an item as Python has it; its default if it is absent."""
         stored = item.get(self.attribute)
-        return None if stored is None else self._adapter.validate_python(self.decode(stored))
+        return self.default if stored is None else self._adapter.validate_python(self.decode(stored))
 
     def __repr__(self) -> str:
         return f"<Field {self.name}>"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from tavola.limits import MULTI_KEY_ATTRIBUTES_MAX
+from tavola.limits import GLOBAL_INDEXES_MAX, LOCAL_INDEXES_MAX, MULTI_KEY_ATTRIBUTES_MAX
 from tavola.model.errors import ModelError
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -80,6 +80,10 @@ class Index:
                 name or type(self).__name__,
                 f"projection={projection!r} is none; give ALL, KEYS_ONLY or a tuple of attributes",
             )
+        if projection == ():
+            raise ModelError(
+                name or type(self).__name__, "projection=() adds nothing to the keys; say KEYS_ONLY"
+            )
         self.hash = hash_
         self.range = range_
         self.projection = projection
@@ -137,9 +141,6 @@ class Lsi(Index):
     def __init__(self, sk: str, *, projection: Projection = "ALL", name: str = "") -> None:
         super().__init__((), (sk,), projection, name, False)
 
-    def __set_name__(self, owner: type[Table], label: str) -> None:
-        super().__set_name__(owner, label)
-
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
@@ -194,44 +195,81 @@ class Table:
         keys. `recovery` is point-in-time recovery; without `read_units` and `write_units` it is billed on demand.
         """
         super().__init_subclass__()
-        told = name or cls.__name__
-        if not _NAME.fullmatch(told):
-            raise ModelError(cls.__name__, f"{told!r} is no table name; 3 to 255 of a-z A-Z 0-9 _ . -")
-        if (read_units is None) != (write_units is None):
-            raise ModelError(
-                cls.__name__, "read_units and write_units go together; without both it is on demand"
-            )
+        if any(base is not Table and issubclass(base, Table) for base in cls.__bases__):
+            raise ModelError(cls.__name__, "a table is no base of another; write class …(Table) for each")
         cls.settings = TableSettings(
-            told, pk, sk, ttl, tag, delimiter, stream, recovery, recovery_days, encryption, table_class,
+            name or cls.__name__, pk, sk, ttl, tag, delimiter, stream, recovery, recovery_days, encryption, table_class,
             deletion_protection, read_units, write_units, dict(tags or {}),
         )  # fmt: skip
         cls.indexes = tuple(found for found in vars(cls).values() if isinstance(found, Index))
         cls.entities = {}
-        cls._check_indexes()
+        _check_settings(cls.__name__, cls.settings)
+        _check_indexes(cls)
 
-    @classmethod
-    def _check_indexes(cls) -> None:
-        settings = cls.settings
-        seen: dict[str, str] = {}
-        for index in cls.indexes:
-            if index.local:
-                if settings.range is None:
-                    raise ModelError(
-                        f"{cls.__name__}.{index.label}", "a local index needs a table with a sort key (sk=…)"
-                    )
-                index.hash = (settings.hash,)
-            if not _NAME.fullmatch(index.name):
-                raise ModelError(
-                    f"{cls.__name__}.{index.label}",
-                    f"{index.name!r} is no index name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -",
-                )
-            if index.name in seen:
-                raise ModelError(
-                    f"{cls.__name__}.{index.label}", f"{seen[index.name]} is called {index.name!r} as well"
-                )
-            seen[index.name] = index.label
-        if settings.ttl is not None and settings.ttl in (settings.hash, settings.range):
-            raise ModelError(cls.__name__, f"ttl={settings.ttl!r} is a key attribute; give it its own")
+
+def _check_settings(place: str, settings: TableSettings) -> None:
+    if not _NAME.fullmatch(settings.name):
+        raise ModelError(
+            place, f"{settings.name!r} is no table name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -"
+        )
+    if (settings.read_units is None) != (settings.write_units is None):
+        raise ModelError(place, "read_units and write_units go together; without both it is on demand")
+    if settings.hash == settings.range:
+        raise ModelError(
+            place,
+            f"pk and sk are both {settings.hash!r}; give them two names, or say sk=None for no sort key",
+        )
+    if not settings.delimiter:
+        raise ModelError(place, "delimiter='' keeps no two parts of a key apart; give a sign such as '#'")
+    for word, told in (("ttl", settings.ttl), ("tag", settings.tag)):
+        if told is not None and told in (settings.hash, settings.range):
+            raise ModelError(place, f"{word}={told!r} is a key attribute; give it its own")
+    if settings.ttl is not None and settings.ttl == settings.tag:
+        raise ModelError(place, f"ttl and tag are both {settings.ttl!r}; give them two attributes")
+
+
+def _check_indexes(table: type[Table]) -> None:
+    settings = table.settings
+    seen: dict[str, str] = {}
+    for index in table.indexes:
+        place = f"{table.__name__}.{index.label}"
+        if index.table is not table:
+            raise ModelError(place, f"it is {index!r} already; declare an index for each table")
+        if index.label in ("settings", "indexes", "entities"):
+            raise ModelError(place, "a table has this name already; call the index otherwise")
+        if index.local:
+            if settings.range is None:
+                raise ModelError(place, "a local index needs a table with a sort key (sk=…)")
+            index.hash = (settings.hash,)
+        if not _NAME.fullmatch(index.name):
+            raise ModelError(
+                place, f"{index.name!r} is no index name; give name= with 3 to 255 of a-z A-Z 0-9 _ . -"
+            )
+        if index.name in seen:
+            raise ModelError(place, f"{seen[index.name]} is called {index.name!r} as well; give one name=…")
+        seen[index.name] = index.label
+        _check_attributes(place, index, settings)
+    for kind, most in ((True, LOCAL_INDEXES_MAX), (False, GLOBAL_INDEXES_MAX)):
+        count = sum(index.local is kind for index in table.indexes)
+        if count > most:
+            word = "local" if kind else "global"
+            raise ModelError(
+                table.__name__,
+                f"it has {count} {word} indexes, and a table {most} at most; let some share one",
+            )
+
+
+def _check_attributes(place: str, index: Index, settings: TableSettings) -> None:
+    attributes = index.attributes
+    if not all(attributes):
+        raise ModelError(place, "'' is no attribute; give each part of its key a name")
+    twice = sorted({name for name in attributes if attributes.count(name) > 1})
+    if twice:
+        raise ModelError(place, f"its key has {', '.join(twice)} twice; give each part its own attribute")
+    if attributes == (settings.hash, settings.range):
+        raise ModelError(place, "it has the table's own key; ask with on=Key, and leave the index out")
+    if settings.tag in attributes:
+        raise ModelError(place, f"{settings.tag!r} is the table's tag; give the index another attribute")
 
 
 def table_of(index_or_table: Any) -> type[Table] | None:

@@ -6,6 +6,7 @@ clients: given a `Connection` its methods are called, given an `AsyncConnection`
 """
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
+from tavola.patterns.audit import AuditEntry, Difference, Problem, Verification
 from tavola.patterns.blobs import (
     Blob,
     BlobDamaged,
@@ -20,11 +21,17 @@ from tavola.patterns.blobs import (
 )
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
+from tavola.patterns.digests import NotDigestible, digest_of
+from tavola.patterns.hierarchy import Moved, MoveRefused, Node, NodeExists, NodeMissing, Tree
 from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, together, verb, wait, work
+from tavola.patterns.records import Versioned
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
+from tavola.patterns.versioning import Staged, VersionConflict, Versions
+from tavola.patterns.vertical import Saving, Split, saving
 
 __all__ = [
+    "AuditEntry",
     "Blob",
     "BlobDamaged",
     "BlobMissing",
@@ -37,27 +44,45 @@ __all__ = [
     "Counter",
     "Counters",
     "CycleFound",
+    "Difference",
     "Edges",
     "FolderBlobs",
     "ItemTooLarge",
+    "MoveRefused",
+    "Moved",
+    "Node",
+    "NodeExists",
+    "NodeMissing",
+    "NotDigestible",
+    "Problem",
     "Reached",
     "Recipe",
     "RecipeRefused",
     "S3Blobs",
+    "Saving",
     "Sequence",
     "Sequences",
     "Session",
     "Sessions",
     "Slice",
+    "Split",
+    "Staged",
     "Steps",
     "StoredBlob",
     "Swept",
     "Tally",
+    "Tree",
+    "Verification",
+    "VersionConflict",
+    "Versioned",
+    "Versions",
     "WalkTooLong",
     "WindowCounter",
     "WindowCounters",
     "ask",
+    "digest_of",
     "every",
+    "saving",
     "together",
     "verb",
     "wait",

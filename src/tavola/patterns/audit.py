@@ -22,7 +22,10 @@ VALUE_BYTES_MAX = 1024  # a longer value is not repeated in the audit row: the v
 ROW_BYTES_MAX = 64 * 1024  # what the differences of a row may come to; past that they tell places alone
 
 _NAME = pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
+_FIELD = pattern(r"[.\[]")  # what ends a field's name in a path
 _ABSENT: Any = object()
+
+SEAL = frozenset({"seal"})  # what a seal cannot cover
 
 ChangeKind = Literal["created", "changed", "restored"]
 
@@ -74,6 +77,7 @@ class Verification:
     """What a look at a whole record found; true if nothing is wrong with it."""
 
     versions: int  # how many there have been
+    chained_from: int | None  # the first version whose audit row is sealed
     seal: (
         str | None
     )  # of the last row; kept elsewhere, it shows later that even a whole chain was not replaced
@@ -83,31 +87,33 @@ class Verification:
         return not self.problems
 
 
-def stored(shape: Shape, entity: Entity, *, without: frozenset[str]) -> dict[str, Any]:
-    """Return the attributes that an entity's fields are stored as, decoded to plain values."""
+def told_of(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
+    """Return an entity's fields as they are stored, decoded to plain values; what is absent is left out."""
     values: dict[str, Any] = {}
     for name, field in shape.fields.items():
         value = entity.__dict__[name]
         if name not in without and value is not None:
             encoded = field.encode(value)
             if encoded:  # an empty set is absent
-                values[field.attribute] = decode_plain(encoded)
+                values[name] = decode_plain(encoded)
     return values
 
 
-def found(shape: Shape, item: Mapping[str, Any], *, without: frozenset[str]) -> dict[str, Any]:
-    """Return the same of an item as it stands: everything in it that is no field is kept, keys and tag aside."""
+def seal_of(shape: Shape, entity: Entity, without: frozenset[str], secret: bytes | None) -> str:
+    """Return the digest of what will be stored of an entity."""
+    told = told_of(shape, entity, without)
+    return digest_of({shape.fields[name].attribute: value for name, value in told.items()}, secret)
+
+
+def seal_in(shape: Shape, item: Mapping[str, Any], without: frozenset[str], secret: bytes | None) -> str:
+    """Return the same of an item as it stands, with whatever else is in it; its keys and tag are left out."""
     settings = shape.home.settings
     reserved = {settings.hash, settings.range, settings.tag, "_version"}
     reserved |= {source.attribute for key in shape.keys for source in key.written}
     reserved -= shape.by_attribute.keys()
     reserved |= {shape.fields[name].attribute for name in without}
-    return {name: decode_plain(value) for name, value in item.items() if name not in reserved}
-
-
-def sealed(content: Mapping[str, Any], secret: bytes | None) -> str:
-    """Return the digest of what is stored of a row."""
-    return digest_of(content, secret)
+    told = {name: decode_plain(value) for name, value in item.items() if name not in reserved}
+    return digest_of(told, secret)
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
@@ -150,9 +156,7 @@ def shortened(told: Sequence[Difference]) -> list[Difference]:
     if sum(map(_bytes, short)) > ROW_BYTES_MAX:
         short = [_without_values(each) for each in told]
     if sum(map(_bytes, short)) > ROW_BYTES_MAX:
-        fields = dict.fromkeys(
-            _NAME.match(each.path)[0] if _NAME.match(each.path) else each.path for each in told
-        )  # type: ignore[index]
+        fields = dict.fromkeys(_FIELD.split(each.path, maxsplit=1)[0] for each in told)
         short = [Difference(path=name, kind="changed", omitted=True) for name in fields]
     return short
 
@@ -168,3 +172,75 @@ def _without_values(told: Difference) -> Difference:
 def _bytes(told: Difference) -> int:
     """Return about how much a difference takes in an item."""
     return 64 + len(told.path) + len(repr(told.before)) + len(repr(told.after))
+
+
+class Walk:
+    """A walk along the versions of a record, from the first on, that notes what is not as it was written."""
+
+    def __init__(
+        self,
+        shapes: tuple[Shape, Shape, Shape],
+        secret: bytes | None,
+        *,
+        chained: bool,
+        keep: int | None,
+        last: int,
+    ) -> None:
+        self._shapes = shapes
+        self._secret = secret
+        self._chained = chained
+        self._kept_from = 1 if keep is None else last - keep + 1
+        self._last = last
+        self._content: str | None = None  # the digest of the version as it stands; None: it does not
+        self._seal: str | None = None  # of the row before
+        self._chained_from: int | None = None
+        self._problems: list[Problem] = []
+
+    def one(self, number: int, version: Mapping[str, Any] | None, entry: Mapping[str, Any] | None) -> None:
+        """Look at one version and its audit row, as items."""
+        self._content = None
+        if version is not None:
+            self._content = seal_in(self._shapes[1], version, SEAL, self._secret)
+        elif number >= self._kept_from:
+            self._wrong(number, "the version is gone")
+        if entry is None:
+            self._wrong(number, "its audit row is gone")
+        elif self._chained:
+            self._link(number, entry)
+
+    def _link(self, number: int, entry: Mapping[str, Any]) -> None:
+        shape = self._shapes[2]
+        seal, previous, content = (_text(shape, entry, name) for name in ("seal", "previous", "content"))
+        if seal is None and self._chained_from is None:
+            return  # it was written before rows were chained
+        if self._chained_from is None:
+            self._chained_from = number
+        if seal is None:
+            self._wrong(number, "its audit row has no seal")
+        elif seal_in(shape, entry, SEAL, self._secret) != seal:
+            self._wrong(number, "its audit row was altered")
+        if previous != self._seal:
+            self._wrong(number, "its audit row does not follow the one before")
+        if self._content is not None and self._content != content:
+            self._wrong(number, "the version was altered")
+        self._seal = seal
+
+    def current(self, item: Mapping[str, Any]) -> None:
+        """Look at the current record, after the last version."""
+        shape = self._shapes[0]
+        if self._content is not None and seal_in(shape, item, SEAL, self._secret) != self._content:
+            self._wrong(self._last, "the current record is not its last version")
+        if self._chained and _text(shape, item, "seal") != self._seal:
+            self._wrong(self._last, "the current record has another seal than the last audit row")
+
+    def over(self) -> Verification:
+        """Return what was found."""
+        return Verification(self._last, self._chained_from, self._seal, tuple(self._problems))
+
+    def _wrong(self, number: int, what: str) -> None:
+        self._problems.append(Problem(number, what))
+
+
+def _text(shape: Shape, item: Mapping[str, Any], field: str) -> str | None:
+    told = item.get(shape.fields[field].attribute, {}).get("S")
+    return None if told is None else str(told)

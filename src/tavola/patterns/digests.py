@@ -41,7 +41,7 @@ def digest_of(value: Any, secret: bytes | None = None) -> str:
     return sha256(told).hexdigest() if secret is None else hmac(secret, told, "sha256").hexdigest()
 
 
-def _canonical(value: Any, place: str) -> Any:  # noqa: PLR0911 - one line a kind
+def _canonical(value: Any, place: str) -> Any:
     """Return a value as JSON in which equal values are equal texts; what is no text is told by a mark."""
     if isinstance(value, Enum):
         value = value.value
@@ -72,7 +72,7 @@ def _canonical(value: Any, place: str) -> Any:  # noqa: PLR0911 - one line a kin
 
 
 def _key(name: Any, place: str) -> str:
-    return name if type(name) is str else json.dumps(_canonical(name, f"a name in {place}"))
+    return json.dumps(_canonical(name, f"a name in {place}"))
 
 
 def _number(value: float | Decimal) -> str:

@@ -33,9 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from tavola.client import ItemExists, Transaction, TransactionCancelled
+from tavola.client import ConditionFailed, ItemExists, Transaction, TransactionCancelled
 from tavola.errors import TavolaError
-from tavola.model import Attr, Condition, Entity, Query, shape_of
+from tavola.model import Attr, Condition, Entity, Query, attr, shape_of
 from tavola.patterns.recipe import (
     D_co,
     Recipe,
@@ -64,6 +64,7 @@ class Node(Entity):
     path: Attr[str]  # "emea/italy/rome"
     parent: Attr[str]  # "emea/italy"; "/" at the top
     depth: Attr[int]  # 1 at the top
+    moved_from: Attr[str | None] = attr(default=None)  # while what was below it there is on its way
 
 
 class NodeMissing(TavolaError):
@@ -87,12 +88,12 @@ class NodeExists(TavolaError):
 
 
 class MoveRefused(TavolaError):
-    """A move that would take a subtree into itself."""
+    """A move that would take a subtree into itself, or apart."""
 
-    def __init__(self, path: str, to: str) -> None:
+    def __init__(self, path: str, to: str, reason: str) -> None:
         self.path = path
         self.to = to
-        super().__init__(f"{path!r} cannot be moved to {to!r}, which is inside it; move it elsewhere")
+        super().__init__(f"{path!r} cannot be moved to {to!r}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,21 +223,26 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
         _checked(path)
         _checked(to)
         if to == path or to.startswith(path + SEPARATOR):
-            raise MoveRefused(path, to)
+            raise MoveRefused(path, to, "that is inside it; move it elsewhere")
         head = yield from self._get(tree, path)
         moved = transactions = 0
         if head is not None:
             yield from self._move_head(head, to)
             moved = transactions = 1
-        elif (yield from self._get(tree, to)) is None:
-            raise NodeMissing(tree, path)
-        while True:
-            page = yield from self._next(tree, path)
-            if not page:
-                return Moved(moved, transactions)
-            done = yield from self._move_some(page, path, to)
-            moved += done
+        else:
+            begun = yield from self._get(tree, to)
+            if begun is None or begun.moved_from != path:
+                raise NodeMissing(tree, path)
+        while nodes := (yield from self._next(tree, path)):
+            moved += yield from self._move_some(nodes, path, to)
             transactions += 1
+        arrived = self.key(tree=tree, path=to)
+        mine = self.entity.moved_from == path
+        try:
+            yield from ask(lambda db: db.update(arrived, self.entity.moved_from.remove(), when=mine))
+        except ConditionFailed:
+            pass  # another that asked for the same move was first to finish it
+        return Moved(moved, transactions)
 
     def _next(self, tree: str, path: str) -> Steps[list[N]]:
         """Return some nodes that are still below a path, those nearest to the top first among their kin."""
@@ -246,10 +252,16 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
 
     def _move_head(self, head: N, to: str) -> Steps[None]:
         tree, parent = head.tree, parent_of(to)
+        if head.moved_from is not None:
+            raise MoveRefused(
+                head.path,
+                to,
+                f"it is on its way from {head.moved_from!r}; finish that by asking for it again",
+            )
 
         def fill(writes: Transaction) -> None:
             writes.delete(self.key(tree=tree, path=head.path), when=unchanged(head))
-            writes.create(self._at(head, to))
+            writes.create(self._at(head, to, moved_from=head.path))
             if parent != TOP:
                 writes.check(self.key(tree=tree, path=parent))
 
@@ -279,21 +291,29 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
             for node in nodes:
                 writes.delete(self.key(tree=node.tree, path=node.path), when=unchanged(node))
                 writes.create(self._at(node, to + node.path[len(path) :]))
+            writes.check(self.key(tree=nodes[0].tree, path=to), when=self.entity.moved_from == path)
 
         try:
             yield from together(fill)
         except TransactionCancelled as cancelled:
-            for number, reason in enumerate(cancelled.reasons):
+            *others, head = cancelled.reasons
+            if head is not None and head.kind == "condition":
+                raise MoveRefused(
+                    path, to, "its head was moved on meanwhile; ask with where it is now"
+                ) from cancelled
+            for number, reason in enumerate(others):
                 if reason is not None and reason.kind == "exists":
                     node = nodes[number // 2]
                     raise NodeExists(node.tree, to + node.path[len(path) :]) from cancelled
-            if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
+            if not any(reason is not None and reason.kind == "condition" for reason in others):
                 raise
             return 0
         return len(nodes)
 
-    def _at(self, node: N, path: str) -> N:
-        return node.model_copy(update={"path": path, "parent": parent_of(path), "depth": depth_of(path)})
+    def _at(self, node: N, path: str, **more: Any) -> N:
+        return node.model_copy(
+            update={"path": path, "parent": parent_of(path), "depth": depth_of(path), **more}
+        )
 
     def _get(self, tree: str, path: str) -> Steps[N | None]:
         key = self.key(tree=tree, path=path)
@@ -322,8 +342,9 @@ def unchanged(entity: N) -> Condition[N]:
     for name in shape.fields:
         if name in shape.key_fields or shape.fields[name].lock:
             continue
-        value = getattr(entity, name)
-        same = getattr(kind, name).eq(value)
+        value, operand = getattr(entity, name), getattr(kind, name)
+        absent = value is None or not shape.fields[name].encode(value)  # an empty set is not stored
+        same = operand.not_exists() if absent else operand.eq(value)
         made = same if made is None else made & same
     assert made is not None, "a node has a parent and a depth"
     return made  # type: ignore[no-any-return]

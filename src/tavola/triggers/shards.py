@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from tavola import client
+from tavola.client import Call as Ask
 from tavola.client import Records as Page
 from tavola.client import Shard, ShardReading, Steps, Stream, readable
-from tavola.client import Call as Ask
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RECORDS_MAX
 from tavola.triggers.checkpoints import Position

@@ -288,7 +288,7 @@ def test_templates_of_a_read_design_make_the_same_keys() -> None:
     assert sort_key is not None
     assert sort_key.render({"number": 7}) == "ORDER|00000007"
     assert sharded is not None
-    assert sharded.render({"placed_on": date(2026, 3, 1), "shard": 3}) == "DAY|2026-03-01|0003"
+    assert sharded.render({"placed_on": date(2026, 3, 1), "__shard__": 3}) == "DAY|2026-03-01|0003"
     assert order.bound(order.keys[2].hash[0]) is None
 
 

@@ -87,7 +87,7 @@ def update(
     """Explain an update: of one that must read first, the read as well."""
     shape, keys, _ = keyed(target)
     standing = _standing(context, wish)
-    plan = UpdatePlan(shape, keys, changes, when)
+    plan = UpdatePlan(shape, keys, changes, when, create)
     reads = bool(plan.unsettled) and shape.policy == "read"
     subject = Subject(
         f"update {named(shape, keys)}",

@@ -1,0 +1,148 @@
+"""Trials: what the typed client and its peers take for an entity, side by side, as tables for people."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from benchmarks.libraries import IMPORTS, IN_PROCESS, OVER_HTTP, TITLES
+from benchmarks.results import OURS, Failure, Results, Trial
+
+TITLE: Final = "The typed client beside its peers"
+IN: Final = "in process"
+HTTP: Final = "over HTTP"
+MARSHAL: Final = "marshalling"
+START: Final = "start"
+BARE: Final = "import tavola"
+NAMES: Final = "names imported"
+DECLARED: Final = "entity declared"
+FIRST: Final = "first answer"
+
+Table = tuple[Sequence[str], list[list[str]]]
+
+METHOD: Final = """\
+An entity of about 1 KB (eight texts, three numbers, two times, a list, a map) in a table with one index; 50 of \
+them, put and got again and again, each put with a number that was not there before. A put makes the entity and \
+stores it, a get makes the key and gives the entity. Each library runs in a process of its own that is started \
+once and checked to give back what it stored; they take turns within a round, the order rotates, and the median of \
+the rounds counts. Ratios are taken round by round. boto3 has no entities: its keys and times are made by hand, \
+and its times stay text when they are read."""
+
+
+def one(trials: Sequence[Trial], section: str, library: str, operation: str) -> Trial | None:
+    """A trial by its names."""
+    wanted = (section, library, operation)
+    return next((each for each in trials if (each.section, each.library, each.operation) == wanted), None)
+
+
+def faster(mine: Trial, its: Trial) -> float:
+    """How many times the rate of another, the median of the rounds: what slowed a round slowed both."""
+    return median(b / a for a, b in zip(mine.took_us, its.took_us, strict=True))
+
+
+def cheaper(mine: Trial, its: Trial) -> float:
+    """How much of another's processor time, the median of the rounds."""
+    return median(a / b for a, b in zip(mine.cpu_us, its.cpu_us, strict=True))
+
+
+def tables(trials: Sequence[Trial]) -> dict[str, Table]:
+    """The tables that have a row, by what stands above them."""
+    made = {
+        "In process: calls a second": _in_process(trials),
+        "Over HTTP, the same endpoint: the client's processor time": _over_http(trials),
+        "Marshalling, an entity to an item and back": _marshalling(trials),
+        f"Start, ms: the median of {_starts(trials)} fresh processes": _start(trials),
+    }
+    return {title: table for title, table in made.items() if table[1]}
+
+
+def _in_process(trials: Sequence[Trial]) -> Table:
+    header = ("library", "put/s", "get/s", "put, ours / it", "get, ours / it", "put µs", "get µs")
+    rows = []
+    for library in IN_PROCESS:
+        put, get = (one(trials, IN, library.name, operation) for operation in ("put", "get"))
+        if put is None or get is None:
+            continue
+        ratios = ["", ""]
+        if not library.ours:
+            found = [one(trials, IN, "tavola-memory", operation) for operation in ("put", "get")]
+            ratios = [f"{faster(ours, its):.1f}×" if ours else "–" for ours, its in zip(found, (put, get), strict=True)]
+        rates = [f"{each.rate:,.0f}" for each in (put, get)]
+        rows.append([library.title, *rates, *ratios, *(f"{median(each.cpu_us):,.0f}" for each in (put, get))])
+    return header, rows
+
+
+def _over_http(trials: Sequence[Trial]) -> Table:
+    header = ("library", "put µs", "get µs", "put, ours / it", "get, ours / it", "put/s", "get/s")
+    rows = []
+    for library in OVER_HTTP:
+        put, get = (one(trials, HTTP, library.name, operation) for operation in ("put", "get"))
+        if put is None or get is None:
+            continue
+        ratios = ["", ""]
+        if not library.ours:
+            found = [one(trials, HTTP, OURS, operation) for operation in ("put", "get")]
+            ratios = [f"{cheaper(ours, its):.2f}×" if ours else "–" for ours, its in zip(found, (put, get), strict=True)]
+        times = [f"{median(each.cpu_us):,.0f}" for each in (put, get)]
+        rows.append([library.title, *times, *ratios, *(f"{each.rate:,.0f}" for each in (put, get))])
+    return header, rows
+
+
+def _marshalling(trials: Sequence[Trial]) -> Table:
+    rows = []
+    ours = one(trials, MARSHAL, OURS, "both_ways")
+    for library in OVER_HTTP:
+        found = one(trials, MARSHAL, library.name, "both_ways")
+        if found is not None:
+            ratio = "" if library.ours or ours is None else f"{cheaper(ours, found):.2f}×"
+            rows.append([library.title, f"{median(found.cpu_us):.1f}", ratio])
+    return ("library", "µs", "ours / it"), rows
+
+
+def _start(trials: Sequence[Trial]) -> Table:
+    header = ("library", "what is imported", NAMES, DECLARED, f"process start to {FIRST}")
+    rows = []
+    bare = one(trials, START, OURS, BARE)
+    if bare is not None:
+        rows.append([TITLES[OURS], f"`{BARE}`", _ms(bare), "", ""])
+    for library in OVER_HTTP:
+        found = [one(trials, START, library.name, operation) for operation in (NAMES, DECLARED, FIRST)]
+        if any(found):
+            rows.append([library.title, f"`{IMPORTS[library.name]}`", *map(_ms, found)])
+    return header, rows
+
+
+def _ms(trial: Trial | None) -> str:
+    return "–" if trial is None else f"{median(trial.took_us) / 1000:.0f}"
+
+
+def _starts(trials: Sequence[Trial]) -> int:
+    return max((len(trial.took_us) for trial in trials if trial.section == START), default=0)
+
+
+def noise(trials: Sequence[Trial]) -> str:
+    """How much of the machine something else took while the libraries took turns."""
+    taken = sorted(cores for trial in trials for cores in trial.foreign_cores)
+    if not taken:
+        return "not measured"
+    worst = taken[int(0.95 * (len(taken) - 1))]
+    return f"{median(taken):.2f} cores in the median turn, {worst:.2f} in 19 of 20 at most"
+
+
+def put_into(
+    path: Path, trials: Sequence[Trial], failures: Sequence[Failure], versions: dict[str, str], about: str
+) -> None:
+    """Put this section, measured alone, in the place of its earlier one in a file of results."""
+    results = Results.from_json(path.read_text())
+    sections = {IN, HTTP, MARSHAL, START}
+    kept = tuple(failure for failure in results.failures if failure.storage not in sections)
+    told = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {about}; other work meanwhile: {noise(trials)}"
+    replace(
+        results,
+        about={**results.about, f"measured alone: {TITLE}": told},
+        versions={**results.versions, **versions},
+        failures=(*kept, *failures),
+        trials=tuple(trials),
+    ).save(path)

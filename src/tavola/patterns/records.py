@@ -1,0 +1,188 @@
+"""Records: the three kinds of item that a record with versions is made of, checked where they are declared.
+
+The current one is in the indexes and is replaced by each change. Versions and audit rows come with each change and
+are never written again, so they may be in no index that asks for a state: an old one would answer there for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from tavola.model import Attr, Entity, PrimaryKey, Query, Shape, attr, shape_of
+from tavola.patterns.audit import SEAL, AuditEntry, ChangeKind, differences, seal_of, shortened, told_of
+from tavola.patterns.recipe import RecipeRefused, key_class
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # when a record changed that was never stored
+
+_OWN = frozenset({"version", "changed_at", "changed_by", "seal"})  # what a change writes itself
+
+
+class Versioned(Entity):
+    """A record with versions: its fields go into a subclass of this, which the current one and the versions share."""
+
+    version: Attr[int] = attr(default=0)  # 0: it was never stored
+    changed_at: Attr[datetime] = attr(default=NEVER)
+    changed_by: Attr[str] = attr(default="")
+    seal: Attr[str | None] = attr(default=None)  # of the audit row of this version, where rows are chained
+
+
+R = TypeVar("R", bound=Versioned)
+V = TypeVar("V", bound=Versioned)
+A = TypeVar("A", bound=AuditEntry)
+E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What is told of a change besides what it changes."""
+
+    kind: ChangeKind
+    by: str
+    why: str
+    at: datetime
+    more: Mapping[str, Any]  # fields of the user's in the audit row
+    restored: int | None = None
+
+
+class Records(Generic[R, V, A]):
+    """The kinds of one sort of record, with their keys and queries."""
+
+    def __init__(self, current: type[R], version: type[V], audit: type[A]) -> None:
+        self.current, self.version, self.audit = current, version, audit
+        self.shapes = shape_of(current), shape_of(version), shape_of(audit)
+        shape = self.shapes[0]
+        if shape.key is None:
+            raise RecipeRefused(
+                current.__name__, "it is the current one of each record; declare its table and Key"
+            )
+        self.parts = shape.key.partition  # what tells one record from another
+        _check(self.shapes, self.parts)
+        self.key = key_class(current, *self.parts)
+        self.version_key = key_class(version, *self.parts, "version")
+        self.audit_key = key_class(audit, *self.parts, "version")
+        self.versions = self._ordered(version)
+        self.history = self._ordered(audit)
+        self.by_actor = _query(audit, ("actor",), "at")
+
+    def identity(self, record: R | PrimaryKey[R]) -> dict[str, Any]:
+        """Return which record this is, as arguments of keys."""
+        return {name: record.__dict__[name] for name in self.parts}
+
+    def key_of(self, record: R) -> PrimaryKey[R]:
+        """Return the key of the current one."""
+        return self.key(**self.identity(record))
+
+    def version_row(self, record: R | PrimaryKey[R], version: int) -> PrimaryKey[V]:
+        """Return the key of one version."""
+        return self.version_key(**self.identity(record), version=version)
+
+    def audit_row(self, record: R | PrimaryKey[R], version: int) -> PrimaryKey[A]:
+        """Return the key of the audit row of one version."""
+        return self.audit_key(**self.identity(record), version=version)
+
+    def named(self, record: R | PrimaryKey[R]) -> str:
+        """Return how errors name a record."""
+        told = ", ".join(f"{name}={value!r}" for name, value in self.identity(record).items())
+        return f"{self.current.__name__} {told}"
+
+    def content(self, record: R | V) -> dict[str, Any]:
+        """Return what a record says, as it is stored: all but what a change writes itself."""
+        return told_of(shape_of(type(record)), record, _OWN)
+
+    def revived(self, version: V) -> R:
+        """Return the content of a version as a record."""
+        return self.current.model_validate(_values(version), by_name=True)
+
+    def made(
+        self, before: R | None, after: R, edit: Edit, *, chained: bool, secret: bytes | None
+    ) -> tuple[R, V, A]:
+        """Return the items of a change: the current one, the version and the audit row."""
+        if before is not None and self.identity(before) != self.identity(after):
+            raise RecipeRefused(
+                self.current.__name__, f"{', '.join(self.parts)} tells records apart, and cannot be edited"
+            )
+        number = 1 if before is None else before.version + 1
+        own = {"version": number, "changed_at": edit.at, "changed_by": edit.by, "seal": None}
+        values = _values(after) | own
+        current = self.current.model_validate(values, by_name=True)
+        version = self.version.model_validate(values, by_name=True)
+        told = () if before is None else differences(self.content(before), self.content(current))
+        entry = self.audit(
+            **self.identity(current), version=number, kind=edit.kind, actor=edit.by, at=edit.at, why=edit.why,
+            restored=edit.restored, differences=shortened(told), **edit.more,
+        )  # fmt: skip
+        if chained:
+            entry.content = seal_of(self.shapes[1], version, SEAL, secret)
+            entry.previous = None if before is None else before.seal
+            entry.seal = seal_of(self.shapes[2], entry, SEAL, secret)
+            current.seal = version.seal = entry.seal
+        return current, version, entry
+
+    def _ordered(self, entity: type[E]) -> type[Query[E]]:
+        found = _query(entity, self.parts, "version", table=True)
+        if found is None:
+            raise RecipeRefused(
+                entity.__name__,
+                f"it is read in order; declare a query on=Key with {', '.join(self.parts)} and version: Sort[int]",
+            )
+        return found
+
+
+def _values(record: Versioned) -> dict[str, Any]:
+    """Return a record's fields as Python has them."""
+    return {name: record.__dict__[name] for name in type(record).model_fields}
+
+
+def _query(
+    entity: type[E], parts: tuple[str, ...], first: str, *, table: bool = False
+) -> type[Query[E]] | None:
+    """Return the query of an entity that is asked with these parts and sorted by this first; None if it has none."""
+    for name, pattern in shape_of(entity).patterns.items():
+        ours = pattern.sorts[:1] == (first,) and (not table or pattern.key.index is None)
+        if ours and set(pattern.partition) == set(parts):
+            found: type[Query[E]] = getattr(entity, name)
+            return found
+    return None
+
+
+def _check(shapes: tuple[Shape, Shape, Shape], parts: tuple[str, ...]) -> None:
+    """Refuse kinds that would not keep what a record with versions promises."""
+    current, version, audit = shapes
+    name = version.entity.__name__
+    if "version" in parts:
+        raise RecipeRefused(
+            f"{current.entity.__name__}.Key", "it names the current one; leave version out of it"
+        )
+    for shape in (version, audit):
+        if not shape.immutable:
+            raise RecipeRefused(
+                shape.entity.__name__, "its items are never written again; declare it with immutable=True"
+            )
+    mine, its = ({n: (f.attribute, f.annotation) for n, f in s.fields.items()} for s in (current, version))
+    if mine != its:
+        told = ", ".join(sorted(n for n in mine.keys() | its.keys() if mine.get(n) != its.get(n)))
+        raise RecipeRefused(
+            name,
+            f"{told} is not the same field as in {current.entity.__name__}; declare the fields in a base of both",
+        )
+    if version.keys:
+        index = next(n for n, pattern in version.patterns.items() if pattern.key.index is not None)
+        raise RecipeRefused(
+            f"{name}.{index}",
+            f"old versions would answer there for ever; declare the query in {current.entity.__name__}, whose items "
+            "are the current ones",
+        )
+    if version.uniques or current.lock is not None:
+        raise RecipeRefused(
+            name,
+            "a unique value would be taken by its own older versions, and the version is the lock; declare unique "
+            f"fields in {current.entity.__name__} alone, and no lock",
+        )
+    absent = [n for n in parts if n not in audit.fields]
+    if absent:
+        raise RecipeRefused(
+            audit.entity.__name__, f"it tells of no record without {', '.join(absent)}; add it"
+        )

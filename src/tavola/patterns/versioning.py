@@ -1,0 +1,380 @@
+"""Versioning: records whose every state is kept, numbered from 1, with who made it, when and why.
+
+A change is one transaction of three items: the current record is replaced, a version and an audit row are created. It
+holds only while the current one still is what the change was made from. So versions are sequential, and of two who
+change at once one wins and the other is told.
+
+    class ReviewFields(Versioned):
+        review_id: Attr[str]
+        status: Attr[str]
+
+    class Review(ReviewFields, table=Reviews):                              the current one, with the indexes
+        class Key(PrimaryKey["Review"], pk="REVIEW#{review_id}", sk="CURRENT"):
+            review_id: str
+
+    class ReviewVersion(ReviewFields, table=Reviews, immutable=True):
+        class Key(PrimaryKey["ReviewVersion"], pk="HISTORY#{review_id}", sk="VERSION#{version}"):
+            review_id: str
+            version: int
+
+        class All(Query["ReviewVersion"], on=Key):
+            review_id: str
+            version: Sort[int] = sort()
+
+    class ReviewAudit(AuditEntry, table=Reviews):                           keyed likewise, AUDIT#{version}
+        review_id: Attr[str]
+        …
+
+    reviews = Versions(db, Review, ReviewVersion, ReviewAudit)
+    review = reviews.create(Review(review_id="r1", status="pending"), by="ann")
+    reviews.change(Review.Key(review_id="r1"), done, by="ann", why="checked")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Generic
+
+from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, Page, TransactionCancelled
+from tavola.model import PrimaryKey, shape_of
+from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait
+from tavola.patterns.records import A, E, Edit, R, Records, V
+
+_VERIFIED_AT_ONCE = 50  # versions, each with its audit row, in one batch
+
+
+class VersionConflict(ConditionFailed):
+    """A change of a version that is no longer the current one; `winner` is what is."""
+
+    def __init__(self, what: str, expected: int, winner: Any) -> None:
+        self.expected = expected
+        self.winner = winner
+        super().__init__(what, winner)
+
+    def _sentence(self) -> str:
+        if self.winner is None:
+            return f"{self.what} was changed at the same time; read it again and repeat the change"
+        if self.expected == 0:
+            return f"{self.what} exists already, in version {self.winner.version}; change that one"
+        return (
+            f"{self.what} was changed from version {self.expected}, and is version {self.winner.version} by now, made by "
+            f"{self.winner.changed_by!r}; read it again and repeat the change"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Staged(Generic[R]):
+    """A change that a transaction was told of: the record as it will be, and the intent that fails where it is late."""
+
+    record: R
+    expected: int  # the version that it was made from
+    intent: Intent[R]
+
+
+class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
+    """Records of one kind.
+
+    With `keep`, the latest so many versions of each are kept, and each change deletes the one that is too many; audit
+    rows stay. With `chained`, audit rows are sealed one to the next, and `verify` sees whether anything was touched;
+    with a `secret`, nobody can make the seals again who may only write to the table.
+    """
+
+    def __init__(
+        self,
+        db: D_co,
+        record: type[R],
+        version: type[V],
+        audit: type[A],
+        *,
+        keep: int | None = None,
+        chained: bool = False,
+        secret: bytes | None = None,
+    ) -> None:
+        super().__init__(db)
+        self.records: Records[R, V, A] = Records(record, version, audit)
+        if keep is not None and keep < 1:
+            raise RecipeRefused(
+                version.__name__, f"keep={keep} would keep none; give 1 or more, or None for all"
+            )
+        self.keep = keep
+        self.chained = chained or secret is not None
+        self._secret = secret
+
+    # Changing.
+
+    @verb
+    def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Steps[R]:
+        """Store a new record as version 1 and return it; `more` is fields of your own in the audit row."""
+        return (yield from self._written(None, record, Edit("created", by, why, self._now(), more)))
+
+    @verb
+    def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Steps[R]:
+        """Store a record that was read and edited as its next version; one that is late is a `VersionConflict`.
+
+        Where nothing differs, nothing is written and the current one is returned.
+        """
+        before = yield from self._current(self.records.key_of(record))
+        if before.version != record.version:
+            raise VersionConflict(self.records.named(record), record.version, before)
+        return (yield from self._written(before, record, Edit("changed", by, why, self._now(), more)))
+
+    @verb
+    def change(
+        self,
+        /,
+        key: PrimaryKey[R],
+        edit: Callable[[R], R | None],
+        *,
+        by: str,
+        why: str = "",
+        attempts: int = 1,
+        **more: Any,
+    ) -> Steps[R]:
+        """Read a record, edit it and store it as its next version; `edit` returns another, or alters the one it is given.
+
+        Who is overtaken is told by a `VersionConflict`; with more `attempts`, the edit is made again of what won.
+        """
+
+        def edited(before: R) -> Steps[R]:
+            given = before.model_copy(deep=True)
+            told = edit(given)
+            after = given if told is None else told
+            return (yield from self._written(before, after, Edit("changed", by, why, self._now(), more)))
+
+        return (yield from self._tried(key, edited, attempts))
+
+    @verb
+    def restore(
+        self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
+    ) -> Steps[R]:
+        """Store the content of an old version as the next one and return it; what came between stays as it is."""
+        after = self.records.revived((yield from self._version(key, version)))
+
+        def restored(before: R) -> Steps[R]:
+            edit = Edit("restored", by, why, self._now(), more, version)
+            return (yield from self._written(before, after, edit))
+
+        return (yield from self._tried(key, restored, attempts))
+
+    def stage(
+        self, /, tx: Intents, before: R | None, after: R, *, by: str, why: str = "", **more: Any
+    ) -> Staged[R]:
+        """Add a change to a transaction of yours, which does or leaves it with everything else in it.
+
+        `before` is the current record as it was read, None for a new one. Where the transaction is cancelled, `conflict`
+        tells whether this change was the reason.
+        """
+        kind: ChangeKind = "created" if before is None else "changed"
+        return self._staged(tx, before, after, Edit(kind, by, why, self._now(), more))
+
+    def conflict(self, error: TransactionCancelled, staged: Staged[R]) -> VersionConflict | None:
+        """Return the conflict for which a transaction was cancelled, None if it was for something else."""
+        reason = error.failed.get(staged.intent)
+        if reason is None or reason.kind not in ("condition", "exists"):
+            return None
+        return VersionConflict(self.records.named(staged.record), staged.expected, reason.item)
+
+    # Reading.
+
+    @verb
+    def latest(self, key: PrimaryKey[R]) -> Steps[R | None]:
+        """Return the current record, None if there is none."""
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    @verb
+    def version(self, key: PrimaryKey[R], version: int) -> Steps[V | None]:
+        """Return one version, None if there is none, or none any more."""
+        return (yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True)))
+
+    @verb
+    def versions(
+        self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
+    ) -> Steps[Slice[V]]:
+        """Return the versions of a record, newest first."""
+        asked = self.records.versions(**self.records.identity(key))
+        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+
+    @verb
+    def diff(self, key: PrimaryKey[R], one: int, other: int) -> Steps[tuple[Difference, ...]]:
+        """Return what is not the same in two versions, place by place; version 0 is nothing."""
+        before = yield from self._content(key, one)
+        after = yield from self._content(key, other)
+        return differences(before, after)
+
+    @verb
+    def history(
+        self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
+    ) -> Steps[Slice[A]]:
+        """Return who changed a record, when, why and what, newest first."""
+        asked = self.records.history(**self.records.identity(key))
+        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+
+    @verb
+    def by_actor(
+        self,
+        actor: str,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Steps[Slice[A]]:
+        """Return what somebody changed, in whatever records, newest first, from one moment to another."""
+        query = self.records.by_actor
+        if query is None:
+            raise RecipeRefused(
+                self.records.audit.__name__,
+                "what somebody changed needs a query; declare one on an index with actor as its argument and at as its "
+                "first sort part",
+            )
+        asked: Any = query(actor=actor)
+        if since is not None and until is not None:
+            asked = asked.at.between(since, until)
+        elif since is not None:
+            asked = asked.at.gte(since)
+        elif until is not None:
+            asked = asked.at.lte(until)
+        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+
+    # Keeping.
+
+    @verb
+    def prune(self, key: PrimaryKey[R]) -> Steps[int]:
+        """Delete the versions that are more than `keep` says and return how many; for when it was made less."""
+        current = yield from self._current(key)
+        if self.keep is None:
+            return 0
+        asked: Any = self.records.versions(**self.records.identity(key))
+        over = asked.version.lte(current.version - self.keep)
+        rows = yield from every(lambda db, cursor: db.query(over, cursor=cursor))
+        for row in rows:
+            yield from self._erased(self.records.version_row(key, row.version))
+        return len(rows)
+
+    @verb
+    def verify(self, key: PrimaryKey[R]) -> Steps[Verification]:
+        """Read a whole record and tell what is not as it was written.
+
+        Every number has its audit row, and its version unless it was pruned; the current one is the last version. Where
+        rows are chained, every seal is worked out again of what stands in the table.
+        """
+        (current,) = yield from self._items([key])
+        if current is None:
+            return Verification(0, None, None, (Problem(0, "there is no such record"),))
+        last = int(current[self.records.shapes[0].fields["version"].attribute]["N"])
+        walk = Walk(self.records.shapes, self._secret, chained=self.chained, keep=self.keep, last=last)
+        for first in range(1, last + 1, _VERIFIED_AT_ONCE):
+            numbers = range(first, min(first + _VERIFIED_AT_ONCE, last + 1))
+            keys: list[PrimaryKey[Any]] = [self.records.version_row(key, number) for number in numbers]
+            keys += [self.records.audit_row(key, number) for number in numbers]
+            items = yield from self._items(keys)
+            for at, number in enumerate(numbers):
+                walk.one(number, items[at], items[at + len(numbers)])
+        walk.current(current)
+        return walk.over()
+
+    # How.
+
+    def _written(self, before: R | None, after: R, edit: Edit) -> Steps[R]:
+        if before is not None and self._alike(before, after):
+            return before
+        client: Any = self.db
+        tx = client.transaction()
+        staged = self._staged(tx, before, after, edit)
+        try:
+            yield from ask(lambda _: tx.commit())
+        except TransactionCancelled as error:
+            conflict = self.conflict(error, staged)
+            if conflict is None:
+                raise
+            raise conflict from error
+        return staged.record
+
+    def _alike(self, before: R, after: R) -> bool:
+        records = self.records
+        same = records.identity(before) == records.identity(after)
+        return same and not differences(records.content(before), records.content(after))
+
+    def _staged(self, tx: Intents, before: R | None, after: R, edit: Edit) -> Staged[R]:
+        current, version, entry = self.records.made(
+            before, after, edit, chained=self.chained, secret=self._secret
+        )
+        expected = 0 if before is None else before.version
+        if before is None:
+            intent = tx.create(current)
+        else:
+            intent = tx.put(current, when=self.records.current.version == expected)
+        tx.create(version)
+        tx.create(entry)
+        if self.keep is not None and current.version > self.keep:
+            tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
+        return Staged(current, expected, intent)
+
+    def _tried(self, key: PrimaryKey[R], write: Callable[[R], Steps[R]], attempts: int) -> Steps[R]:
+        attempt = 1
+        while True:
+            before = yield from self._current(key)
+            try:
+                return (yield from write(before))
+            except VersionConflict:
+                if attempt >= attempts:
+                    raise
+            yield from wait(self.patience.pause_s(attempt))
+            attempt += 1
+
+    def _current(self, key: PrimaryKey[R]) -> Steps[R]:
+        current = yield from ask(lambda db: db.get(key, consistent=True))
+        if current is None:
+            raise ItemMissing(self.records.named(key))
+        return current
+
+    def _version(self, key: PrimaryKey[R], version: int) -> Steps[V]:
+        row = yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True))
+        if row is None:
+            raise ItemMissing(f"Version {version} of {self.records.named(key)}")
+        return row
+
+    def _content(self, key: PrimaryKey[R], version: int) -> Steps[dict[str, Any]]:
+        return {} if version == 0 else self.records.content((yield from self._version(key, version)))
+
+    def _erased(self, key: PrimaryKey[V]) -> Steps[None]:
+        yield from ask(lambda db: db.delete(key, erase=True))
+
+    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Mapping[str, Any] | None]]:
+        """Return items as they stand in their tables; an entity would tell its fields alone, and upgraded."""
+        wanted: list[tuple[str, dict[str, Any]]] = []
+        left: dict[str, Any] = {}
+        for key in keys:
+            shape = shape_of(type(key).__compiled__().owner)
+            name, primary = self.db._context.name_of(shape.home), shape.primary(key.__dict__)
+            wanted.append((name, primary))
+            left.setdefault(name, {"Keys": [], "ConsistentRead": True})["Keys"].append(primary)
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        attempt = 0
+        while left:
+            answer = yield from self._called("BatchGetItem", {"RequestItems": left})
+            found += [(name, item) for name, items in answer["Responses"].items() for item in items]
+            left = answer.get("UnprocessedKeys") or {}
+            attempt += 1
+            if left:
+                yield from wait(self.patience.pause_s(attempt))
+        return [
+            next((item for name, item in found if name == table and primary.items() <= item.items()), None)
+            for table, primary in wanted
+        ]
+
+    def _called(self, operation: str, request: dict[str, Any]) -> Steps[dict[str, Any]]:
+        client: Any = self.db
+        answer: dict[str, Any] = yield from ask(lambda _: client.call(operation, request))
+        return answer
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+def _sliced(asked: Callable[[Any], Page[E]]) -> Steps[Slice[E]]:
+    page = yield from ask(asked)
+    return Slice(tuple(page.items), page.cursor)

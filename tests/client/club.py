@@ -1,0 +1,103 @@
+"""A club whose members have unique values, and a checker of what keeps them so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tavola import (
+    Attr,
+    Collection,
+    Connection,
+    Entity,
+    Gsi,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    attr,
+    found,
+    sort,
+)
+from tavola.client.uniques import guards_of
+from tavola.model import OWNER_ATTRIBUTE, UNIQUE_ATTRIBUTE, shape_of
+
+
+class Club(Table, ttl="ends"):
+    """Members of several clubs."""
+
+    inverted = Gsi(pk="sk", sk="pk")
+
+
+class Member(Entity, table=Club):
+    """A member: nobody else has the email, and nobody in the club the handle or the number."""
+
+    club: Attr[str]
+    member_id: Attr[str]
+    email: Attr[str] = attr(unique=True)
+    handle: Attr[str | None] = attr(default=None, unique=True, within=("club", "team"))
+    team: Attr[str] = attr(default="first")
+    number: Attr[int | None] = attr(default=None, unique=True, within=("club",))
+    nickname: Attr[str | None] = attr(default=None)
+    ends: Attr[datetime | None] = attr(default=None)
+
+    class Key(PrimaryKey["Member"], pk="CLUB#{club}", sk="MEMBER#{member_id}"):
+        club: str
+        member_id: str
+
+    class InClub(Query["Member"], on=Key):
+        club: str
+        member_id: Sort[str] = sort()
+
+
+class Roll(Collection, pk="CLUB#{club}"):
+    """All that is in a club."""
+
+    club: str
+    members: list[Member] = found()
+
+
+class Town(Table, pk="person_id", sk=None, tag=None):
+    """A table that was there before: no sort key, no tag."""
+
+
+class Person(Entity, table=Town):
+    """Somebody by their own id."""
+
+    person_id: Attr[str]
+    email: Attr[str] = attr(unique=True)
+    revision: Attr[int] = attr(default=0, lock=True)
+
+    class Key(PrimaryKey["Person"]):
+        person_id: str
+
+
+def disagreements(db: Connection, entity: type[Entity]) -> list[str]:
+    """Return each guard that no item stands for, and each value of an item that no guard keeps."""
+    shape = shape_of(entity)
+    items = db.call("Scan", {"TableName": db._context.name_of(shape.home), "ConsistentRead": True})["Items"]
+    guards = {_key(shape.home, item): item for item in items if UNIQUE_ATTRIBUTE in item}
+    wanted: dict[Any, str] = {}
+    told: list[str] = []
+    for item in items:
+        if UNIQUE_ATTRIBUTE in item:
+            continue
+        primary = {name: item[name] for name in _names(shape.home)}
+        for guard in guards_of(shape, item, primary).values():
+            key = _key(shape.home, guard.item)
+            if key in wanted:
+                told.append(f"{guard.text} is had by {wanted[key]} and {primary}")
+            elif guards.get(key) != guard.item:
+                told.append(f"{guard.text} is had by {primary}, and its guard is {guards.get(key)}")
+            wanted[key] = str(primary)
+    told += [f"{item[OWNER_ATTRIBUTE]} has no {key}" for key, item in guards.items() if key not in wanted]
+    return told
+
+
+def _names(table: type[Table]) -> list[str]:
+    return [name for name in (table.settings.hash, table.settings.range) if name is not None]
+
+
+def _key(table: type[Table], item: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(item[name]["S"] for name in _names(table))

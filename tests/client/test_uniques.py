@@ -1,0 +1,515 @@
+"""Unique values: no two items of an entity have one, whatever writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from tavola import (
+    ConditionFailed,
+    Connection,
+    ItemExists,
+    ItemMissing,
+    LockLost,
+    ManualClock,
+    ModelError,
+    Patience,
+    SeededEntropy,
+    TransactionCancelled,
+    TransactionExists,
+    TransactionRefused,
+    UniqueTaken,
+    connect,
+)
+from tavola.client import drafts, needs_transaction, uniques
+from tavola.model import UNIQUE_ATTRIBUTE, shape_of
+from tests.client.club import Club, Member, Person, Roll, Town, disagreements
+from tests.client.desk import Ticket
+
+
+def member(which: int = 1, /, **more: object) -> Member:
+    """Return a member."""
+    told = {"club": "rowing", "member_id": f"m{which}", "email": f"m{which}@example.org"}
+    return Member(**{**told, **more})  # type: ignore[arg-type]
+
+
+def key(number: int = 1, club: str = "rowing") -> Member.Key:
+    """Return a member's key."""
+    return Member.Key(club=club, member_id=f"m{number}")
+
+
+@pytest.fixture
+def club(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the club's tables."""
+    found = opened()
+    found.create_tables(Club, Town)
+    return found
+
+
+def raw_items(db: Connection) -> list[dict[str, Any]]:
+    """Return everything in the club's table."""
+    items: list[dict[str, Any]] = db.call("Scan", {"TableName": db._context.name_of(Club)})["Items"]
+    return items
+
+
+# Taken.
+
+
+def test_a_value_is_had_once(club: Connection) -> None:
+    """A second item with the value is refused by whichever write, and the first stays as it is."""
+    club.create(member(1, email="a"))
+    club.create(member(2))
+
+    with pytest.raises(UniqueTaken) as created:
+        club.create(member(3, email="a"))
+    with pytest.raises(UniqueTaken):
+        club.put(member(3, email="a"))
+    with pytest.raises(UniqueTaken):
+        club.put(member(2, email="a"))
+    with pytest.raises(UniqueTaken):
+        club.update(key(2), Member.email.set("a"))
+
+    error = created.value
+    assert (error.field, error.value) == ("email", "a")
+    assert error.owner == {"pk": {"S": "CLUB#rowing"}, "sk": {"S": "MEMBER#m1"}}
+    assert str(error) == "Member club='rowing', member_id='m3': email 'a' is taken by another item"
+    assert [m.email for m in club.query(Member.InClub(club="rowing"))] == ["a", "m2@example.org"]
+    assert not disagreements(club, Member)
+
+
+def test_nobody_has_none(club: Connection) -> None:
+    """Any number of items are without a value."""
+    for number in range(3):
+        club.create(member(number))
+
+    assert club.count(Member.InClub(club="rowing")) == 3
+    assert not disagreements(club, Member)
+
+
+def test_a_value_can_be_unique_within_others(club: Connection) -> None:
+    """Items that differ in a field of `within` may share the value; a change of that field can bring them together."""
+    club.create(member(1, handle="ace", number=7))
+    club.create(member(2, handle="ace", team="second"))
+    club.create(member(3, club="chess", email="x", handle="ace", number=7))
+
+    with pytest.raises(UniqueTaken) as moved:
+        club.update(key(2), Member.team.set("first"))
+    with pytest.raises(UniqueTaken):
+        club.update(key(2), Member.number.set(7))
+    club.update(key(1), Member.team.set("third"))
+    club.update(key(2), Member.team.set("first"))
+
+    assert moved.value.field == "handle"
+    assert not disagreements(club, Member)
+
+
+def test_an_item_may_have_its_own_value_again(club: Connection) -> None:
+    """Writing an item with the values that it has is no conflict with itself, and takes no transaction."""
+    club.put(member(1, number=7))
+    with club.measured() as spent:
+        club.put(member(1, number=7, nickname="x"))
+        club.update(key(1), Member.nickname.set("y"))
+
+    assert spent.operations == {"GetItem": 1, "PutItem": 1, "UpdateItem": 1}
+    assert club.update(key(1), Member.email.set("m1@example.org")).nickname == "y"
+    assert not disagreements(club, Member)
+
+
+# Given back.
+
+
+@pytest.mark.parametrize("way", ["update", "remove", "put", "delete", "delete entity"])
+def test_what_was_given_back_can_be_had_again(club: Connection, way: str) -> None:
+    """A value is free when its item has another one, none, or is gone."""
+    first = club.create(member(1, email="a", number=7))
+    match way:
+        case "update":
+            changed = club.update(key(1), Member.email.set("b"), Member.number.set(8))
+            assert (changed.email, changed.number) == ("b", 8)
+        case "remove":
+            assert club.update(key(1), Member.number.remove(), Member.email.set("b")).number is None
+        case "put":
+            club.put(member(1, email="b"))
+        case "delete":
+            assert club.delete(key(1)) == first
+        case _:
+            assert club.delete(first) == first
+
+    club.create(member(2, email="a", number=7))
+
+    assert not disagreements(club, Member)
+
+
+def test_deleting_nothing_is_no_error(club: Connection) -> None:
+    """A delete of what is not there gives None."""
+    assert club.delete(key(9)) is None
+
+
+def test_refusals_of_other_kinds_stay_what_they_are(club: Connection) -> None:
+    """A unique entity that exists, is missing, or whose condition fails is told as any other, and nothing is written."""
+    club.create(member(1, nickname="n"))
+
+    with pytest.raises(ItemExists) as there:
+        club.create(member(1, email="other"))
+    with pytest.raises(ItemMissing):
+        club.update(key(9), Member.email.set("z"))
+    with pytest.raises(ConditionFailed):
+        club.update(key(1), Member.email.set("z"), when=Member.nickname == "other")
+    with pytest.raises(ConditionFailed):
+        club.put(member(1, email="z"), when=Member.nickname.not_exists())
+    with pytest.raises(ConditionFailed):
+        club.delete(key(1), when=Member.nickname == "other")
+
+    assert there.value.found == member(1, nickname="n")
+    assert club.get(key(1)) == member(1, nickname="n")
+    assert not disagreements(club, Member)
+
+
+def test_an_update_can_make_the_item(club: Connection) -> None:
+    """With create=True the values of an item that an update makes are taken too."""
+    made = club.update(key(1), Member.email.set("a"), create=True)
+
+    assert made == member(1, email="a")
+    assert not disagreements(club, Member)
+    with pytest.raises(UniqueTaken):
+        club.update(key(2), Member.email.set("a"), create=True)
+    assert club.get(key(2)) is None
+
+
+def test_a_value_out_of_another_field(club: Connection) -> None:
+    """A unique field that is set from what the item holds is kept right as well."""
+    club.create(member(1, nickname="ace"))
+    club.update(key(1), Member.handle.set(Member.nickname))
+
+    assert not disagreements(club, Member)
+    with pytest.raises(UniqueTaken):
+        club.create(member(2, handle="ace"))
+
+
+# In transactions.
+
+
+def test_values_can_be_swapped(club: Connection) -> None:
+    """Two items exchange their values in one transaction, also in a ring of three."""
+    for number in (1, 2, 3):
+        club.create(member(number, email=f"e{number}", number=number))
+
+    with club.transaction() as tx:
+        tx.update(key(1), Member.email.set("e2"))
+        tx.update(key(2), Member.email.set("e1"))
+    with club.transaction() as tx:
+        tx.update(key(1), Member.number.set(2))
+        tx.put(member(2, email="e1", number=3))
+        tx.update(key(3), Member.number.set(1))
+
+    found = list(club.query(Member.InClub(club="rowing")))
+    assert [(m.email, m.number) for m in found] == [("e2", 2), ("e1", 3), ("e3", 1)]
+    assert not disagreements(club, Member)
+
+
+def test_a_value_changes_hands_in_a_transaction(club: Connection) -> None:
+    """What one item gives up by going, another that comes can have in the same transaction."""
+    club.create(member(1, email="a"))
+
+    with club.transaction() as tx:
+        tx.delete(key(1))
+        tx.create(member(2, email="a"))
+
+    assert club.get(key(1)) is None
+    assert not disagreements(club, Member)
+
+
+def test_a_value_that_is_taken_cancels_with_its_reason(club: Connection) -> None:
+    """The intent whose value another item has says so; the other intents are not done."""
+    club.create(member(1, email="a"))
+    tx = club.transaction()
+    taken = tx.create(member(2, email="a"))
+    fine = tx.create(member(3))
+
+    with pytest.raises(TransactionCancelled) as caught:
+        tx.commit()
+
+    reason = caught.value.failed[taken]
+    assert (reason.kind, reason.item) == ("unique", None)
+    assert isinstance(reason.error, UniqueTaken)
+    assert reason.error.field == "email"
+    assert fine not in caught.value.failed
+    assert not isinstance(caught.value, TransactionExists)
+    assert club.get(key(3)) is None
+    assert not disagreements(club, Member)
+
+
+def test_one_value_for_two_is_refused_before_it_is_asked(club: Connection) -> None:
+    """Two intents that would have one value are told by name, and nothing is sent."""
+    tx = club.transaction()
+    tx.create(member(1, email="a"))
+    tx.create(member(2, email="a"))
+
+    with club.measured() as spent, pytest.raises(TransactionRefused, match="would both have email 'a'"):
+        tx.commit()
+
+    assert spent.calls == 0
+
+
+def test_guards_count_among_the_hundred(club: Connection) -> None:
+    """A transaction that guards make too large is refused with what it comes to."""
+    tx = club.transaction()
+    for number in range(51):
+        tx.create(member(number))
+
+    with pytest.raises(TransactionRefused, match="comes to 102 actions, the guards"):
+        tx.commit()
+
+
+# Out of sight.
+
+
+def test_guards_are_not_seen(club: Connection) -> None:
+    """Queries, scans, counts and collections give entities alone, in a table with a tag and in one without."""
+    club.create(member(1, handle="a", number=1))
+    club.create(Person(person_id="p1", email="a"))
+
+    assert [m.member_id for m in club.scan(Member)] == ["m1"]
+    assert [type(each) for each in club.scan_table(Club)] == [Member]
+    assert club.count(Member.InClub(club="rowing")) == 1
+    assert len(club.collect(Roll(club="rowing")).members) == 1
+    assert [p.person_id for p in club.scan(Person)] == ["p1"]
+    assert [type(each) for each in club.scan_table(Town)] == [Person]
+    assert sum(UNIQUE_ATTRIBUTE in item for item in raw_items(club)) == 3
+    assert len({item["sk"]["S"] for item in raw_items(club)}) == 4  # an index by the sort key stays spread
+
+
+def test_a_key_that_looks_like_a_guards_is_refused(club: Connection) -> None:
+    """Where the table's key is a field itself, a value that begins as guards do is refused."""
+    club.create(Person(person_id="p1", email="a"))
+
+    with pytest.raises(ModelError, match="begins as the guards"):
+        club.put(Person(person_id="UNIQUE#Person#email#a", email="b"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "#", "a#b", "UNIQUE#Member#email#a", "é", "\x00", "x" * 5000, "y" * 1024, "%s{0}", "a ", " a", "A"],
+)
+def test_any_text_can_be_unique(club: Connection, value: str) -> None:
+    """Whatever a text holds, it is had once, and only by whoever has just it."""
+    club.create(member(1, email="a"))
+    club.create(member(2, email=value, handle=value or None))
+    club.create(member(3, email=f"{value}#"))
+
+    with pytest.raises(UniqueTaken):
+        club.create(member(4, email=value))
+    club.delete(key(2))
+    club.create(member(4, email=value))
+
+    assert not disagreements(club, Member)
+
+
+# Expiry.
+
+
+def test_a_guard_ends_with_its_owner(club: Connection, clock: ManualClock) -> None:
+    """Guards expire when their item does, also when that changes, and what has expired can be had by others."""
+    soon = datetime.fromtimestamp(clock.now() + 100, UTC)
+    later = datetime.fromtimestamp(clock.now() + 1000, UTC)
+    club.create(member(1, email="a", number=1, ends=soon))
+    club.create(member(2, email="b", ends=soon))
+
+    club.update(key(1), Member.ends.set(later))
+    ends = {
+        item["ends"]["N"]
+        for item in raw_items(club)
+        if item.get("_owner", {}).get("M", {}).get("sk") == {"S": "MEMBER#m1"}
+    }
+    agreed = disagreements(club, Member)
+    clock.advance(200)
+    club.create(member(3, email="b"))
+    with pytest.raises(UniqueTaken):
+        club.create(member(4, email="a"))
+
+    assert ends == {str(int(later.timestamp()))}
+    assert not agreed
+    assert club.get(key(2)) is None
+    # The expired item is deleted without taking the value from who has it now.
+    assert club.delete(key(2)) is None
+    with pytest.raises(UniqueTaken):
+        club.create(member(5, email="b"))
+
+
+def test_what_has_expired_gives_way_to_the_same_item(club: Connection, clock: ManualClock) -> None:
+    """An item whose time is over can be created, put or updated anew, with its old values or others."""
+    soon = datetime.fromtimestamp(clock.now() + 100, UTC)
+    for number in (1, 2, 3):
+        club.create(member(number, number=number, ends=soon))
+    clock.advance(200)
+
+    club.create(member(1, number=1))
+    club.put(member(2, email="new"))
+    club.update(key(3), Member.email.set("newer"), create=True)
+
+    assert [m.number for m in club.query(Member.InClub(club="rowing"))] == [1, None, None]
+    for email in ("m2@example.org", "m3@example.org"):
+        club.create(member(len(email), member_id=email, email=email))
+
+
+# Other writers.
+
+
+def test_items_from_before_are_adopted(club: Connection) -> None:
+    """Items that were written without guards can be changed and deleted; what they share stays with its owner."""
+    name = club._context.name_of(Club)
+    club.create(member(1, email="a"))
+    for number in (2, 3):
+        stray = {"pk": "CLUB#rowing", "sk": f"MEMBER#m{number}", "club": "rowing", "member_id": f"m{number}",
+                 "email": "a", "team": "first", "_entity": "Member"}  # fmt: skip
+        club.call("PutItem", {"TableName": name, "Item": {k: {"S": v} for k, v in stray.items()}})
+
+    assert club.update(key(2), Member.email.set("b")).email == "b"
+    assert club.delete(key(3)) is not None
+    assert not disagreements(club, Member)
+    with pytest.raises(UniqueTaken):
+        club.create(member(4, email="a"))
+
+
+def test_locks_hold_beside_unique_values(club: Connection) -> None:
+    """An entity with a lock and a unique value is refused for the one that stands in its way."""
+    person = club.create(Person(person_id="p1", email="a"))
+    same = club.get(Person.Key(person_id="p1"))
+    assert same is not None
+    person.email = "b"
+    club.put(person)
+
+    same.email = "c"
+    with pytest.raises(LockLost) as lost:
+        club.put(same)
+    with pytest.raises(LockLost):
+        club.delete(same)
+    with pytest.raises(LockLost):
+        club.update(same, Person.email.set("d"))
+
+    assert lost.value.found == Person(person_id="p1", email="b", revision=2)
+    assert person.revision == 2
+    assert not disagreements(club, Person)
+
+
+def test_batches_are_told_of_them() -> None:
+    """Entities with unique values or a lock are not for batches."""
+    assert needs_transaction(shape_of(Member))
+    assert needs_transaction(shape_of(Person))
+    assert not needs_transaction(shape_of(Ticket))
+
+
+@pytest.mark.parametrize("verb", ["put_many", "delete_many"])
+def test_a_batch_refuses_them(club: Connection, verb: str) -> None:
+    """A batch can guard nothing, and says so."""
+    with pytest.raises(ModelError, match="unique"):
+        getattr(club, verb)([member(1)])
+
+
+# At once.
+
+KINDS = ["memory", "http"]
+
+
+@pytest.fixture
+def shared(request: pytest.FixtureRequest) -> Any:
+    """A connection for several threads, on the backend that the test names."""
+    kind = request.param
+    target = "memory:" if kind == "memory" else request.getfixturevalue("served")
+    db = connect(target, table_prefix=f"u{id(request)}-", patience=Patience(base_s=0.001))
+    db.create_tables(Club)
+    yield db
+    db.delete_tables(Club)
+    db.close()
+
+
+def together(count: int, work: Callable[[int], None]) -> None:
+    """Do work in threads that begin at once."""
+    barrier = Barrier(count)
+
+    def one(number: int) -> None:
+        barrier.wait()
+        work(number)
+
+    threads = [Thread(target=one, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("shared", KINDS, indirect=True)
+@pytest.mark.parametrize("verb", ["create", "put"])
+def test_of_many_at_once_one_has_the_value(shared: Connection, verb: str) -> None:
+    """However many want one value at once, exactly one gets it, and guards and owners agree."""
+    won: list[int] = []
+    lost: list[int] = []
+
+    def want(number: int) -> None:
+        try:
+            getattr(shared, verb)(member(number, email="wanted"))
+        except UniqueTaken:
+            lost.append(number)
+        else:
+            won.append(number)
+
+    together(8, want)
+
+    assert (len(won), len(lost)) == (1, 7)
+    assert [m.member_id for m in shared.scan(Member)] == [f"m{won[0]}"]
+    assert not disagreements(shared, Member)
+
+
+def wander(db: Connection, number: int, steps: int) -> None:
+    """Write members of a few ids with a few values, in every way there is."""
+    entropy = SeededEntropy(number)
+    for _ in range(steps):
+        which, how, email, handle = entropy.bytes(4)
+        target, wanted = which % 4, f"e{email % 4}"
+        try:
+            match how % 6:
+                case 0:
+                    db.create(member(target, email=wanted))
+                case 1:
+                    db.put(member(target, email=wanted, handle=f"h{handle % 3}"))
+                case 2:
+                    db.update(key(target), Member.email.set(wanted))
+                case 3:
+                    db.update(
+                        key(target), Member.team.set(f"t{handle % 2}"), Member.handle.set(f"h{handle % 3}")
+                    )
+                case 4:
+                    db.delete(key(target))
+                case _:
+                    with db.transaction() as tx:
+                        tx.update(key(target), Member.email.set(wanted))
+                        tx.put(member((target + 1) % 4, email=f"e{handle % 4}"))
+        except (UniqueTaken, ItemExists, ItemMissing, TransactionCancelled, TransactionRefused):
+            continue
+
+
+@pytest.mark.parametrize("shared", KINDS, indirect=True)
+def test_guards_and_owners_agree_whatever_happens_at_once(shared: Connection) -> None:
+    """After any writes at once, each value of an item has its guard and each guard its item."""
+    together(6, lambda number: wander(shared, number, 25))
+
+    assert not disagreements(shared, Member)
+
+
+@pytest.mark.parametrize("shared", ["memory"], indirect=True)
+def test_the_checker_sees_a_forgotten_guard(shared: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison of guards and owners finds what a client would leave behind: the planted fault."""
+    moved = uniques.moved
+    monkeypatch.setattr(drafts, "moved", lambda old, new: (moved(old, new)[0], []))
+    shared.create(member(1, email="a"))
+    shared.update(key(1), Member.email.set("b"))
+    left = disagreements(shared, Member)
+    monkeypatch.setattr(drafts, "moved", lambda old, new: ([], moved(old, new)[1]))
+    shared.update(key(1), Member.email.set("c"))
+
+    assert [each.partition(" has no ")[2] for each in left] == [str(("UNIQUE#Member#email#a",) * 2)]
+    assert len(disagreements(shared, Member)) == 2
