@@ -13,7 +13,7 @@ from benchmarks.costs import is_met, share, title_of
 from benchmarks.libraries import OVER_HTTP
 from benchmarks.libraries import TITLES as LIBRARIES
 from benchmarks.results import OURS, Cell, Place, Results, Trial, cells
-from benchmarks.trials import BARE, HTTP, IN, MARSHAL, START, cheaper, faster, one
+from benchmarks.trials import BARE, HTTP, IN, IN_MEMORY, MARSHAL, START, cheaper, faster, one
 from benchmarks.workload import OPERATIONS
 
 MEMORY_RATIO_MIN: Final = 4.0  # every operation, ours in memory to the best peer in memory
@@ -190,7 +190,7 @@ def _footprint_verdicts(results: Results) -> Iterable[Verdict]:
 
 def _entity_verdicts(trials: Sequence[Trial]) -> Iterable[Verdict]:
     for operation in ("put", "get"):
-        ours = one(trials, IN, "tavola-memory", operation)
+        ours = one(trials, IN, IN_MEMORY, operation)
         for peer in ENTITY_PEERS:
             its = one(trials, IN, peer, operation)
             if ours is not None or its is not None:
@@ -219,7 +219,9 @@ def _rate_verdict(subject: str, bar: str, ours: Trial | None, its: Trial | None)
         return Verdict(subject, bar, f"no rate of {'ours' if ours is None else 'the peer'}", None)
     ratio = faster(ours, its)
     worst = min(its.took_us) / max(ours.took_us)
-    return Verdict(subject, bar, f"{ratio:.1f}× (worst round to best: {worst:.1f}×)", ratio >= ENTITY_RATIO_MIN)
+    return Verdict(
+        subject, bar, f"{ratio:.1f}× (worst round to best: {worst:.1f}×)", ratio >= ENTITY_RATIO_MIN
+    )
 
 
 def _cpu_verdict(subject: str, ours: Trial, trials: Sequence[Trial]) -> Verdict:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from benchmarks import history, load, machine, plot, report, security
+from benchmarks import entities, entity_plot, history, load, machine, plot, report, security
 from benchmarks.measure import Rules, StageRun
 from benchmarks.peers import ENGINES, PEERS, Engine, Installed, Unobtainable
 from benchmarks.plan import Settings, stages
@@ -182,6 +182,7 @@ def _run(settings: Settings, output: Path) -> Results:
             results = _direct(results, settings, scratch)
             results = _security(results, settings, scratch, deadline)
             results = _history(results, settings, scratch, deadline)
+            results = _entities(results, settings, scratch, deadline)
         results.about["disk"] += f", {machine.sync_us(scratch):.0f} µs after it"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -265,6 +266,24 @@ def _history(results: Results, settings: Settings, scratch: Path, deadline: floa
     return replace(results, costs=results.costs + tuple(costs))
 
 
+def _entities(results: Results, settings: Settings, scratch: Path, deadline: float) -> Results:
+    """The run with the typed client beside its peers added."""
+    if not {"get", "put"} & set(settings.operations) or time.monotonic() > deadline:
+        return results
+    _tell("the typed client beside its peers")
+    try:
+        found = entities.measure(settings.rounds, settings.seconds, PEERS, scratch / "entities", _tell)
+    except (Unobtainable, ServerFailed, OSError, HTTPException, subprocess.SubprocessError) as error:
+        failure = Failure(OURS, "any", 0, "", f"the typed client beside its peers: {error}")
+        return replace(results, failures=(*results.failures, failure))
+    return replace(
+        results,
+        trials=tuple(found.trials),
+        failures=(*results.failures, *found.failures),
+        versions={**results.versions, **found.versions},
+    )
+
+
 def _without_direct(results: Results, items: int, reason: str) -> Results:
     failure = Failure(OURS, "in process", items, "", reason)
     return replace(results, failures=(*results.failures, failure))
@@ -275,3 +294,4 @@ def _publish(results: Results, output: Path) -> None:
     results.save(output / "results.json")
     (output / "results.md").write_text(report.markdown(results))
     plot.draw(results, output / "results.svg")
+    entity_plot.draw(results, output / "entities.svg")

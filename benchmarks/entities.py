@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, Final
 
 from benchmarks import entity_plot, machine, report
@@ -33,24 +34,23 @@ from benchmarks.trials import (
     IN,
     MARSHAL,
     NAMES,
+    OPERATIONS,
     START,
     put_into,
 )
 
 Tell = Callable[[str], None]
 
-OPERATIONS: Final = ("put", "get")
 STARTS: Final = 10  # fresh processes of each import, the median of which counts
 _FOREIGN_CORES_MAX: Final = 0.25  # a turn beside more other work than this is taken once more
 _PATIENCE_S: Final = 60.0
-_START: Final = """\
-import sys, time
-import argparse, collections.abc, contextlib, datetime, json, typing
-import benchmarks.clients.timing
+_IMPORT: Final = """\
+{before}
+import time
 began, began_cpu = time.perf_counter(), time.process_time()
 {statement}
 took, cpu = time.perf_counter() - began, time.process_time() - began_cpu
-print(json.dumps({{"took_us": took * 1e6, "cpu_us": cpu * 1e6}}))
+print(f'{{{{"took_us": {{took * 1e6}}, "cpu_us": {{cpu * 1e6}}}}}}')
 """
 
 
@@ -153,17 +153,18 @@ def measure(rounds: int, seconds: float, peers: Path, folder: Path, tell: Tell) 
         contenders = [library for library in IN_PROCESS if local is not None or library.name != LOCAL]
         options = {"folder": str(folder), "local": f"http://127.0.0.1:{local.port}" if local else ""}
         workers = _workers(IN, contenders, options, local, shelf, found, standing, tell)
-        found.trials += _turns({IN: OPERATIONS}, workers, rounds, seconds, tell)
+        _turns({IN: OPERATIONS}, workers, rounds, seconds, found, tell)
     with ExitStack() as standing:
         server = standing.enter_context(_server(OURS, peers, folder))
         server.client.call("CreateTable", create_table_request())
         endpoint = ("--endpoint", f"http://127.0.0.1:{server.port}")
-        contenders = [replace(each, options=(*each.options, *endpoint)) for each in OVER_HTTP]
+        contenders = [
+            replace(library, options=(*library.options, *endpoint, "--mark", mark))
+            for library, mark in zip(OVER_HTTP, ascii_lowercase, strict=False)
+        ]
         workers = _workers(HTTP, contenders, {"folder": str(folder)}, server, shelf, found, standing, tell)
-        found.trials += _turns(
-            {HTTP: OPERATIONS, MARSHAL: ("both_ways",)}, workers, rounds, seconds, tell
-        )
-        found.trials += _starts([worker.library for worker in workers], shelf, tell)
+        _turns({HTTP: OPERATIONS, MARSHAL: ("both_ways",)}, workers, rounds, seconds, found, tell)
+        _starts([worker.library for worker in workers], shelf, found, tell)
     found.versions |= shelf.versions
     return found
 
@@ -210,40 +211,54 @@ def _workers(
 
 
 def _turns(
-    sections: Mapping[str, Sequence[str]], workers: Sequence[Worker], rounds: int, seconds: float, tell: Tell
-) -> list[Trial]:
-    """Let the workers take turns, the first of a round another each time."""
+    sections: Mapping[str, Sequence[str]],
+    workers: Sequence[Worker],
+    rounds: int,
+    seconds: float,
+    found: Found,
+    tell: Tell,
+) -> None:
+    """Let the workers take turns, the first of a round another each time; one that fails has no number."""
     taken: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
     asked = [(section, operation) for section, operations in sections.items() for operation in operations]
-    for turn in range(rounds):
+    failed: set[str] = set()
+    for turn in range(-1, rounds):  # the first of all is not counted: a JVM compiles what it does often
         for section, operation in asked:
-            able = [worker for worker in workers if operation in worker.operations]
-            shift = turn % max(1, len(able))
+            able = [
+                each for each in workers if operation in each.operations and each.library.name not in failed
+            ]
+            shift = max(0, turn) % max(1, len(able))
             for worker in able[shift:] + able[:shift]:
-                seen = worker.turn(operation, seconds)
-                if seen[2] > _FOREIGN_CORES_MAX:
-                    seen = min(seen, worker.turn(operation, seconds), key=lambda each: each[2])
-                taken.setdefault((section, operation, worker.library.name), []).append(seen)
+                library = worker.library
+                try:
+                    seen = _calmest(worker, operation, seconds)
+                except LibraryFailed as error:
+                    failed.add(library.name)
+                    found.missing(library, section, f"{operation}: {error}")
+                    tell(f"{library.title}, {operation}: {error}")
+                    continue
+                if turn < 0:
+                    continue
+                taken.setdefault((section, library.name, operation), []).append(seen)
                 tell(
-                    f"round {turn + 1}/{rounds}, {section}, {operation}, {worker.library.title}: "
+                    f"round {turn + 1}/{rounds}, {section}, {operation}, {library.title}: "
                     f"{1e6 / seen[0]:,.0f}/s, {seen[1]:.1f} µs"
                 )
-    return [
-        Trial(
-            section,
-            worker.library.name,
-            operation,
-            tuple(took for took, _, _ in seen),
-            tuple(cpu for _, cpu, _ in seen),
-            tuple(round(foreign, 3) for _, _, foreign in seen),
-        )
-        for section, operation in asked
-        for worker in workers
-        if (seen := taken.get((section, operation, worker.library.name)))
-    ]
+    for (section, name, operation), turns in taken.items():
+        if name not in failed:
+            took, cpu, foreign = zip(*turns, strict=True)
+            found.trials.append(Trial(section, name, operation, took, cpu, foreign))
 
 
-def _starts(libraries: Sequence[Library], shelf: Shelf, tell: Tell) -> list[Trial]:
+def _calmest(worker: Worker, operation: str, seconds: float) -> tuple[float, float, float]:
+    """A turn, or the calmer of two where something else was busy."""
+    seen = worker.turn(operation, seconds)
+    if seen[2] <= _FOREIGN_CORES_MAX:
+        return seen
+    return min(seen, worker.turn(operation, seconds), key=lambda each: each[2])
+
+
+def _starts(libraries: Sequence[Library], shelf: Shelf, found: Found, tell: Tell) -> None:
     """Time what a program waits for before its first call, and up to its answer, in fresh processes."""
     asked: list[tuple[Library, str, Callable[[], tuple[float, float]]]] = []
     for library in libraries:
@@ -256,22 +271,27 @@ def _starts(libraries: Sequence[Library], shelf: Shelf, tell: Tell) -> list[Tria
                 (library, DECLARED, partial(_imported, library, shelf, declaring)),
                 (library, FIRST, partial(_answered, library, shelf)),
             ]
-    taken: dict[tuple[str, str], list[tuple[float, float]]] = {}
     tell(f"{STARTS} starts of {len(asked)} kinds")
+    taken: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for turn in range(STARTS + 1):
         for library, operation, ask in asked:
-            seen = ask()
+            try:
+                seen = ask()
+            except LibraryFailed as error:
+                if turn == 0:
+                    found.missing(library, START, f"{operation}: {error}")
+                continue
             if turn:  # the first compiles what the others load
                 taken.setdefault((library.name, operation), []).append(seen)
-    return [
-        Trial(START, name, operation, tuple(took for took, _ in seen), tuple(cpu for _, cpu in seen))
-        for (name, operation), seen in taken.items()
-    ]
+    for (name, operation), starts in taken.items():
+        took, cpu = zip(*starts, strict=True)
+        found.trials.append(Trial(START, name, operation, took, cpu))
 
 
 def _imported(library: Library, shelf: Shelf, statement: str) -> tuple[float, float]:
     """Microseconds that a statement takes, timed inside the process."""
-    code = _START.format(statement=statement)
+    before = "import benchmarks.clients.timing" if "benchmarks" in statement else ""
+    code = _IMPORT.format(before=before, statement=statement)
     told = json.loads(_ran(library, (str(shelf.python(library)), "-c", code))[0])
     return told["took_us"], told["cpu_us"]
 

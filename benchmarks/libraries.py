@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.peers import Unobtainable, environment, install
+from benchmarks.results import OURS
 
 BOTO3: Final = "boto3==1.44.0"
 PYNAMODB: Final = "pynamodb==6.1.0"
@@ -34,6 +35,7 @@ class Library:
     requirements: tuple[str, ...] = ()  # none: it is ours
     options: tuple[str, ...] = ()  # for the module; `{folder}` is one for its data, `{local}` DynamoDB Local
     ours: bool = False
+    beside: str = OURS  # which of ours it is measured by
 
 
 _AT_ONCE: Final = ("--at-once", "50")
@@ -47,7 +49,14 @@ OVER_HTTP: Final = (
     Library("pynamodb", "PynamoDB", "with_pynamodb", (PYNAMODB,)),
     Library("pydynantic", "pydynantic", "with_pydynantic", (PYDYNANTIC, BOTO3)),
     Library("pydynox", "pydynox (Rust), sync", "with_pydynox", (PYDYNOX,)),
-    Library("pydynox-50", "pydynox (Rust), async, 50 at once", "with_pydynox", (PYDYNOX,), _AT_ONCE),
+    Library(
+        "pydynox-50",
+        "pydynox (Rust), async, 50 at once",
+        "with_pydynox",
+        (PYDYNOX,),
+        _AT_ONCE,
+        beside="tavola-async-50",
+    ),
 )
 """On the same endpoint, a server of ours."""
 
@@ -95,9 +104,7 @@ class Shelf:
     @property
     def versions(self) -> dict[str, str]:
         """What was had so far, by package."""
-        return {
-            _SPELT.get(name, name): had for name, had in self._had.items() if isinstance(had, str)
-        }
+        return {_SPELT.get(name, name): had for name, had in self._had.items() if isinstance(had, str)}
 
     def command(self, library: Library) -> tuple[str, ...]:
         """How its module is started; Unobtainable where it cannot be."""

@@ -195,9 +195,7 @@ def install(python: Path, requirement: str) -> str:
 
 def _package_version(python: Path, package: str) -> str:
     code = f"from importlib.metadata import version; print(version({package!r}))"
-    asked = subprocess.run(
-        (str(python), "-c", code), capture_output=True, text=True, timeout=60, check=False
-    )
+    asked = subprocess.run((str(python), "-c", code), capture_output=True, text=True, timeout=60, check=False)
     return asked.stdout.strip()
 
 

@@ -20,6 +20,8 @@ BODY = "The connection drops after some minutes, and comes back when the cable i
 ENTITIES = 50
 """So many are stored, and the clock is read once for so many calls."""
 
+_marks = ["t"]
+
 Ask = Callable[[int], object]
 Lap = Callable[[int], object]
 """Does the calls of `ENTITIES` numbers, from one on."""
@@ -27,7 +29,7 @@ Lap = Callable[[int], object]
 
 def name_of(number: int) -> str:
     """Return the id of the entity that a call is about."""
-    return f"t{number % ENTITIES:06}"
+    return f"{_marks[0]}{number % ENTITIES:06}"
 
 
 def fields(number: int) -> dict[str, Any]:
@@ -84,8 +86,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each operation (default 2)")
     parser.add_argument("--turns", action="store_true", help='take turns from stdin, such as "put 1.5"')
     parser.add_argument("--first", action="store_true", help="one get, and how long it took to get there")
+    parser.add_argument("--mark", default="t", help="what its ids begin with: none reads what another wrote")
     parser.add_argument("--at-once", type=int, default=1, help="calls under way at a time, on an event loop")
-    return parser.parse_args()
+    told = parser.parse_args()
+    _marks[0] = told.mark
+    return told
 
 
 def each(ask: Ask) -> Lap:

@@ -34,7 +34,9 @@ class Ticket(Entity, table=Entities):
     class Key(PrimaryKey["Ticket"], pk="TICKET#{ticket_id}", sk="TICKET"):
         ticket_id: str
 
-    class ByCustomer(Query["Ticket"], on=Entities.by_customer, pk="CUSTOMER#{customer_id}", sk="{created_at}"):
+    class ByCustomer(
+        Query["Ticket"], on=Entities.by_customer, pk="CUSTOMER#{customer_id}", sk="{created_at}"
+    ):
         customer_id: str
         created_at: Sort[datetime] = sort()
 

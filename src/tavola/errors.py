@@ -22,6 +22,7 @@ The families, each in the room that raises it:
     ├── ConditionFailed       client: a write whose condition, lock or unique value did not hold
     ├── TransactionCancelled  client: a transaction of which nothing was done, with a reason for each intent
     ├── TransactionRefused    client: a transaction that DynamoDB would not take, told before it is asked
+    ├── PatternError          patterns: an entity, path, blob or walk that a pattern cannot work with
     ├── RequestMalformed      client: a request that cannot be written as JSON
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
     ├── ConnectionClosed      connections: a handle that was closed

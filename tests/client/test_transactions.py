@@ -211,8 +211,8 @@ def test_what_the_types_say(office: Connection) -> None:
     assert caught.value.failed[placed].item is not None
 
 
-def test_wrong_point_9_only_the_duplicate_key_means_already_done(office: Connection) -> None:
-    """Of a creation that is tried again, one class says that it was done before, and nothing else does."""
+def test_pitfall_9_only_the_duplicate_key_means_already_done(office: Connection) -> None:
+    """Pitfall 9: of a creation that is tried again, one class says that it was done before, and nothing else does."""
 
     def place(total: int, limit: int) -> str:
         try:

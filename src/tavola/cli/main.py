@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tavola import __version__
+from tavola.cli.commands.backfill import backfill
 from tavola.cli.commands.backup import app as backup
 from tavola.cli.commands.backup import restore
 from tavola.cli.commands.env import env
@@ -18,6 +19,7 @@ from tavola.cli.commands.log import log
 from tavola.cli.commands.read import history, read
 from tavola.cli.commands.rekey import rekey
 from tavola.cli.commands.serve import serve
+from tavola.cli.commands.tables import tables
 from tavola.cli.commands.transfer import export, import_
 from tavola.cli.commands.trigger import trigger
 from tavola.cli.commands.verify import verify
@@ -46,6 +48,8 @@ app.command(name="import")(import_)
 app.add_typer(iam)
 app.command()(rekey)
 app.command()(verify)
+app.command()(tables)
+app.command()(backfill)
 app.command()(trigger)
 
 

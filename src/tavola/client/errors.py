@@ -66,7 +66,9 @@ class ItemImmutable(TavolaError):
     def __init__(self, what: str, verb: str) -> None:
         self.what = what
         self.verb = verb
-        remedy = "delete it with erase=True if it must go" if verb == "delete" else "create another item instead"
+        remedy = (
+            "delete it with erase=True if it must go" if verb == "delete" else "create another item instead"
+        )
         super().__init__(f"{what} is immutable, and {verb}() would not leave it as it is; {remedy}")
 
 

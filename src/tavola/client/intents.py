@@ -31,7 +31,6 @@ class Intent(Generic[E]):
         "plan",
         "primary",
         "shape",
-        "what",
         "when",
     )
 
@@ -51,7 +50,6 @@ class Intent(Generic[E]):
         self.when = when
         self.create_missing = create_missing
         self.primary: Item = self.shape.primary(self.keys)
-        self.what = named(self.shape, self.keys)
         if self.shape.immutable and kind in ("put", "update", "delete") and not (erase and kind == "delete"):
             raise ItemImmutable(self.what, kind)
         self.plan: UpdatePlan | None = None
@@ -59,6 +57,11 @@ class Intent(Generic[E]):
             if not changes:
                 raise ModelError(f"{self.shape.entity.__name__}.update", NO_CHANGE)
             self.plan = UpdatePlan(self.shape, self.keys, changes, when, create_missing)
+
+    @property
+    def what(self) -> str:
+        """How errors name the item."""
+        return named(self.shape, self.keys)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.what}>"

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 from tavola.client.context import Context
 from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of, expired, item_of
+from tavola.client.requests import absent, conditioned
 from tavola.client.steps import Call, Steps
-from tavola.client.transactions import write
+from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
 from tavola.model import Change, Condition, Entity, PrimaryKey, shape_of
+from tavola.protocol import ConditionalCheckFailedFault
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 
@@ -47,7 +49,15 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
 
 def create(context: Context, entity: E) -> Steps[E]:
     """Store an entity that is not there yet; what has expired is not there."""
-    yield from write(context, Intent("create", entity))
+    shape = shape_of(type(entity))
+    if shape.uniques or shape.lock is not None:
+        yield from write(context, Intent("create", entity))
+        return entity
+    request = {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)}
+    try:
+        yield Call("PutItem", conditioned(request, absent(shape, context.clock.now())))
+    except ConditionalCheckFailedFault as fault:
+        raise existing(context, entity, fault) from fault
     return entity
 
 

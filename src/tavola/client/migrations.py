@@ -207,7 +207,7 @@ def plan_migration(
     )  # fmt: skip
     writes, reads = sum(plan.write_units for plan in plans), read_units * factor
     prices = Prices(region, chosen=True) if region else prices_in(context)
-    book, _ = prices.book()
+    book, instead = prices.book()
     usd = book.price("write_request_unit").of(writes) + book.price("read_request_unit").of(reads)
     provisioned = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
     counted = {
@@ -218,7 +218,7 @@ def plan_migration(
         () if older is None or now is None else differences(older, now),
         () if older is None or now is None else given_up(older, now),
         counted["misplaced"], counted["unreadable"], counted["unknown"],
-        reads, writes, usd, book.title, provisioned or None,
+        reads, writes, usd, f"{book.title}; {instead}" if instead else book.title, provisioned or None,
     )  # fmt: skip
 
 

@@ -45,6 +45,11 @@ class Unreadable:
     entity: str
     reason: str
 
+    @property
+    def plain_key(self) -> str:
+        """Its key as a person reads it."""
+        return plain_key(self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyReport:

@@ -73,7 +73,8 @@ def managed_attributes(table: type[Table]) -> frozenset[str]:
 def form_of(shape: Shape, item: Item, context: Context, managed: frozenset[str], *, settled: bool) -> Form:
     """Return an item beside what its entity would write now; `ItemUnreadable` if it cannot be read.
 
-    An item in any shard that is read is where it belongs; `settled` wants it in one that is written now.
+    A shard drawn at random is right wherever it is read, and so is one by hash while the count is being changed
+    (`reading=`); `settled` wants the item in a shard that is written now.
     """
     entity = entity_of(shape.entity, item)
     right = item_of(shape, entity, context)
@@ -96,7 +97,8 @@ def _in_its_shard(key: KeyShape, item: Item, right: Item, *, settled: bool) -> I
     stored, wanted = item.get(source.attribute), right.get(source.attribute)
     assert shards is not None
     assert source.template is not None
-    if stored is None or wanted is None or (settled and shards.by == "hash"):
+    exact = shards.by == "hash" and (settled or shards.reading is None)
+    if stored is None or wanted is None or exact:
         return {}
     values = source.template.read(stored.get("S", ""))
     if values is None or not 0 <= values[SHARD] < (shards.count if settled else shards.reads):

@@ -1,8 +1,8 @@
 """Staleness: index keys that are not what their items' fields say, found and put right.
 
 The client keeps every key right, but a table has other writers too: a script, a console, an older program. The whole
-table is read, each item's entity is recognised, and its keys are made anew from its fields and compared. An item in
-any shard that readers ask is where it belongs.
+table is read, each item's entity is recognised, and its keys are made anew from its fields and compared. A shard that
+was drawn at random is right wherever readers ask; one by hash too, while the count is being changed.
 """
 
 from __future__ import annotations

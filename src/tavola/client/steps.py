@@ -6,8 +6,7 @@ nothing of sockets, threads or loops. A fault is thrown into it where the answer
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tavola.client.backend import AsyncBackend, Backend, Gathering
@@ -126,10 +125,10 @@ class AsyncDriver:
                     if type(ask) is Call:
                         answer = await self._call(ask)
                     elif type(ask) is Together:
-                        answer = await asyncio.gather(*map(self._answer, ask.calls))
+                        answer = await _gathered([self._answer(call) for call in ask.calls])
                     else:
                         assert type(ask) is Wait
-                        await asyncio.sleep(ask.seconds)
+                        await _slept(ask.seconds)
                         answer = None
                 except TavolaError as error:
                     ask = steps.throw(error)
@@ -149,7 +148,7 @@ class AsyncDriver:
                 wait_s = self._patience.wait_s(operation, request, error, attempt)
                 if wait_s is None:
                     raise
-                await asyncio.sleep(wait_s)
+                await _slept(wait_s)
             else:
                 noted(operation, answer)
                 return answer
@@ -159,3 +158,15 @@ class AsyncDriver:
             return await self._call(call)
         except TavolaError as error:
             return error
+
+
+async def _gathered(answers: list[Coroutine[Any, Any, R]]) -> list[R]:
+    import asyncio  # noqa: PLC0415 - it takes longer to load than the client; who has no loop does without
+
+    return await asyncio.gather(*answers)
+
+
+async def _slept(seconds: float) -> None:
+    import asyncio  # noqa: PLC0415 - as above
+
+    await asyncio.sleep(seconds)

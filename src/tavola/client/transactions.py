@@ -22,6 +22,7 @@ from tavola.client.marshalling import entity_of, expired
 from tavola.client.steps import Call, Steps, Wait
 from tavola.client.uniques import Guard, claim, release
 from tavola.client.writes import CONTENTION_MAX, keyed
+from tavola.errors import TavolaError
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, ModelError, PrimaryKey, Table
 from tavola.protocol import (
@@ -63,7 +64,6 @@ def _perform(
 ) -> Steps[dict[str, Any]]:
     """Do some drafts together and return the answer; one that needs no guard may be done alone, for half the units."""
     yield from _read(context, [draft for draft in drafts if draft.reads])
-    token = token or context.entropy.uuid()
     overtaken = passing = 0
     asked: list[_Asked] = []
     while True:
@@ -71,7 +71,12 @@ def _perform(
             now_s = context.clock.now()
             asked = _assembled(context, drafts, now_s)
         try:
-            answer: dict[str, Any] = yield _call(asked, token, alone=alone)
+            if alone and len(asked) == 1:
+                answer: dict[str, Any] = yield _single(asked[0].action)
+                break
+            token = token or context.entropy.uuid()
+            actions = [each.action for each in asked]
+            answer = yield Call("TransactWriteItems", {"TransactItems": actions, "ClientRequestToken": token})
             break
         except IdempotentParameterMismatchFault:
             if not overtaken:
@@ -97,15 +102,11 @@ def _perform(
     return answer
 
 
-def _call(asked: Sequence[_Asked], token: str, *, alone: bool) -> Call:
-    if alone and len(asked) == 1:
-        verb, request = next(iter(asked[0].action.items()))
-        operation, more = _ALONE[verb]
-        return Call(operation, {**request, **more})
-    return Call(
-        "TransactWriteItems",
-        {"TransactItems": [each.action for each in asked], "ClientRequestToken": token},
-    )
+def _single(action: dict[str, Any]) -> Call:
+    """Return an action of a transaction as the operation that does it alone."""
+    ((verb, request),) = action.items()
+    operation, more = _ALONE[verb]
+    return Call(operation, {**request, **more})
 
 
 def _read(context: Context, drafts: Sequence[Draft]) -> Steps[None]:
@@ -216,6 +217,14 @@ def write(context: Context, intent: Intent[E]) -> Steps[Item | None]:
         "GetItem", {"TableName": draft.name, "Key": intent.primary, "ConsistentRead": True}
     )
     return told.get("Item", draft.after)
+
+
+def existing(context: Context, entity: Entity, fault: ConditionalCheckFailedFault) -> TavolaError:
+    """Return the error of a creation that was refused because of what is there."""
+    draft = Draft(context, Intent("create", entity))
+    (verdict,) = _judged([draft], [_Asked(draft, {})], fault, context.clock.now())
+    assert isinstance(verdict, Reason)
+    return verdict.error
 
 
 def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:

@@ -69,7 +69,8 @@ def _check_writes(shape: Shape) -> None:
         for name in write.changes:
             if name not in shape.fields:
                 raise ModelError(
-                    f"{shape.entity.__name__} {write.title!r}", f"it changes {name!r}, which is no field"
+                    f"{shape.entity.__name__} {write.title!r}",
+                    f"it changes {name!r}, which is no field; there are {', '.join(shape.fields)}",
                 )
 
 
@@ -122,5 +123,6 @@ def _check_types(shape: Shape, other: Shape) -> None:
                 raise ModelError(
                     shape.entity.__name__,
                     f"the key attribute {source.attribute!r} would be {source.tag}, and for "
-                    f"{other.entity.__name__} it is {its.tag}; a key attribute has one type",
+                    f"{other.entity.__name__} it is {its.tag}; a key attribute has one type, so "
+                    "give both the same",
                 )

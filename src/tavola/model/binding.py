@@ -20,7 +20,7 @@ from tavola.model.converters import Converter, field_converter, placed
 from tavola.model.errors import ModelError, ValueNotStorable
 from tavola.model.part_types import check_part_types, word_of
 from tavola.model.queries import Declared, PrimaryKey, Query
-from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source
+from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, plain
 from tavola.model.tables import Index, Table
 from tavola.model.uniques import bind_uniques
 from tavola.model.views import check_whole
@@ -77,7 +77,8 @@ def field_shapes(cls: type[EntityBase], table: type[Table] | None) -> dict[str, 
         if shape.attribute in attributes:
             other = attributes[shape.attribute]
             raise ModelError(
-                f"{cls.__name__}.{shape.name}", f"{other} is stored as {shape.attribute!r} as well"
+                f"{cls.__name__}.{shape.name}",
+                f"{other} is stored as {shape.attribute!r} as well; give one of them another attr(name=…)",
             )
         attributes[shape.attribute] = shape.name
     return shapes
@@ -136,7 +137,7 @@ def bind(
     shape.lock = next((found for found in fields.values() if found.lock), None)
     keys = [(name, found) for name, found in nested.items() if issubclass(found, PrimaryKey)]
     if len(keys) > 1:
-        raise ModelError(cls.__name__, f"{keys[0][0]} and {keys[1][0]} are both a PrimaryKey; it has one")
+        raise ModelError(cls.__name__, f"{keys[0][0]} and {keys[1][0]} are both a PrimaryKey; leave one out")
     if not keys:
         if nested:
             raise ModelError(
@@ -221,6 +222,13 @@ class _Binder:
         shards = declared.shards
         if shards is not None:
             self._check_fields(place, shards.of, "Shards(of=…)")
+            beyond = [told for told in shards.of if told not in needed]
+            if beyond:
+                raise ModelError(
+                    place,
+                    f"Shards(of=…) names {beyond[0]}, which is no part of the key, so an item could not be found by "
+                    "its key; name parts of the key, or leave of= out",
+                )
         key = KeyShape(None, (hash_,), range_, False, (), shards, frozenset(needed), tuple(
             source for source in sources if source.field is None
         ))  # fmt: skip
@@ -236,15 +244,21 @@ class _Binder:
                 place, "which index is it on? Write on=Table.index, or on=Key for the table itself"
             )
         if index is None and not (isinstance(on, type) and issubclass(on, PrimaryKey | Table)):
-            raise ModelError(place, f"on={on!r} is no index and no Key")
+            raise ModelError(
+                place, f"on={on!r} is no index and no Key; write on={self.table.__name__}.index, or on=Key"
+            )
         if index is not None and index.table is not self.table:
             owner = "no table" if index.table is None else index.table.__name__
             raise ModelError(
-                place, f"{index.label} is of {owner}, and the entity lives in {self.table.__name__}"
+                place,
+                f"{index.label} is of {owner}, and {self.cls.__name__} lives in {self.table.__name__}; take an index of its "
+                "own table",
             )
         if index is None and on is not own_key and on is not self.table:
             raise ModelError(
-                place, f"on={on.__qualname__} is not of {self.cls.__name__}; write on={own_key.__name__}"
+                place,
+                f"on={on.__qualname__.rpartition('<locals>.')[2]} is not of {self.cls.__name__}; write "
+                f"on={own_key.__name__}",
             )
         if index is None:
             if declared.pk is not None or declared.sk is not None:
@@ -275,7 +289,7 @@ class _Binder:
         self._check_parts(place, declared.partition, asked, "arguments")
         if declared.sorts != sorts[: len(declared.sorts)]:
             self._check_parts(place, declared.sorts, sorts, "sort parts")
-            raise ModelError(place, f"its sort parts stand in the order of the key: {', '.join(sorts)}")
+            raise ModelError(place, f"declare its sort parts in the order of the key: {', '.join(sorts)}")
         if declared.hydrate and (index is None or index.projection == "ALL"):
             raise ModelError(place, "hydrate=True has nothing to fetch: everything is there; leave it out")
         if declared.hydrate and declared.result != self.cls.__name__:
@@ -297,7 +311,11 @@ class _Binder:
         range_texts = self._texts(place, index.range, declared.sk, declared.sorts, "sk", index, primary, word)
         sharded = declared.shards is not None
         if sharded and len(index.hash) > 1:
-            raise ModelError(place, "shards need a partition key of one attribute, made by a template")
+            raise ModelError(
+                place,
+                f"{index.label} is keyed by the item's own attributes, which no shard can be added to; leave shards "
+                "out, or take an index with one pk and a template",
+            )
         hash_ = tuple(
             self._source(place, attribute, text, sharded=sharded, shards=declared.shards, primary=primary)
             for attribute, text in zip(index.hash, hash_texts, strict=True)
@@ -325,7 +343,9 @@ class _Binder:
         if isinstance(told, tuple):
             if len(told) != len(attributes):
                 raise ModelError(
-                    place, f"{word}={told!r} has {len(told)} names, and {index.label} {len(attributes)}"
+                    place,
+                    f"{word}={told!r} names {len(told)} fields, and {index.label} has {len(attributes)} there "
+                    f"({', '.join(attributes)}); name one for each, or give a template for one",
                 )
             return tuple(text if "{" in text else f"{{{text}}}" for text in told)
         if told is not None:
@@ -353,7 +373,8 @@ class _Binder:
                 if attribute not in own and attribute not in base:
                     raise ModelError(
                         place,
-                        f"{index.label} is keyed by {attribute!r}, and {self.cls.__name__} has no such attribute",
+                        f"{index.label} is keyed by {attribute!r}, and {self.cls.__name__} has no such attribute; add a field of "
+                        f"this name, or say {word}= with what shall be written there",
                     )
             return tuple(None if attribute in base else f"{{{own[attribute]}}}" for attribute in attributes)
         if not parts and word == "pk":
@@ -389,7 +410,8 @@ class _Binder:
         if members and all(source.field is not None for source in (*hash_, *range_)):
             raise ModelError(
                 place,
-                "members= needs a key that Tavola writes (a template); attributes of its own always index",
+                "members= works on keys that Tavola writes, and this index is keyed by the item's own attributes, so "
+                "it holds every item that has them; leave members out, or take an index with templates",
             )
         base = {source.attribute for source in primary.key.sources}
         written = tuple(s for s in (*hash_, *range_) if s.field is None and s.attribute not in base)
@@ -410,10 +432,18 @@ class _Binder:
 
     def _members(self, place: str, told: Mapping[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         self._check_fields(place, tuple(told), "members=")
-        return tuple(
-            (name, tuple(allowed) if isinstance(allowed, tuple | list | set | frozenset) else (allowed,))
-            for name, allowed in told.items()
-        )
+        members = []
+        for name, allowed in told.items():
+            values = allowed if isinstance(allowed, tuple | list | set | frozenset) else (allowed,)
+            for value in values:
+                if value is not None and not self.fields[name].takes(value):
+                    raise ModelError(
+                        place,
+                        f"members= wants {name} to be {value!r}, which is no {word_of(self.fields[name].annotation)}, so "
+                        "no item would be in the index; give a value that it can have",
+                    )
+            members.append((name, tuple(map(plain, values))))
+        return tuple(members)
 
     def _source(
         self,
@@ -434,7 +464,7 @@ class _Binder:
                 raise ModelError(
                     place,
                     f"{own.name} is stored as {' or '.join(sorted(own.converter.tags))}, and a key is one of text (S), "
-                    "number (N) and binary (B)",
+                    "number (N) and binary (B); give the field such a type",
                 )
             return Source(attribute, (own.name,), next(iter(own.converter.tags)), own, None)
         taken = next((found for found in self.fields.values() if found.attribute == attribute), None)
@@ -468,7 +498,9 @@ class _Binder:
                     )
                 if found.converter.key_kind is None:
                     raise ModelError(
-                        place, f"{name} is {word_of(found.annotation)}, which cannot be part of a key's text"
+                        place,
+                        f"{name} is {word_of(found.annotation)}, which cannot be part of a key's text; text, int, "
+                        "Decimal, datetime, date, bool, enums and UUIDs can",
                     )
                 parts[name] = part_for(found.converter.key_kind, choices=found.converter.choices)
             return parsed.bind(parts)
@@ -483,7 +515,11 @@ class _Binder:
             )
         beyond = [name for name in declared if name not in needed]
         if beyond:
-            raise ModelError(place, f"{', '.join(beyond)} is among its {word}, and no part of the key there")
+            raise ModelError(
+                place,
+                f"{beyond[0]} is among its {word}, and no template has it there; leave it out, put it into the "
+                f"template, or write {beyond[0]}: Sort[…] = sort() if it is part of the sort key",
+            )
 
     def _check_fields(self, place: str, names: tuple[str, ...], word: str) -> None:
         for name in names:

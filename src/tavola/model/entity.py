@@ -193,11 +193,12 @@ def _find_entity(name: str, near: type) -> type[Entity] | None:
 
 def names_near(cls: type) -> dict[str, Any]:
     """Return the entities of a class's module by name, for annotations that speak of them."""
-    return {
+    known = {
         qualname.rpartition(".")[2]: e
         for (module, qualname), e in _entities.items()
         if module == cls.__module__
     }
+    return {name: _find_entity(name, cls) or entity for name, entity in known.items()}
 
 
 def _compile(cls: type[Entity]) -> None:

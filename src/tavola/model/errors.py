@@ -9,9 +9,9 @@ class ModelError(TavolaError):
     """What is wrong with a declaration: the class, the part of it, and what to do."""
 
     def __init__(self, place: str, problem: str) -> None:
-        self.place = place
+        self.place = place.rpartition("<locals>.")[2]  # the class, not the function it is declared in
         self.problem = problem
-        super().__init__(f"{place}: {problem}")
+        super().__init__(f"{self.place}: {problem}")
 
 
 class QueryRefused(ModelError):

@@ -29,6 +29,7 @@ from typing import (
     overload,
 )
 
+from tavola.expressions import paths_of
 from tavola.model.access import AccessPattern
 from tavola.model.attributes import Condition
 from tavola.model.base import EntityBase
@@ -165,12 +166,15 @@ def _rests_in(cls: type) -> Iterator[type]:
 
 
 def _result_name(cls: type) -> str:
-    for base in getattr(cls, "__orig_bases__", ()):
+    for base in vars(cls).get("__orig_bases__", ()):
         for argument in get_args(base):
             found = getattr(argument, "__forward_arg__", None) or getattr(argument, "__name__", None)
             if found is not None:
                 return str(found)
-    raise ModelError(cls.__qualname__, 'it does not say what it gives; write Query["Ticket"]')
+    kind = "PrimaryKey" if issubclass(cls, PrimaryKey) else "Query"
+    raise ModelError(
+        cls.__qualname__, f'it does not say what it gives; write {kind}["…"] with the name of its entity'
+    )
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
@@ -199,6 +203,15 @@ class PrimaryKey(_Declaration, Generic[E_co]):
             access=access,
         )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise QueryRefused(type(self).__qualname__, f"{name} stays as it was given; make another key")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(self.__dict__[name] for name in self.__declared__.partition)))
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -221,7 +234,11 @@ class Selection(Generic[E_co]):
     _filter: Condition[Any] | None
 
     def where(self: Selection[E], condition: Condition[E]) -> Selection[E]:
-        """Return the same question with a filter: items that fail it are read and paid for, not returned."""
+        """Return the same question with a filter: items that fail it are read and paid for, not returned.
+
+        It may name what the index holds of the entity that the query gives, and no attribute of the key itself.
+        """
+        _check_filter(self._pattern, condition)
         return self._with(filter_=condition if self._filter is None else self._filter & condition)
 
     def _with(self, range_: Range | None = None, filter_: Condition[Any] | None = None) -> Selection[Any]:
@@ -238,6 +255,33 @@ class Selection(Generic[E_co]):
         if self._range is not None:
             told.append(f"{self._range.part} {self._range.operator} {self._range.operands!r}")
         return f"<{self._pattern.place} {', '.join(told)}>"
+
+
+def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
+    """Refuse a filter on what the index does not hold, which no item would pass, and on the key's own attributes."""
+    if not isinstance(condition, Condition):
+        raise QueryRefused(
+            pattern.place,
+            f"where() takes a condition such as {pattern.owner.__name__}.field.eq(…), not {condition!r}",
+        )
+    shape = pattern.owner.__shape__
+    index = pattern.key.index
+    held = {source.attribute for source in shape.key.key.sources}
+    for path in paths_of(condition.node):
+        told = str(path.steps[0])
+        field = shape.by_attribute.get(told)
+        name = told if field is None else field.name
+        if told in [source.attribute for source in pattern.key.sources]:
+            raise QueryRefused(
+                pattern.place,
+                f"{name} is part of the key, which a filter cannot name; ask with .{name} instead",
+            )
+        if index is not None and told not in held and not index.holds(told):
+            raise QueryRefused(
+                pattern.place,
+                f"{index.label} does not hold {name}, so no item would pass; project {told!r} there, or compare what "
+                "the query gives",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ Its members share a partition: of the table, or of the index that `on` names.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
 from typing import (
@@ -30,8 +29,10 @@ from tavola.keys import Template
 from tavola.model.access import AccessPattern
 from tavola.model.entity import Entity, names_near, shape_of
 from tavola.model.errors import ModelError, QueryRefused
+from tavola.model.part_types import check_part_types
 from tavola.model.shapes import KeyShape, Shape
 from tavola.model.tables import Index, Table
+from tavola.model.views import recoverable
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +86,54 @@ class Collection:
         cls.__parts__ = tuple(n for n in annotations if n not in cls.__wanted__)
         if not cls.__wanted__:
             raise ModelError(cls.__qualname__, "it has no members; write events: list[Event] = found()")
+        told: Any = on
+        if not (
+            told is None or isinstance(told, Index) or (isinstance(told, type) and issubclass(told, Table))
+        ):
+            raise ModelError(
+                cls.__qualname__, f"on={told!r} is no index; write on=Table.index, or leave it out"
+            )
         cls.__pk__, cls.__sk__, cls.__on__, cls.__access__ = pk, sk, on, access
+        for name in cls.__parts__:
+            if name in cls.__dict__:
+                raise ModelError(cls.__qualname__, f"{name} has a default; a partition is always given whole")
         for name in cls.__wanted__:
             delattr(cls, name)
+        if _hints_of(cls) is not None:
+            members_of(cls)
 
     def __init__(self, **values: Any) -> None:
-        parts = type(self).__parts__
+        place, parts = type(self).__qualname__, type(self).__parts__
         if values.keys() != set(parts):
             raise QueryRefused(
-                type(self).__qualname__, f"it is asked with {', '.join(parts)}, not {', '.join(values)}"
+                place,
+                f"it is asked with {', '.join(parts) or 'nothing'}, not with {', '.join(values) or 'nothing'}",
             )
+        absent = [name for name, value in values.items() if value is None]
+        if absent:
+            raise QueryRefused(place, f"{absent[0]} is None, and nothing is stored under None; give a value")
         self.__dict__.update(values)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).__wanted__:
+                raise QueryRefused(
+                    type(self).__qualname__,
+                    f"{name} is not there before it was asked for; take it from db.collect(…)",
+                )
+            raise AttributeError(f"{type(self).__qualname__} has no member {name!r}")
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
         return f"{type(self).__qualname__}({told})"
 
 
-_MEMBERS: dict[type[Collection], tuple[Member, ...]] = {}
-
-
 def members_of(cls: type[Collection]) -> tuple[Member, ...]:
-    """Return a collection's members, checked on first use: all in one partition, by one template."""
+    """Return a collection's members, checked: all in one partition, by one template.
+
+    That is done where it is declared, or on first use if an entity is declared after it.
+    """
     known = cls.__dict__.get("__members__")
     if known is None:
         known = cls.__members__ = _bind(cls)  # type: ignore[attr-defined]
@@ -114,45 +141,111 @@ def members_of(cls: type[Collection]) -> tuple[Member, ...]:
     return known
 
 
-def _bind(cls: type[Collection]) -> tuple[Member, ...]:
+def _hints_of(cls: type[Collection]) -> dict[str, Any] | None:
+    """Return the types of parts and members, None if one of them is not known yet."""
     try:
-        hints = get_type_hints(cls, localns=names_near(cls))
-    except NameError as error:
-        raise ModelError(cls.__qualname__, f"{error}; is it declared or imported?") from error
+        return get_type_hints(cls, localns=names_near(cls))
+    except NameError:
+        return None
+
+
+def _bind(cls: type[Collection]) -> tuple[Member, ...]:
+    hints = _hints_of(cls)
+    if hints is None:
+        told = ", ".join(str(get_annotations(cls)[name]) for name in cls.__wanted__)
+        raise ModelError(cls.__qualname__, f"one of {told} is not to be found; is it declared, or imported?")
     members = tuple(_member(cls, name, hints[name]) for name in cls.__wanted__)
     first = members[0]
     table = shape_of(first.entity).home
     pk = cls.__pk__ or _partition_text(first)
+    seen: dict[type[Entity], str] = {}
     for member in members:
         place = f"{cls.__qualname__}.{member.name}"
+        entity = member.entity.__name__
+        if member.entity in seen:
+            raise ModelError(
+                place, f"{seen[member.entity]} holds every {entity} already; have one member for each entity"
+            )
+        seen[member.entity] = member.name
         if shape_of(member.entity).home is not table:
             raise ModelError(
-                place, f"{member.entity.__name__} lives in another table than {first.entity.__name__}"
+                place, f"{entity} lives in another table than {first.entity.__name__}; leave it out"
             )
         if not _same_partition(pk, _partition_text(member), table):
             raise ModelError(
-                place, f"the partition of {member.entity.__name__} is {_partition_text(member)!r}, not {pk!r}"
+                place,
+                f"the partition of {entity} is {_partition_text(member)!r}, not {pk!r}; leave it out, or give it the same",
             )
-    fields = set(Template.parse(pk, table.settings.delimiter).fields)
-    if fields != set(cls.__parts__):
+        _check_sort_key(cls, member)
+        _check_held(place, member)
+    fields = Template.parse(pk, table.settings.delimiter).fields
+    if set(fields) != set(cls.__parts__):
         raise ModelError(
             cls.__qualname__, f"its partition is made of {', '.join(sorted(fields))}; declare just these"
         )
+    owned = shape_of(first.entity).fields
+    renamed = {name: owned[own] for name, own in zip(fields, first.key.hash[0].fields, strict=True)}
+    check_part_types(
+        cls.__qualname__, first.entity, renamed, {name: hints[name] for name in cls.__parts__}, {}
+    )
     return members
 
 
 def _member(cls: type[Collection], name: str, hint: Any) -> Member:
+    place = f"{cls.__qualname__}.{name}"
     many = get_origin(hint) is list
-    if not many and get_origin(hint) not in (Union, types.UnionType):
-        raise ModelError(f"{cls.__qualname__}.{name}", "a member is list[Entity], or Entity | None")
-    entity = next((a for a in get_args(hint) if isinstance(a, type) and issubclass(a, Entity)), None)
-    if entity is None:
-        raise ModelError(f"{cls.__qualname__}.{name}", "a member is list[Entity], or Entity | None")
-    return Member(name, entity, many, _key_on(cls, name, shape_of(entity)))
+    told = [a for a in get_args(hint) if a is not type(None)]
+    optional = get_origin(hint) in (Union, types.UnionType) and len(told) < len(get_args(hint))
+    if len(told) != 1 or not (isinstance(told[0], type) and issubclass(told[0], Entity)) or many == optional:
+        raise ModelError(place, "a member is list[Entity], or Entity | None where there is one at most")
+    shape = shape_of(told[0])
+    if shape.key is None:
+        raise ModelError(place, f"{told[0].__name__} has no Key, so it has no items; give the entity itself")
+    key = _key_on(cls, name, shape)
+    if len(key.hash) > 1 or key.shards is not None:
+        why = "is sharded" if key.shards is not None else f"is of {len(key.hash)} attributes"
+        raise ModelError(
+            place,
+            f"the partition of {told[0].__name__} {why}, and a collection is one partition; query it instead",
+        )
+    return Member(name, told[0], many, key)
+
+
+def _check_sort_key(cls: type[Collection], member: Member) -> None:
+    place, entity = f"{cls.__qualname__}.{member.name}", member.entity.__name__
+    source = next(iter(member.key.range), None)
+    if cls.__sk__:
+        if source is None or source.tag != "S":
+            raise ModelError(place, f"sk={cls.__sk__!r} is a prefix, and the sort key of {entity} is no text")
+        prefix = "" if source.template is None else source.template.literal_prefix
+        if not (prefix.startswith(cls.__sk__) or cls.__sk__.startswith(prefix)):
+            raise ModelError(
+                place,
+                f"sort keys of {entity} begin with {prefix!r}, so none is found under sk={cls.__sk__!r}; make it "
+                "shorter, or leave the member out",
+            )
+    single = source is None or (source.template is not None and source.template.constant is not None)
+    if not member.many and member.key.index is None and not single:
+        raise ModelError(
+            place, f"there can be several {entity} in one partition; write {member.name}: list[{entity}]"
+        )
+
+
+def _check_held(place: str, member: Member) -> None:
+    """Refuse a member that its index does not hold whole."""
+    index, owner = member.key.index, shape_of(member.entity)
+    if index is None:
+        return
+    absent = sorted(f.name for f in owner.fields.values() if not recoverable(f, index, member.key, owner))
+    if absent:
+        raise ModelError(
+            place,
+            f"{index.label} does not hold {', '.join(absent)} of {member.entity.__name__}; project them",
+        )
 
 
 def _key_on(cls: type[Collection], name: str, shape: Shape) -> KeyShape:
-    assert shape.key is not None, "a view is no member"
+    assert shape.key is not None
     if not isinstance(cls.__on__, Index):
         return shape.key.key
     for key in shape.keys:
@@ -177,8 +270,3 @@ def _same_partition(one: str, other: str, table: type[Table]) -> bool:
 
 def _outline(template: Template) -> list[str | tuple[str]]:
     return [each if isinstance(each, str) else (each.spec,) for each in template.segments]
-
-
-def values_for(member: Member, pk_fields: tuple[str, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a collection's arguments under the names that a member's own partition has for them."""
-    return dict(zip(member.key.hash[0].fields, (values[name] for name in pk_fields), strict=False))

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 from zlib import crc32
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from tavola.keys import BoundTemplate, KeyPartMissing
 from tavola.limits import RANGE_KEY_BYTES_MAX
@@ -60,7 +60,9 @@ class FieldShape:
         self.lock = lock
         self.unique = unique
         self.within = within
-        self.default = default  # what an item reads as that lacks it; None also where that is made when asked for
+        self.default = (
+            default  # what an item reads as that lacks it; None also where that is made when asked for
+        )
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -70,6 +72,14 @@ class FieldShape:
         """Return the field's value in an item as Python has it; its default if it is absent."""
         stored = item.get(self.attribute)
         return self.default if stored is None else self._adapter.validate_python(self.decode(stored))
+
+    def takes(self, value: Any) -> bool:
+        """Return whether a value, or an enum's plain one, is one of its type."""
+        try:
+            self._adapter.validate_python(value)
+        except ValidationError:
+            return False
+        return True
 
     def __repr__(self) -> str:
         return f"<Field {self.name}>"

@@ -52,9 +52,14 @@ class Shards:
             raise ModelError("Shards", f"by={self.by!r} is no way to shard; give hash, random or time")
         for told in (self.count, self.reads):
             if not 1 <= told <= SHARDS_MAX:
-                raise ModelError("Shards", f"{told} shards are outside 1 to {SHARDS_MAX}")
+                raise ModelError(
+                    "Shards", f"{told} shards are outside 1 to {SHARDS_MAX}; give a number there"
+                )
         if self.reads < self.count:
-            raise ModelError("Shards", f"reading={self.reading} shards would miss items of {self.count}")
+            raise ModelError(
+                "Shards",
+                f"reading={self.reading} shards would miss items of {self.count}; read the larger number",
+            )
 
     @staticmethod
     def by_time(field_name: str, bucket: str) -> Shards:
@@ -75,15 +80,6 @@ class Index:
     def __init__(
         self, hash_: tuple[str, ...], range_: tuple[str, ...], projection: Projection, name: str, native: bool
     ) -> None:
-        if not (projection in ("ALL", "KEYS_ONLY") or isinstance(projection, tuple)):
-            raise ModelError(
-                name or type(self).__name__,
-                f"projection={projection!r} is none; give ALL, KEYS_ONLY or a tuple of attributes",
-            )
-        if projection == ():
-            raise ModelError(
-                name or type(self).__name__, "projection=() adds nothing to the keys; say KEYS_ONLY"
-            )
         self.hash = hash_
         self.range = range_
         self.projection = projection
@@ -93,9 +89,16 @@ class Index:
         self.table: type[Table] | None = None
 
     def __set_name__(self, owner: type[Table], label: str) -> None:
-        self.label = label
-        self.name = self.name or label
-        self.table = owner
+        if self.table is None:  # another table would take it away from its own; that is refused by the table
+            self.label = label
+            self.name = self.name or label
+            self.table = owner
+
+    def holds(self, attribute: str) -> bool:
+        """Return whether its entries have an attribute of the items, those of the table's key left aside."""
+        if self.projection == "ALL" or attribute in self.attributes:
+            return True
+        return self.projection != "KEYS_ONLY" and attribute in self.projection
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -124,12 +127,6 @@ class Gsi(Index):
         native = isinstance(pk, tuple) or isinstance(sk, tuple)
         hash_ = pk if isinstance(pk, tuple) else (pk,)
         range_ = () if sk is None else sk if isinstance(sk, tuple) else (sk,)
-        if not 1 <= len(hash_) <= MULTI_KEY_ATTRIBUTES_MAX or len(range_) > MULTI_KEY_ATTRIBUTES_MAX:
-            raise ModelError(
-                name or "Gsi",
-                f"a key has 1 to {MULTI_KEY_ATTRIBUTES_MAX} partition attributes and up to "
-                f"{MULTI_KEY_ATTRIBUTES_MAX} sort attributes, not {len(hash_)} and {len(range_)}",
-            )
         super().__init__(hash_, range_, projection, name, native)
 
 
@@ -260,7 +257,20 @@ def _check_indexes(table: type[Table]) -> None:
 
 
 def _check_attributes(place: str, index: Index, settings: TableSettings) -> None:
-    attributes = index.attributes
+    attributes, projection = index.attributes, index.projection
+    most = MULTI_KEY_ATTRIBUTES_MAX
+    if not 1 <= len(index.hash) <= most or len(index.range) > most:
+        raise ModelError(
+            place,
+            f"a key has 1 to {most} partition attributes and up to {most} sort attributes, not {len(index.hash)} and "
+            f"{len(index.range)}; join some in a template",
+        )
+    if not (projection in ("ALL", "KEYS_ONLY") or isinstance(projection, tuple)):
+        raise ModelError(
+            place, f"projection={projection!r} is none; give ALL, KEYS_ONLY or a tuple of attributes"
+        )
+    if projection == ():
+        raise ModelError(place, "projection=() adds nothing to the keys; say KEYS_ONLY")
     if not all(attributes):
         raise ModelError(place, "'' is no attribute; give each part of its key a name")
     twice = sorted({name for name in attributes if attributes.count(name) > 1})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tavola.model.errors import ModelError
 from tavola.model.part_types import same_type, without_none, word_of
-from tavola.model.shapes import FieldShape, Pattern, Shape
+from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape
 from tavola.model.tables import Index
 
 
@@ -45,7 +45,7 @@ def check_view(pattern: Pattern, owner: Shape, view: Shape) -> None:
 
 def _check_held(place: str, pattern: Pattern, owner: Shape, field: FieldShape, found: FieldShape) -> None:
     index = pattern.key.index
-    if index is not None and not recoverable(found, index, pattern, owner):
+    if index is not None and not recoverable(found, index, pattern.key, owner):
         raise ModelError(
             place,
             f"{pattern.place} gives it, and {index.label} does not hold it; project {found.attribute!r} there, or "
@@ -65,7 +65,7 @@ def check_whole(pattern: Pattern, owner: Shape) -> None:
     if index is None or index.projection == "ALL" or pattern.hydrate:
         return
     absent = sorted(
-        found.name for found in owner.fields.values() if not recoverable(found, index, pattern, owner)
+        found.name for found in owner.fields.values() if not recoverable(found, index, pattern.key, owner)
     )
     if absent:
         raise ModelError(
@@ -75,20 +75,16 @@ def check_whole(pattern: Pattern, owner: Shape) -> None:
         )
 
 
-def recoverable(found: FieldShape, index: Index, pattern: Pattern, owner: Shape) -> bool:
+def recoverable(found: FieldShape, index: Index, key: KeyShape, owner: Shape) -> bool:
     """Return whether a field can be had from an index's entries: as an attribute, or out of a key."""
     assert owner.key is not None
     return projected(found, index) or any(
         found.name in source.fields
         and (source.template is None or found.name not in source.template.lossy_fields)
-        for source in (*pattern.key.sources, *owner.key.key.sources)
+        for source in (*key.sources, *owner.key.key.sources)
     )
 
 
 def projected(found: FieldShape, index: Index) -> bool:
     """Return whether an index holds a field's attribute."""
-    if index.projection == "ALL" or found.attribute in index.attributes:
-        return True
-    if index.projection == "KEYS_ONLY":
-        return False
-    return found.attribute in index.projection
+    return index.holds(found.attribute)

@@ -23,15 +23,43 @@ from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.digests import NotDigestible, digest_of
 from tavola.patterns.hierarchy import Moved, MoveRefused, Node, NodeExists, NodeMissing, Tree
-from tavola.patterns.recipe import Recipe, RecipeRefused, Slice, Steps, ask, every, together, verb, wait, work
+from tavola.patterns.idempotency import Idempotency
+from tavola.patterns.outcomes import (
+    Answer,
+    AnswerTooLarge,
+    IdempotencyMismatch,
+    InProgress,
+    Lease,
+    LeaseLost,
+    Outcome,
+    StoredFailure,
+)
+from tavola.patterns.reading import OwnWrites, Written
+from tavola.patterns.recipe import (
+    PatternError,
+    Recipe,
+    RecipeRefused,
+    Slice,
+    Steps,
+    ask,
+    every,
+    together,
+    verb,
+    wait,
+    work,
+)
 from tavola.patterns.records import Versioned
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
+from tavola.patterns.sharding import Balance, ShardAdvice, ShardBalance, ShardPlan, shard_change, shards_for
 from tavola.patterns.versioning import Staged, VersionConflict, Versions
 from tavola.patterns.vertical import Saving, Split, saving
 
 __all__ = [
+    "Answer",
+    "AnswerTooLarge",
     "AuditEntry",
+    "Balance",
     "Blob",
     "BlobDamaged",
     "BlobMissing",
@@ -47,13 +75,21 @@ __all__ = [
     "Difference",
     "Edges",
     "FolderBlobs",
+    "Idempotency",
+    "IdempotencyMismatch",
+    "InProgress",
     "ItemTooLarge",
+    "Lease",
+    "LeaseLost",
     "MoveRefused",
     "Moved",
     "Node",
     "NodeExists",
     "NodeMissing",
     "NotDigestible",
+    "Outcome",
+    "OwnWrites",
+    "PatternError",
     "Problem",
     "Reached",
     "Recipe",
@@ -64,11 +100,15 @@ __all__ = [
     "Sequences",
     "Session",
     "Sessions",
+    "ShardAdvice",
+    "ShardBalance",
+    "ShardPlan",
     "Slice",
     "Split",
     "Staged",
     "Steps",
     "StoredBlob",
+    "StoredFailure",
     "Swept",
     "Tally",
     "Tree",
@@ -79,10 +119,13 @@ __all__ = [
     "WalkTooLong",
     "WindowCounter",
     "WindowCounters",
+    "Written",
     "ask",
     "digest_of",
     "every",
     "saving",
+    "shard_change",
+    "shards_for",
     "together",
     "verb",
     "wait",

@@ -37,10 +37,10 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from tavola.client import ItemExists, Transaction, TransactionCancelled
-from tavola.errors import TavolaError
 from tavola.model import Entity, PrimaryKey, Query, shape_of
 from tavola.patterns.recipe import (
     D_co,
+    PatternError,
     Recipe,
     RecipeRefused,
     Slice,
@@ -58,7 +58,7 @@ NODES_MAX = 10_000  # how many nodes a walk visits unless told otherwise
 E = TypeVar("E", bound=Entity)
 
 
-class CycleFound(TavolaError):
+class CycleFound(PatternError):
     """A walk that came back to where it had been."""
 
     def __init__(self, what: str, path: tuple[str, ...]) -> None:
@@ -66,7 +66,7 @@ class CycleFound(TavolaError):
         super().__init__(f"{what}: {' → '.join(path)} is a cycle; delete one of its edges")
 
 
-class WalkTooLong(TavolaError):
+class WalkTooLong(PatternError):
     """A walk that met more nodes than it was allowed to."""
 
     def __init__(self, what: str, root: str, nodes_max: int) -> None:

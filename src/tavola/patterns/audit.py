@@ -6,7 +6,7 @@ the digest of the version they tell of: whoever alters, drops or slips in one br
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from json import dumps
@@ -60,6 +60,7 @@ class AuditEntry(Entity, immutable=True):
     restored: Attr[int | None] = attr(default=None)  # the version whose content came back
     differences: Attr[list[Difference]] = attr(default_factory=list)
     content: Attr[str | None] = attr(default=None)  # the digest of the version, where rows are chained
+    unsealed: Attr[set[str]] = attr(default_factory=set)  # attributes of index keys, which may come and go
     previous: Attr[str | None] = attr(default=None)  # the seal of the row before
     seal: Attr[str | None] = attr(default=None)
 
@@ -108,12 +109,18 @@ def seal_of(shape: Shape, entity: Entity, without: frozenset[str], secret: bytes
 def seal_in(shape: Shape, item: Mapping[str, Any], without: frozenset[str], secret: bytes | None) -> str:
     """Return the same of an item as it stands, with whatever else is in it; its keys and tag are left out."""
     settings = shape.home.settings
-    reserved = {settings.hash, settings.range, settings.tag, "_version"}
-    reserved |= {source.attribute for key in shape.keys for source in key.written}
+    reserved = {settings.hash, settings.range, settings.tag, "_version"} | index_keys(shape)
+    if "unsealed" in shape.fields:
+        reserved |= set(item.get(shape.fields["unsealed"].attribute, {}).get("SS", ()))
     reserved -= shape.by_attribute.keys()
     reserved |= {shape.fields[name].attribute for name in without}
     told = {name: decode_plain(value) for name, value in item.items() if name not in reserved}
     return digest_of(told, secret)
+
+
+def index_keys(shape: Shape) -> set[str]:
+    """Return the attributes that are written for an entity's indexes alone."""
+    return {source.attribute for key in shape.keys for source in key.written}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Difference, ...]:
@@ -191,17 +198,15 @@ class Walk:
         self._chained = chained
         self._kept_from = 1 if keep is None else last - keep + 1
         self._last = last
-        self._content: str | None = None  # the digest of the version as it stands; None: it does not
+        self._version: Mapping[str, Any] | None = None  # the last one, as it stands
         self._seal: str | None = None  # of the row before
         self._chained_from: int | None = None
         self._problems: list[Problem] = []
 
     def one(self, number: int, version: Mapping[str, Any] | None, entry: Mapping[str, Any] | None) -> None:
         """Look at one version and its audit row, as items."""
-        self._content = None
-        if version is not None:
-            self._content = seal_in(self._shapes[1], version, SEAL, self._secret)
-        elif number >= self._kept_from:
+        self._version = version
+        if version is None and number >= self._kept_from:
             self._wrong(number, "the version is gone")
         if entry is None:
             self._wrong(number, "its audit row is gone")
@@ -221,15 +226,19 @@ class Walk:
             self._wrong(number, "its audit row was altered")
         if previous != self._seal:
             self._wrong(number, "its audit row does not follow the one before")
-        if self._content is not None and self._content != content:
+        version = self._version
+        if version is not None and seal_in(self._shapes[1], version, SEAL, self._secret) != content:
             self._wrong(number, "the version was altered")
         self._seal = seal
 
     def current(self, item: Mapping[str, Any]) -> None:
         """Look at the current record, after the last version."""
         shape = self._shapes[0]
-        if self._content is not None and seal_in(shape, item, SEAL, self._secret) != self._content:
-            self._wrong(self._last, "the current record is not its last version")
+        if self._version is not None:
+            # Its index keys are its own, also those of an index that is no more.
+            fields = shape.by_attribute.keys() | (self._version.keys() - _places(shape, self._shapes[1]))
+            if differences(_plain(self._version, fields), _plain(item, fields)):
+                self._wrong(self._last, "the current record is not its last version")
         if self._chained and _text(shape, item, "seal") != self._seal:
             self._wrong(self._last, "the current record has another seal than the last audit row")
 
@@ -244,3 +253,13 @@ class Walk:
 def _text(shape: Shape, item: Mapping[str, Any], field: str) -> str | None:
     told = item.get(shape.fields[field].attribute, {}).get("S")
     return None if told is None else str(told)
+
+
+def _places(*shapes: Shape) -> set[str | None]:
+    """Return the attributes that say where and what an item is."""
+    told = [shape.home.settings for shape in shapes]
+    return {name for settings in told for name in (settings.hash, settings.range, settings.tag, "_version")}
+
+
+def _plain(item: Mapping[str, Any], names: Set[str | None]) -> dict[str, Any]:
+    return {name: decode_plain(value) for name, value in item.items() if name in names}

@@ -32,12 +32,11 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from tavola import Fault
-from tavola.errors import TavolaError
+from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Entity, Table
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, verb, work
+from tavola.patterns.recipe import D_co, PatternError, Recipe, RecipeRefused, Steps, ask, verb, work
 
 INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
-ITEM_BYTES = 400 * 1024  # what an item of DynamoDB holds, all its attributes together
 _SIZE = "Item size has exceeded"  # how DynamoDB says so
 _HELPS = 0.9  # compressed is kept if it is less than this of plain
 
@@ -54,7 +53,7 @@ class Blob(BaseModel):
     place: str | None = None  # where in the store; None: it is here
 
 
-class BlobMissing(TavolaError):
+class BlobMissing(PatternError):
     """A blob that an item points to and that its store does not have."""
 
     def __init__(self, blob: Blob) -> None:
@@ -65,7 +64,7 @@ class BlobMissing(TavolaError):
         )
 
 
-class BlobDamaged(TavolaError):
+class BlobDamaged(PatternError):
     """A blob that is not what was written."""
 
     def __init__(self, blob: Blob, found: str) -> None:
@@ -76,7 +75,7 @@ class BlobDamaged(TavolaError):
         )
 
 
-class ItemTooLarge(TavolaError):
+class ItemTooLarge(PatternError):
     """An entity that no item can hold, with its fields by size."""
 
     def __init__(self, entity: Entity) -> None:
@@ -84,7 +83,7 @@ class ItemTooLarge(TavolaError):
         self.fields = large_fields(entity)
         told = ", ".join(f"{name} {size:,}" for name, size in self.fields[:3])
         super().__init__(
-            f"The {type(entity).__name__} is larger than the {ITEM_BYTES:,} bytes (400 KB) that an item holds. Its largest fields, "
+            f"The {type(entity).__name__} is larger than the {ITEM_BYTES_MAX:,} bytes (400 KB) that an item holds. Its largest fields, "
             f"in bytes of JSON: {told}. Make the first a Blob, and keep() its value"
         )
 
@@ -258,10 +257,10 @@ class Blobs(Recipe[D_co]):
 
     def __init__(self, db: D_co, store: BlobStore, *, inline: int = INLINE_BYTES_MAX) -> None:
         super().__init__(db)
-        if not 0 <= inline < ITEM_BYTES:
+        if not 0 <= inline < ITEM_BYTES_MAX:
             raise RecipeRefused(
                 "Blobs",
-                f"inline={inline:,} does not fit: an item of DynamoDB holds {ITEM_BYTES:,} bytes (400 KB), names of attributes "
+                f"inline={inline:,} does not fit: an item of DynamoDB holds {ITEM_BYTES_MAX:,} bytes (400 KB), names of attributes "
                 f"and all; {INLINE_BYTES_MAX:,} is a good measure",
             )
         self.store = store

@@ -23,10 +23,11 @@ from typing import Any, Generic, TypeVar, overload
 from pydantic import TypeAdapter
 
 from tavola.client import AsyncDb, ConditionFailed, Db
-from tavola.errors import TavolaError
+from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Attr, Entity, attr
 from tavola.patterns.recipe import (
     D_co,
+    PatternError,
     Recipe,
     RecipeRefused,
     Steps,
@@ -37,9 +38,7 @@ from tavola.patterns.recipe import (
     wait,
 )
 
-BODY_BYTES_MAX = (
-    390 * 1024
-)  # of the 400 KB that an item may have; the rest is for its key and the other fields
+BODY_BYTES_MAX = ITEM_BYTES_MAX - 10 * 1024  # the rest is for its key and the other fields
 POLLS = 20  # how often a lease is looked at while it lasts
 
 
@@ -54,7 +53,7 @@ class CacheEntry(Entity):
     expires_at: Attr[datetime]  # the table's time to live
 
 
-class CacheValueTooLarge(TavolaError):
+class CacheValueTooLarge(PatternError):
     """An answer that does not fit into an item; it was worked out and not kept."""
 
     def __init__(self, cache_key: str, size: int, value: Any) -> None:

@@ -34,10 +34,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tavola.client import ConditionFailed, ItemExists, Transaction, TransactionCancelled
-from tavola.errors import TavolaError
 from tavola.model import Attr, Condition, Entity, Query, attr, shape_of
 from tavola.patterns.recipe import (
     D_co,
+    PatternError,
     Recipe,
     RecipeRefused,
     Slice,
@@ -67,7 +67,7 @@ class Node(Entity):
     moved_from: Attr[str | None] = attr(default=None)  # while what was below it there is on its way
 
 
-class NodeMissing(TavolaError):
+class NodeMissing(PatternError):
     """A path at which there is no node."""
 
     def __init__(self, tree: str, path: str) -> None:
@@ -76,7 +76,7 @@ class NodeMissing(TavolaError):
         super().__init__(f"There is no node {path!r} in the tree {tree!r}; add it first")
 
 
-class NodeExists(TavolaError):
+class NodeExists(PatternError):
     """A path at which there is a node already."""
 
     def __init__(self, tree: str, path: str) -> None:
@@ -87,7 +87,7 @@ class NodeExists(TavolaError):
         )
 
 
-class MoveRefused(TavolaError):
+class MoveRefused(PatternError):
     """A move that would take a subtree into itself, or apart."""
 
     def __init__(self, path: str, to: str, reason: str) -> None:

@@ -35,7 +35,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class RecipeRefused(TavolaError):
+class PatternError(TavolaError):
+    """What goes wrong in a pattern and nowhere else."""
+
+
+class RecipeRefused(PatternError):
     """An entity, key or setting that a pattern cannot work with."""
 
     def __init__(self, place: str, problem: str) -> None:

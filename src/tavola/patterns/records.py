@@ -12,7 +12,16 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from tavola.model import Attr, Entity, PrimaryKey, Query, Shape, attr, shape_of
-from tavola.patterns.audit import SEAL, AuditEntry, ChangeKind, differences, seal_of, shortened, told_of
+from tavola.patterns.audit import (
+    SEAL,
+    AuditEntry,
+    ChangeKind,
+    differences,
+    index_keys,
+    seal_of,
+    shortened,
+    told_of,
+)
 from tavola.patterns.recipe import RecipeRefused, key_class
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # when a record changed that was never stored
@@ -92,9 +101,9 @@ class Records(Generic[R, V, A]):
         """Return what a record says, as it is stored: all but what a change writes itself."""
         return told_of(shape_of(type(record)), record, _OWN)
 
-    def revived(self, version: V) -> R:
-        """Return the content of a version as a record."""
-        return self.current.model_validate(_values(version), by_name=True)
+    def checked(self, record: R | V) -> R:
+        """Return a record whose fields are what they must be, made of an edited one or of a version."""
+        return self.current.model_validate(_values(record), by_name=True)
 
     def made(
         self, before: R | None, after: R, edit: Edit, *, chained: bool, secret: bytes | None
@@ -115,6 +124,7 @@ class Records(Generic[R, V, A]):
             restored=edit.restored, differences=shortened(told), **edit.more,
         )  # fmt: skip
         if chained:
+            entry.unsealed = index_keys(self.shapes[2])
             entry.content = seal_of(self.shapes[1], version, SEAL, secret)
             entry.previous = None if before is None else before.seal
             entry.seal = seal_of(self.shapes[2], entry, SEAL, secret)

@@ -40,7 +40,7 @@ from typing import Any, Generic
 from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, Page, TransactionCancelled
 from tavola.model import PrimaryKey, shape_of
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Steps, ask, every, verb, wait
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Steps, ask, every, together, verb, wait
 from tavola.patterns.records import A, E, Edit, R, Records, V
 
 _VERIFIED_AT_ONCE = 50  # versions, each with its audit row, in one batch
@@ -151,7 +151,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
     ) -> Steps[R]:
         """Store the content of an old version as the next one and return it; what came between stays as it is."""
-        after = self.records.revived((yield from self._version(key, version)))
+        after = self.records.checked((yield from self._version(key, version)))
 
         def restored(before: R) -> Steps[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
@@ -279,19 +279,18 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     # How.
 
     def _written(self, before: R | None, after: R, edit: Edit) -> Steps[R]:
+        after = self.records.checked(after)
         if before is not None and self._alike(before, after):
             return before
-        client: Any = self.db
-        tx = client.transaction()
-        staged = self._staged(tx, before, after, edit)
+        told: list[Staged[R]] = []
         try:
-            yield from ask(lambda _: tx.commit())
+            yield from together(lambda tx: told.append(self._staged(tx, before, after, edit)))
         except TransactionCancelled as error:
-            conflict = self.conflict(error, staged)
+            conflict = self.conflict(error, told[0])
             if conflict is None:
                 raise
             raise conflict from error
-        return staged.record
+        return told[0].record
 
     def _alike(self, before: R, after: R) -> bool:
         records = self.records

@@ -32,10 +32,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tavola.client import TransactionCancelled
+from tavola.limits import WRITE_UNIT_BYTES
 from tavola.model import Change, Collection, Entity, members_of, shape_of
 from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, key_class, together, verb
-
-WRITE_UNIT_BYTES = 1024  # what one write unit writes
 
 W = TypeVar("W", bound=Collection)
 C = TypeVar("C", bound=Entity)

@@ -62,8 +62,8 @@ def cancelled_for(*codes: str) -> TransactionCanceledFault:
         ("ProvisionedThroughputExceeded", "throttled"),
     ],
 )
-def test_wrong_point_9_what_passes_by_itself_is_not_tried_for_ever(code: str, kind: str) -> None:
-    """A conflict or throttle that lasts ends after as many attempts as patience has, all with one token."""
+def test_pitfall_9_what_passes_by_itself_is_not_tried_for_ever(code: str, kind: str) -> None:
+    """Pitfall 9: a conflict or throttle that lasts ends after as many attempts as patience has, all with one token."""
     context = Context(patience=Patience(attempts_max=5, base_s=0))
     told = Intents(context)
     told.create(Order(order_id="o1", customer="c"))

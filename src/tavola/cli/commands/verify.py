@@ -1,29 +1,143 @@
-"""`tavola verify`: a store's file gone through whole."""
+"""`tavola verify`: a store's file gone through whole, or the index keys of a design's tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tavola.cli.designs import TableName, load_tables, modelled
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
-from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.output import bar, complain, note, say, say_json
+from tavola.cli.targets import Account, EndpointUrl, Region, Store, opened
+from tavola.cli.upkeep import CheckpointPath, Segments, UnitsPerSecond
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="The store's file; no process may have it open.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="The store's file; no process may have it open.", show_default=False)
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design",
+            metavar="MODULE[:TABLE]",
+            help="Check the index keys of this design's tables instead; of FILE, or of --store or --endpoint.",
+        ),
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="With --design: put wrong index keys right.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    table_name: TableName = None,
+    segments: Segments = 1,
+    units_per_second: UnitsPerSecond = None,
+    checkpoint: CheckpointPath = None,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
     key_file: KeyFile = None,
     key_command: KeyCommand = None,
     key: Key = None,
 ) -> None:
     """Check that everything in FILE is as it was written: pages, items, index entries, backups, counts, logs.
 
-    Each problem is a line with its place; the exit code is 1 if there is any. Nothing is mended.
+    With --design, check instead that every index key of every item is what the item's fields say, anywhere: in FILE,
+    in a --store, or at an --endpoint. Each problem is a line with its place; the exit code is 1 if any is left. Only
+    --repair changes anything.
     """
+    if design is None:
+        _verify_file(file, (key_file, key_command, key), as_json=as_json, repair=repair)
+        return
+    with (
+        told(f"Cannot verify the keys of {design}."),
+        opened(file or store, endpoint, region, account, (key_file, key_command, key)) as target,
+    ):
+        tables = load_tables(design)
+        db = modelled(target, tables, table_name)
+        reports = []
+        for table in tables:
+            name = table_name or table.settings.name
+            total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
+            with bar(f"Verifying {name}", total) as show:
+                reports.append(
+                    db.verify_keys(
+                        table,
+                        repair=repair,
+                        segments=segments,
+                        units_per_second=units_per_second,
+                        checkpoint=checkpoint,
+                        progress=lambda done, show=show: show(done.done),
+                    )
+                )
+    for report in reports:
+        _tell_keys(report, as_json=as_json)
+    if any(_left(report, repair) for report in reports):
+        if not as_json:
+            complain(
+                "There are keys that are not what their items say.",
+                "Queries miss these items, or find them where they are not.",
+                None
+                if repair
+                else "Put them right with --repair; see the guide's page on changing a design.",
+            )
+        raise typer.Exit(Exit.FAILED)
+
+
+def _left(report: Any, repair: bool) -> bool:
+    """Return whether something is wrong still."""
+    if not repair:
+        return not report.sound
+    return bool(report.counts["misplaced"] or report.counts["unreadable"])
+
+
+def _tell_keys(report: Any, *, as_json: bool) -> None:
+    if as_json:
+        say_json(
+            "tavola.verify-keys/1",
+            {
+                "table": report.table,
+                "items": report.items,
+                "entities": dict(report.by_entity),
+                "counts": dict(report.counts),
+                "repaired": report.repaired,
+                "faults": [
+                    {
+                        "key": each.key, "entity": each.entity, "index": each.index, "kind": each.kind,
+                        "stored": each.stored, "right": each.right,
+                    }
+                    for each in report.faults
+                ],
+                "unknown": list(report.unknown),
+                "unreadable": [
+                    {"key": each.key, "entity": each.entity, "reason": each.reason} for each in report.unreadable
+                ],
+            },
+        )  # fmt: skip
+        return
+    for fault in report.faults:
+        say(str(fault))
+    for each in report.unreadable:
+        say(f"{each.entity} {each.plain_key}: it cannot be read: {each.reason}")
+    if report.unknown:
+        note(f"{_counted(report.counts['unknown'], 'item')} of no entity in the design were passed over.")
+    note(f"{report}.")
+
+
+def _verify_file(
+    file: Path | None, keys: tuple[Path | None, str | None, str | None], *, as_json: bool, repair: bool
+) -> None:
+    if file is None or repair:
+        why = "No file is named." if file is None else "A store's file is never mended."
+        do = "Name the file of a store, or a design with --design."
+        complain(
+            "Cannot verify.", why, do if file is None else "Name a design with --design to repair its keys."
+        )
+        raise typer.Exit(Exit.USAGE)
     if not file.is_file():
         why = "It is a folder." if file.is_dir() else "It is not there."
         complain(f"Cannot verify {file}.", why, "Name the file of a store.")
@@ -31,7 +145,7 @@ def verify(
     with told(f"Cannot verify {file}."):
         from tavola.engine import verify as verified
 
-        report = verified(file, key=key_from(key_file, key_command, key))
+        report = verified(file, key=key_from(*keys))
     problems = [{"place": each.place, "problem": each.what} for each in report.problems]
     if as_json:
         say_json(

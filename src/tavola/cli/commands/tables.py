@@ -1,0 +1,69 @@
+"""`tavola tables`: a design's tables held against those that are there, and made what the design says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tavola.cli.designs import Design, TableName, load_tables, modelled
+from tavola.cli.exits import Exit
+from tavola.cli.failures import told
+from tavola.cli.keys import KeyCommand, KeyFile
+from tavola.cli.output import note, say, say_json
+from tavola.cli.targets import Account, EndpointUrl, Region, Store, StoreKey, opened
+
+
+def tables(
+    design: Design,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Make the tables what the design says, one change after the other."),
+    ] = False,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="With --apply: also take away what the design does not have.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")] = False,
+    table_name: TableName = None,
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Tell what the tables that are there have otherwise than their design; the exit code is 1 if anything is left.
+
+    A missing table is made with --apply, and so are indexes, the stream and settings. What takes something away is
+    done with --drop alone. A key or a local index cannot be changed in place.
+    """
+    with (
+        told(f"Cannot compare the tables of {design}."),
+        opened(store, endpoint, region, account, (key_file, key_command, store_key), new=apply) as target,
+    ):
+        found = load_tables(design)
+        db = modelled(target, found, table_name)
+        left: list[Any] = []
+        for table in found:
+            if apply:
+                for change in db.apply_changes(table, drop=drop).changes:
+                    note(f"Done: {change}.")
+            left.append(db.table_changes(table))
+    for changes in left:
+        if as_json:
+            say_json(
+                "tavola.table-changes/1",
+                {
+                    "table": changes.table,
+                    "changes": [
+                        {"kind": each.kind, "what": each.what, "removes": each.removes}
+                        for each in changes.changes
+                    ],
+                    "refusals": list(changes.refusals),
+                },
+            )
+        else:
+            say(str(changes))
+    if any(left):
+        raise typer.Exit(Exit.FAILED)

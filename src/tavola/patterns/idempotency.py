@@ -1,0 +1,257 @@
+"""Idempotency: a request that comes twice is done once, and answered twice.
+
+The caller gives each request a key and sends it again under the same one. What it came to is kept with a digest of what was
+asked: the same again is given the stored answer, something else under the same key is refused.
+
+    class Requests(Outcome, table=Desk):
+        class Key(PrimaryKey["Requests"], pk="REQUEST#{scope}#{request}", sk="OUTCOME"):
+            scope: str
+            request: str
+
+    requests = Idempotency(db, Requests, of=Receipt)
+
+    def fill(writes: Transaction) -> Receipt:
+        writes.create(ticket)
+        return Receipt(ticket_id=ticket.ticket_id)
+
+    requests.together("k1", body, fill)              the ticket and its outcome in one transaction: both or none
+    requests.once("k2", body, lambda lease: pay())   work that no transaction holds: under a lease
+
+`together` is exact. `once` is as exact as the work is: a program that dies in it leaves the lease to run out, and the next
+who comes does the work again. What it may have done by then is told apart by the lease's token, if who is asked looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import timedelta
+from functools import wraps
+from inspect import signature
+from typing import Any, Generic, ParamSpec, overload
+
+from pydantic_core import PydanticSerializationError
+
+from tavola.client import (
+    AsyncDb,
+    AsyncTransaction,
+    ConditionFailed,
+    Db,
+    Intent,
+    Transaction,
+    TransactionCancelled,
+)
+from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, failure_told
+from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
+from tavola.patterns.recipe import D_co, RecipeRefused, Steps, ask
+
+P = ParamSpec("P")
+
+
+class Idempotency(Leases[D_co, T], Generic[D_co, T]):
+    """Requests whose answers are of one type, any that pydantic can write as JSON.
+
+    An outcome is kept for `life`. A `lease` should last longer than the work does. An error of a request releases it, so
+    that it can be tried again; those of the kinds in `failures` are answers, and are kept and told again.
+    """
+
+    @overload
+    def together(
+        self: Idempotency[Db, T], request: str, payload: Any, fill: Callable[[Transaction], T], *, scope: str | None = ...,
+        wait: timedelta = ...,
+    ) -> Answer[T]: ...  # fmt: skip
+    @overload
+    def together(
+        self: Idempotency[AsyncDb, T], request: str, payload: Any,
+        fill: Callable[[AsyncTransaction], Awaitable[T] | T], *, scope: str | None = ..., wait: timedelta = ...,
+    ) -> Coroutine[Any, Any, Answer[T]]: ...  # fmt: skip
+    def together(
+        self,
+        request: str,
+        payload: Any,
+        fill: Callable[[Any], Any],
+        *,
+        scope: str | None = None,
+        wait: timedelta = NO_WAIT,
+    ) -> Any:
+        """Do a request in one transaction with its outcome, and return its answer.
+
+        `fill` is given the transaction, says what is to be written and returns the answer; it may read before. It may be called
+        for a request that then turns out to be done, so it must do nothing else. Where a condition of its own stands in
+        the way, that is the `TransactionCancelled` it would be.
+        """
+        return self.perform(self._together(scope, request, payload, fill, wait))
+
+    @overload
+    def once(
+        self: Idempotency[Db, T], request: str, payload: Any, work: Callable[[Lease], T], *, scope: str | None = ...,
+        wait: timedelta = ...,
+    ) -> Answer[T]: ...  # fmt: skip
+    @overload
+    def once(
+        self: Idempotency[AsyncDb, T], request: str, payload: Any, work: Callable[[Lease], Awaitable[T] | T], *,
+        scope: str | None = ..., wait: timedelta = ...,
+    ) -> Coroutine[Any, Any, Answer[T]]: ...  # fmt: skip
+    def once(
+        self,
+        request: str,
+        payload: Any,
+        work: Callable[[Lease], Any],
+        *,
+        scope: str | None = None,
+        wait: timedelta = NO_WAIT,
+    ) -> Any:
+        """Do some work under a lease, keep what it returns and return it; who comes again is given that.
+
+        While somebody else is at it, that is `InProgress`, or it is waited for. Where the lease passed to another
+        before the work was over, the answer is not kept and that is `LeaseLost`.
+        """
+        return self.perform(self._once(scope, request, payload, work, wait))
+
+    @overload
+    def idempotent(
+        self: Idempotency[Db, T], request: str | Callable[P, str], *, payload: Callable[P, Any] | None = ...,
+        scope: str | Callable[P, str] | None = ..., wait: timedelta = ...,
+    ) -> Callable[[Callable[P, T]], Callable[P, T]]: ...  # fmt: skip
+    @overload
+    def idempotent(
+        self: Idempotency[AsyncDb, T], request: str | Callable[P, str], *, payload: Callable[P, Any] | None = ...,
+        scope: str | Callable[P, str] | None = ..., wait: timedelta = ...,
+    ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T]]]: ...  # fmt: skip
+    def idempotent(
+        self,
+        request: str | Callable[..., str],
+        *,
+        payload: Callable[..., Any] | None = None,
+        scope: str | Callable[..., str] | None = None,
+        wait: timedelta = NO_WAIT,
+    ) -> Any:
+        """Make a function one that is done `once` for each key: a decorator.
+
+        `request` names the parameter that is the key, or makes it of the arguments. The payload is all other arguments, but for
+        a method's own object, unless `payload` makes it of them. With an asynchronous client the function is a coroutine.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            takes = signature(function)
+            if isinstance(request, str) and request not in takes.parameters:
+                raise RecipeRefused(
+                    function.__qualname__, f"it has no parameter {request!r} to be the request's key"
+                )
+
+            def asked(*arguments: Any, **options: Any) -> Steps[Answer[Any]]:
+                bound = takes.bind(*arguments, **options)
+                bound.apply_defaults()
+                told: Mapping[str, Any] = bound.arguments
+                key = str(told[request]) if isinstance(request, str) else request(*arguments, **options)
+                if payload is None:
+                    what = {
+                        name: value for name, value in told.items() if name not in (request, "self", "cls")
+                    }
+                else:
+                    what = payload(*arguments, **options)
+                whose = scope(*arguments, **options) if callable(scope) else scope
+                return self._once(whose, key, what, lambda lease: function(*arguments, **options), wait)
+
+            if isinstance(self.db, AsyncDb):
+
+                @wraps(function)
+                async def awaited(*arguments: Any, **options: Any) -> Any:
+                    return (await self.perform(asked(*arguments, **options))).value
+
+                return awaited
+
+            @wraps(function)
+            def called(*arguments: Any, **options: Any) -> Any:
+                return self.perform(asked(*arguments, **options)).value
+
+            return called
+
+        return decorate
+
+    # How: in one transaction.
+
+    def _together(
+        self, scope: str | None, request: str, payload: Any, fill: Callable[[Any], Any], longest: timedelta
+    ) -> Steps[Answer[T]]:
+        asked = self._asked(scope, request, payload)
+        key = self._key_of(asked)
+        standing = yield from ask(lambda db: db.get(key, consistent=True))
+        waiting = Waiting(longest)
+        for _ in range(OVERTAKEN_MAX):
+            free = yield from self._waited(asked, standing, waiting)
+            if isinstance(free, Answer):
+                return free
+            try:
+                return (yield from self._filled(asked, free, fill))
+            except _Overtaken as overtaken:
+                standing = overtaken.standing
+        raise InProgress(asked.scope, asked.request, asked.until)
+
+    def _filled(self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]) -> Steps[Answer[T]]:
+        """Do what fills a transaction, with the outcome in it; `_Overtaken` where somebody else was first."""
+        client: Any = self.db
+        tx = client.transaction()
+        intent: Intent[Outcome] | None = None
+        try:
+            value = yield from ask(lambda _: fill(tx))
+            told = self._told(asked, value)
+            outcome = self._outcome(asked, "completed", told)
+            intent = tx.create(outcome) if prior is None else tx.put(outcome, when=self._as_it_was(prior))
+            yield from ask(lambda _: tx.commit())
+        except Exception as error:
+            reason = None
+            if isinstance(error, TransactionCancelled) and intent is not None:
+                reason = error.failed.get(intent)
+            if reason is not None and reason.kind in ("exists", "condition"):
+                raise _Overtaken(reason.item) from error  # that alone means that it is done already
+            yield from self._failed(asked, prior, error)
+            raise
+        return Answer(self._adapter.validate_json(told), replayed=False)
+
+    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> Steps[None]:
+        """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
+        key = self._key_of(asked)
+        standing = yield from ask(lambda db: db.get(key, consistent=True))
+        if standing is not None and (prior is None or standing.holder != prior.holder):
+            raise _Overtaken(standing) from error
+        if not isinstance(error, self.failures):
+            return
+        failed = self._outcome(asked, "failed", failure_told(error))
+        try:
+            if prior is None:
+                yield from ask(lambda db: db.create(failed))
+            else:
+                free = self._as_it_was(prior)
+                yield from ask(lambda db: db.put(failed, when=free))
+        except ConditionFailed as refused:
+            raise _Overtaken(refused.found) from error
+
+    # How: under a lease.
+
+    def _once(
+        self, scope: str | None, request: str, payload: Any, work: Callable[[Lease], Any], longest: timedelta
+    ) -> Steps[Answer[T]]:
+        begun = yield from self._begun(scope, request, payload, longest)
+        if isinstance(begun, Answer):
+            return begun
+        try:
+            value = yield from ask(lambda _: work(begun))
+        except Exception as error:
+            try:
+                yield from self._ended(begun, error, final=isinstance(error, self.failures))
+            except LeaseLost:
+                pass  # it is another's by now, and this error is what the caller must know
+            raise
+        try:
+            return (yield from self._completed(begun, value))
+        except (AnswerTooLarge, PydanticSerializationError) as error:
+            yield from self._ended(begun, error, final=True)  # the work is done, and must not be done again
+            raise
+
+
+class _Overtaken(Exception):
+    """Somebody else was first; what stands there now."""
+
+    def __init__(self, standing: Outcome | None) -> None:
+        self.standing = standing
+        super().__init__()

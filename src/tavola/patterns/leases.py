@@ -1,0 +1,282 @@
+"""Leases: who may do a request now, and what it came to, kept one for each request.
+
+A request is taken by creating its outcome, or by taking over one whose holder has left it. Completing, extending and
+releasing are for the holder alone, so that one whose lease has passed to another can do neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from json import dumps, loads
+from typing import Any, Generic
+
+from pydantic import TypeAdapter
+
+from tavola.client import ConditionFailed, Db, Intent, Intents, Unanswered
+from tavola.limits import ITEM_BYTES_MAX
+from tavola.model import Change, Condition, PrimaryKey
+from tavola.patterns.digests import digest_of
+from tavola.patterns.outcomes import (
+    Answer,
+    AnswerTooLarge,
+    IdempotencyMismatch,
+    InProgress,
+    Lease,
+    LeaseLost,
+    Outcome,
+    State,
+    StoredFailure,
+    T,
+)
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, expires_with, key_class, verb
+from tavola.patterns.recipe import wait as pause
+
+EVERYONE = "-"  # the scope of requests that are nobody's in particular
+NO_WAIT = timedelta(0)
+
+ANSWER_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024  # the rest is for the key and the other fields
+
+_POLL_S = 0.01  # how long somebody else's work is left before it is looked at again, at first
+_POLL_MAX_S = 1.0
+_FAILURE_CHARACTERS_MAX = 10_000
+OVERTAKEN_MAX = 20  # how often a request may change hands while it is being taken
+
+
+class Leases(Recipe[D_co], Generic[D_co, T]):
+    """Requests whose answers are of one type; see `Idempotency`, which does them whole."""
+
+    def __init__(
+        self,
+        db: D_co,
+        entity: type[Outcome],
+        of: type[T],
+        *,
+        scope: str = EVERYONE,
+        life: timedelta = timedelta(hours=24),
+        lease: timedelta = timedelta(minutes=1),
+        failures: tuple[type[Exception], ...] = (),
+    ) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.key = key_class(entity, "scope", "request")
+        expires_with(entity, "expires_at")
+        if lease < timedelta(seconds=1) or life < lease:
+            raise RecipeRefused(
+                entity.__name__, f"lease={lease} must be a second or more, and life={life} no less than it"
+            )
+        self.scope = scope
+        self.life = life
+        self.lease = lease
+        self.failures = failures
+        self._adapter: TypeAdapter[T] = TypeAdapter(of)
+
+    # A request step by step.
+
+    @verb
+    def begin(
+        self, request: str, payload: Any, *, scope: str | None = None, wait: timedelta = NO_WAIT
+    ) -> Steps[Lease | Answer[T]]:
+        """Take the lease of a request and return it; where it was done before, return the answer."""
+        return (yield from self._begun(scope, request, payload, wait))
+
+    @verb
+    def complete(self, lease: Lease, answer: T) -> Steps[Answer[T]]:
+        """Keep the answer of a request that was begun; `LeaseLost` if it belongs to another by now."""
+        return (yield from self._completed(lease, answer))
+
+    @verb
+    def extend(self, lease: Lease, by: timedelta | None = None) -> Steps[Lease]:
+        """Have a lease last from now on once more, or for another time, and return it."""
+        until = self._now() + (self.lease if by is None else by)
+        changes = (self.entity.leased_until.set(until), self.entity.expires_at.set(until + self.life))
+        yield from self._changed(lease, *changes)
+        return replace(lease, until=until)
+
+    @verb
+    def release(self, lease: Lease) -> Steps[None]:
+        """Give up a request that was begun, so that it can be begun again at once."""
+        yield from self._released(lease)
+
+    @verb
+    def find(self, request: str, *, scope: str | None = None) -> Steps[Outcome | None]:
+        """Return what is known of a request, None if nothing is, or nothing any more."""
+        key = self.key(scope=self.scope if scope is None else scope, request=request)
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    def complete_in(self, tx: Intents, lease: Lease, answer: T) -> Intent[Outcome]:
+        """Add the completion of a request that was begun to a transaction of yours: the answer with what it tells of.
+
+        Where the lease belongs to another by now, the transaction is cancelled and this intent is among those that failed.
+        """
+        told = self._told(lease, answer)
+        return tx.update(self._key_of(lease), *self._completion(told), when=self._mine(lease))
+
+    # How.
+
+    def _begun(
+        self, scope: str | None, request: str, payload: Any, longest: timedelta
+    ) -> Steps[Lease | Answer[T]]:
+        asked = self._asked(scope, request, payload)
+        got, standing = yield from self._created(asked)
+        waiting = Waiting(longest)
+        for _ in range(OVERTAKEN_MAX):
+            if got:
+                return asked
+            free = yield from self._waited(asked, standing, waiting)
+            if isinstance(free, Answer):
+                return free
+            asked = replace(asked, until=self._now() + self.lease)
+            if free is None:
+                got, standing = yield from self._created(asked)
+            else:
+                asked = replace(asked, token=max(asked.token, free.token + 1))
+                got, standing = yield from self._taken(asked, free)
+        raise InProgress(asked.scope, asked.request, asked.until)
+
+    def _waited(
+        self, asked: Lease, standing: Outcome | None, waiting: Waiting
+    ) -> Steps[Answer[T] | Outcome | None]:
+        """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
+        key = self._key_of(asked)
+        while standing is not None and standing.state != "released":
+            if standing.payload != asked.payload:
+                raise IdempotencyMismatch(asked.scope, asked.request)
+            if standing.state == "completed":
+                assert standing.answer is not None, "what is completed has an answer"
+                return Answer(self._adapter.validate_json(standing.answer), replayed=True)
+            if standing.state == "failed":
+                assert standing.answer is not None, "what has failed says how"
+                raise StoredFailure(asked.scope, asked.request, *loads(standing.answer))
+            if standing.leased_until is None or standing.leased_until <= self._now():
+                break  # whoever had it is gone
+            seconds = waiting.next_s()
+            if seconds is None:
+                raise InProgress(asked.scope, asked.request, standing.leased_until)
+            yield from pause(seconds)
+            standing = yield from ask(lambda db: db.get(key, consistent=True))
+        return standing
+
+    def _created(self, asked: Lease) -> Steps[tuple[bool, Outcome | None]]:
+        """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
+        made = self._outcome(asked, "in_progress", None)
+        return (yield from self._surely(lambda db: db.create(made), asked.holder))
+
+    def _taken(self, asked: Lease, standing: Outcome) -> Steps[tuple[bool, Outcome | None]]:
+        """Take a request that its holder has left; return whether it was got, and what stands there if not."""
+        kind, key, free = self.entity, self._key_of(asked), self._as_it_was(standing)
+        changes = (
+            kind.state.set("in_progress"), kind.payload.set(asked.payload), kind.holder.set(asked.holder),
+            kind.token.set(asked.token), kind.leased_until.set(asked.until), kind.expires_at.set(asked.until + self.life),
+        )  # fmt: skip
+        return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
+
+    def _completed(self, lease: Lease, value: Any) -> Steps[Answer[T]]:
+        told = self._told(lease, value)
+        yield from self._changed(lease, *self._completion(told))
+        return Answer(self._adapter.validate_json(told), replayed=False)
+
+    def _ended(self, lease: Lease, error: Exception, *, final: bool) -> Steps[None]:
+        if final:
+            told = (self.entity.state.set("failed"), self.entity.answer.set(failure_told(error)))
+            yield from self._changed(lease, *told, *self._over())
+        else:
+            yield from self._released(lease)
+
+    def _released(self, lease: Lease) -> Steps[None]:
+        # The item stays, for its token: a holder of long ago must not meet one that counts from the beginning.
+        yield from self._changed(lease, self.entity.state.set("released"), *self._over())
+
+    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> Steps[None]:
+        """Change an outcome as its holder; `LeaseLost` for anybody else."""
+        key, mine = self._key_of(lease), self._mine(lease)
+        done, standing = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
+        if not done:
+            raise LeaseLost(lease, standing)
+
+    def _surely(self, write: Callable[[Db], Outcome], holder: str) -> Steps[tuple[bool, Outcome | None]]:
+        """Make a write that one holder alone can make, again where no answer came; return whether, or what stands there.
+
+        Where it is refused after that and the holder stands there, it was done and its answer lost.
+        """
+        attempt = 1
+        while True:
+            try:
+                yield from ask(write)
+                return True, None
+            except ConditionFailed as refused:
+                standing: Outcome | None = refused.found
+                return attempt > 1 and standing is not None and standing.holder == holder, standing
+            except Unanswered:
+                if attempt >= self.patience.attempts_max:
+                    raise
+            yield from pause(self.patience.pause_s(attempt))
+            attempt += 1
+
+    # What is written.
+
+    def _mine(self, lease: Lease) -> Condition[Outcome]:
+        return (self.entity.holder == lease.holder) & (self.entity.state == "in_progress")
+
+    def _as_it_was(self, standing: Outcome) -> Condition[Outcome]:
+        same = (self.entity.holder == standing.holder) & (self.entity.state == standing.state)
+        return same & self.entity.leased_until.eq(standing.leased_until)
+
+    def _completion(self, told: str) -> tuple[Change[Outcome], ...]:
+        return self.entity.state.set("completed"), self.entity.answer.set(told), *self._over()
+
+    def _over(self) -> tuple[Change[Outcome], ...]:
+        return self.entity.leased_until.remove(), self.entity.expires_at.set(self._now() + self.life)
+
+    def _asked(self, scope: str | None, request: str, payload: Any) -> Lease:
+        now = self._now()
+        return Lease(
+            self.scope if scope is None else scope,
+            request,
+            digest_of(payload),
+            self.entropy.uuid(),
+            int(now.timestamp() * 1_000_000),  # so tokens grow also where an outcome was forgotten
+            now + self.lease,
+        )
+
+    def _outcome(self, asked: Lease, state: State, answer: str | None) -> Outcome:
+        until = asked.until if state == "in_progress" else None
+        return self.entity(
+            scope=asked.scope, request=asked.request, payload=asked.payload, state=state, answer=answer,
+            holder=asked.holder, token=asked.token, leased_until=until, expires_at=(until or self._now()) + self.life,
+        )  # fmt: skip
+
+    def _told(self, asked: Lease, value: Any) -> str:
+        told = self._adapter.dump_json(value)
+        if len(told) > ANSWER_BYTES_MAX:
+            raise AnswerTooLarge(asked.scope, asked.request, len(told), ANSWER_BYTES_MAX)
+        return told.decode()
+
+    def _key_of(self, asked: Lease) -> PrimaryKey[Outcome]:
+        return self.key(scope=asked.scope, request=asked.request)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+class Waiting:
+    """How long to leave somebody else's work before it is looked at again: longer each time, so long in all."""
+
+    def __init__(self, longest: timedelta) -> None:
+        self._left_s = longest.total_seconds()
+        self._next_s = _POLL_S
+
+    def next_s(self) -> float | None:
+        """Return the next pause in seconds, None when it was long enough."""
+        if self._left_s <= 0:
+            return None
+        seconds = min(self._next_s, self._left_s)
+        self._left_s -= seconds
+        self._next_s = min(2 * self._next_s, _POLL_MAX_S)
+        return seconds
+
+
+def failure_told(error: Exception) -> str:
+    """Return what is told again of an error."""
+    return dumps([type(error).__name__, str(error)[:_FAILURE_CHARACTERS_MAX]])

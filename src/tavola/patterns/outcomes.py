@@ -1,0 +1,122 @@
+"""Outcomes: what became of a request, kept so that it is done once however often it comes.
+
+An outcome is in progress, under a lease of whoever works on it, until it is completed with an answer, has failed for good,
+or was released. A lease that has ended passes to the next who comes; each holder has a greater token than those before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from tavola.errors import TavolaError
+from tavola.model import Attr, Entity, attr
+
+T = TypeVar("T")
+
+State = Literal["in_progress", "completed", "failed", "released"]
+
+
+class Outcome(Entity):
+    """What became of a request; subclass it with a table and a key of scope and request."""
+
+    scope: Attr[str]  # whose request it is: a tenant, a kind of request
+    request: Attr[str]  # the key that the caller chose for it
+    payload: Attr[str]  # a digest of what was asked
+    state: Attr[State]
+    answer: Attr[str | None] = attr(default=None)  # JSON; of a failure, what it was
+    holder: Attr[str]  # who took it last
+    token: Attr[int]  # greater for each holder
+    leased_until: Attr[datetime | None] = attr(default=None)
+    expires_at: Attr[datetime]  # the table's time to live
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What a request came to."""
+
+    value: T
+    replayed: bool  # it was done before, and this is the answer that was given then
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do a request; `token` fences: who is handed one should refuse any that is less than it has seen."""
+
+    scope: str
+    request: str
+    payload: str
+    holder: str
+    token: int
+    until: datetime
+
+    @property
+    def named(self) -> str:
+        """How errors name the request."""
+        return named(self.scope, self.request)
+
+
+def named(scope: str, request: str) -> str:
+    """Return how errors name a request."""
+    return f"Request {request!r} of {scope!r}"
+
+
+class IdempotencyMismatch(TavolaError):
+    """A key that was used before, for something else."""
+
+    def __init__(self, scope: str, request: str) -> None:
+        self.scope = scope
+        self.request = request
+        super().__init__(
+            f"{named(scope, request)} came before with another payload; give a new key to what is another request"
+        )
+
+
+class InProgress(TavolaError):
+    """A request that somebody else is doing right now."""
+
+    def __init__(self, scope: str, request: str, until: datetime) -> None:
+        self.scope = scope
+        self.request = request
+        self.until = until  # when the lease ends, and another may begin
+        super().__init__(
+            f"{named(scope, request)} is being done elsewhere; its lease ends at {until.isoformat()}, try again or wait"
+        )
+
+
+class LeaseLost(TavolaError):
+    """A completion by somebody whose lease has passed to another: the outcome is the other's."""
+
+    def __init__(self, lease: Lease, found: Any) -> None:
+        self.lease = lease
+        self.found = found  # the outcome as it stands, None if there is none any more
+        holder = "nobody" if found is None else f"the holder of token {found.token}"
+        super().__init__(
+            f"{lease.named} took longer than its lease, and belongs to {holder} by now, not to token {lease.token}; give a "
+            "longer lease, or extend it while working"
+        )
+
+
+class StoredFailure(TavolaError):
+    """A request that failed for good before, told again."""
+
+    def __init__(self, scope: str, request: str, kind: str, message: str) -> None:
+        self.scope = scope
+        self.request = request
+        self.kind = kind  # the class of the error that it failed with
+        self.message = message
+        super().__init__(f"{named(scope, request)} failed before with {kind}: {message}")
+
+
+class AnswerTooLarge(TavolaError):
+    """An answer that does not fit into an item, so that it could not be given again."""
+
+    def __init__(self, scope: str, request: str, size: int, bytes_max: int) -> None:
+        self.scope = scope
+        self.request = request
+        self.size = size
+        super().__init__(
+            f"The answer to {named(scope, request)} is {size:,} bytes, and an outcome holds {bytes_max:,}; answer with less, such "
+            "as where the rest is"
+        )

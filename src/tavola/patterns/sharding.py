@@ -1,0 +1,178 @@
+"""Write sharding: how many shards, how evenly they are used, and how to have more or fewer while the application runs.
+
+That a key is sharded is said where it is declared, `shards=8`, and the client does the rest: a write goes to a shard, a query asks all
+of them, merges their answers in order and pages with one cursor. What is left to decide is here.
+
+    shards_for(writes_per_second=5_000, item_bytes=600).count
+    ShardBalance(db).of(Ticket.ByStatus(status="open")).ratio
+    shard_change(8, 16).steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
+from tavola.model import ModelError, Selection, Shards, question_of
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, verb
+
+HEADROOM = (
+    0.5  # how much of a partition's throughput is planned with: peaks, and shards that are not quite even
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardAdvice:
+    """How many shards a key should have, and why."""
+
+    count: int
+    write_units_per_second: float  # of all shards together
+    per_shard: float  # of each, if they are even
+    reads_per_query: int  # requests that one query makes at least
+    why: str
+
+
+def shards_for(
+    writes_per_second: float,
+    item_bytes: int,
+    *,
+    headroom: float = HEADROOM,
+    key_changes: bool = False,
+) -> ShardAdvice:
+    """Return how many shards take so many writes at a peak, of items of this size as the index holds them.
+
+    With `key_changes`, each write moves an item within the index, which is a deletion and a put. As few shards as will do: each
+    is one more request of every query.
+    """
+    if writes_per_second < 0 or item_bytes < 0 or not 0 < headroom <= 1:
+        raise RecipeRefused(
+            "shards_for", "give rates and sizes of 0 or more, and a headroom above 0 and of 1 at most"
+        )
+    units = writes_per_second * max(1, ceil(item_bytes / WRITE_UNIT_BYTES)) * (2 if key_changes else 1)
+    count = max(1, ceil(units / (PARTITION_WRITES_PER_S * headroom)))
+    told = (
+        f"{units:,.0f} write units a second over {count} of {PARTITION_WRITES_PER_S:,} each, of which "
+        f"{headroom:.0%} is planned with"
+    )
+    return ShardAdvice(count, units, units / count, count, told)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPlan:
+    """How to go from one number of shards to another."""
+
+    during: Shards  # what to declare in every program first
+    after: Shards  # what to declare in the end
+    rewrite: bool  # whether items must be rewritten in between
+    steps: tuple[str, ...]
+
+
+def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool = False) -> ShardPlan:
+    """Return how to change the number of shards of an index key while the application runs.
+
+    A query asks as many shards as the larger number has, so that it finds items where either put them. Of the table's own key
+    (`table_key`) the shard is a part that an item is found by: it cannot change in place.
+    """
+    old = Shards(before) if isinstance(before, int) else before
+    new = Shards(after) if isinstance(after, int) else after
+    if "time" in (old.by, new.by) and (old.by, old.bucket) != (new.by, new.bucket):
+        raise ModelError(
+            "shard_change", "shards by time are told by another template; make a new index, and fill it"
+        )
+    if table_key:
+        raise ModelError(
+            "shard_change",
+            "the shard is part of the table's key, by which an item is found; write new items under a new template "
+            "and move the old ones, or shard an index instead",
+        )
+    final = replace(new, reading=None)
+    if old.by == "time":
+        return ShardPlan(final, final, False, ("Nothing changes: a stretch of time is its own shard.",))
+    if new.count >= old.reads:
+        during = replace(old, reading=new.count)
+        found = (
+            f"Declare shards={_told(final)}. Old items stay in the first {old.count} until they are written, and are found "
+            "there; a backfill spreads them."
+        )
+        return ShardPlan(during, final, False, (_everywhere(during), found))
+    during = replace(new, reading=old.reads)
+    return ShardPlan(
+        during, final, True,
+        (
+            _everywhere(during),
+            "Backfill the table, so that every item is in a shard that is written now.",
+            f"Declare shards={_told(final)}.",
+        ),
+    )  # fmt: skip
+
+
+def _everywhere(shards: Shards) -> str:
+    return (
+        f"Declare shards={_told(shards)} in every program, which writes to {shards.count} and reads {shards.reads}, and wait "
+        "until none of the older ones runs: these would not look where others write."
+    )
+
+
+def _told(shards: Shards) -> str:
+    reading = "" if shards.reads == shards.count else f", reading={shards.reads}"
+    if shards.by == "hash" and not shards.of and not reading:
+        return str(shards.count)
+    more = "" if shards.by == "hash" else f", by={shards.by!r}"
+    of = f", of={shards.of!r}" if shards.of else ""
+    return f"Shards({shards.count}{more}{of}{reading})"
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How many items each shard of one question holds."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """The items of all shards."""
+        return sum(self.counts)
+
+    @property
+    def ratio(self) -> float:
+        """What the fullest holds, in terms of an even share: 1.0 is even, the number of shards is all in one."""
+        return max(self.counts) * len(self.counts) / self.total if self.total else 1.0
+
+    @property
+    def largest(self) -> int:
+        """The number of the fullest shard."""
+        return self.counts.index(max(self.counts))
+
+
+class ShardBalance(Recipe[D_co]):
+    """A look at shards one by one."""
+
+    @verb
+    def of(self, selection: Selection[Any]) -> Steps[Balance]:
+        """Return how many items each shard of a question holds; they are counted, and paid for, and not sent."""
+        pattern = question_of(selection).pattern
+        if pattern.key.shards is None:
+            raise RecipeRefused(pattern.place, "it is not sharded; declare it with shards=…")
+        told = yield from ask(lambda db: db.explain.query(selection))
+        counts: tuple[int, ...] = ()
+        for request in told.requests:
+            counts += ((yield from self._count(request.body)),)
+        return Balance(counts)
+
+    def _count(self, body: Mapping[str, Any]) -> Steps[int]:
+        count: int = 0
+        request = {**body, "Select": "COUNT"}
+        while True:
+            answer = yield from self._asked(dict(request))
+            count += int(answer["Count"])
+            if "LastEvaluatedKey" not in answer:
+                return count
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def _asked(self, request: dict[str, Any]) -> Steps[dict[str, Any]]:
+        connection: Any = self.db  # which takes DynamoDB's own operations as well
+        answer: dict[str, Any] = yield from ask(lambda db: connection.call("Query", request))
+        return answer

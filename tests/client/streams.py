@@ -1,0 +1,36 @@
+"""What the tests of streams have in common: a ticket, and a subscription read to its end on either client."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tavola import Table
+from tavola.client import AnyChange, AsyncSubscription
+from tests.client.conftest import Awaited
+from tests.client.desk import Desk, Ticket
+
+AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+def ticket(ticket_id: str = "t1", **more: object) -> Ticket:
+    """Return a ticket."""
+    return Ticket(ticket_id=ticket_id, customer_id="c1", subject="VPN", created_at=AT, **more)  # type: ignore[arg-type]
+
+
+def listed(db: Any, subscription: Any) -> list[AnyChange]:
+    """Return everything that a subscription which does not follow gives, on either client."""
+    if not isinstance(subscription, AsyncSubscription):
+        return list(subscription)
+
+    async def everything() -> list[AnyChange]:
+        return [change async for change in subscription]
+
+    assert isinstance(db, Awaited)
+    found: list[AnyChange] = db._loop.run_until_complete(everything())
+    return found
+
+
+def told(db: Any, table: type[Table] = Desk, **options: Any) -> list[AnyChange]:
+    """Return every change that a table's stream has."""
+    return listed(db, db.subscribe(table, from_="start", follow=False, **options))

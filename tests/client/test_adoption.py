@@ -1,0 +1,171 @@
+"""Tables that were there before: no attribute, prefix or tag is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tavola import (
+    Attr,
+    Collection,
+    Connection,
+    Entity,
+    Gsi,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    attr,
+    found,
+    sort,
+)
+
+
+class Itsm(Table, name="poc-itsm-tickets", pk="ticket_id", sk=None, tag=None):
+    """A table keyed by plain attributes."""
+
+    by_caller = Gsi(pk="caller_id", sk="created_at", name="CallerIdIndex")
+
+
+class Ticket(Entity, table=Itsm):
+    """A ticket as another program writes it."""
+
+    ticket_id: Attr[str]
+    caller: Attr[str] = attr(name="caller_id")
+    created_at: Attr[str]
+    urgency: Attr[int] = attr(default=3)
+
+    class Key(PrimaryKey["Ticket"]):
+        ticket_id: str
+
+    class OfCaller(Query["Ticket"], on=Itsm.by_caller):
+        caller: str
+        created_at: Sort[str] = sort()
+
+
+class Legacy(Table, name="legacy", pk="PK", sk="SK", tag=None):
+    """A single table with numbers for sort keys in one index, and entities told by their keys alone."""
+
+    ranks = Gsi(pk="board", sk="points", name="Ranks")
+
+
+class Player(Entity, table=Legacy):
+    """A player; the keys were joined by hand, and case and spaces are kept."""
+
+    player_id: Attr[str] = attr(name="PlayerId")
+    board: Attr[str | None] = attr(default=None)
+    points: Attr[Decimal | None] = attr(default=None)
+
+    class Key(PrimaryKey["Player"], pk="PLAYER#{player_id:raw}", sk="#META"):
+        player_id: str
+
+    class OnBoard(Query["Player"], on=Legacy.ranks, sparse=True):
+        board: str
+        points: Sort[Decimal] = sort()
+
+
+class Game(Entity, table=Legacy):
+    """A game of a player."""
+
+    player_id: Attr[str] = attr(name="PlayerId")
+    number: Attr[int]
+    won: Attr[bool] = attr(default=False)
+
+    class Key(PrimaryKey["Game"], pk="PLAYER#{player_id:raw}", sk="GAME#{number:04}"):
+        player_id: str
+        number: int
+
+
+class Shelf(Collection, pk="PLAYER#{player_id:raw}"):
+    """A player with all games."""
+
+    player_id: str
+    player: Player | None = found()
+    games: list[Game] = found()
+
+
+@pytest.fixture
+def raw(opened: Callable[..., Connection]) -> tuple[Connection, Callable[[str, dict[str, Any]], None]]:
+    """The tables, and how another program writes into them."""
+    db = opened()
+    db.create_tables(Itsm, Legacy)
+    names = {n.rpartition("-poc-")[2] or n: n for n in db.call("ListTables")["TableNames"]}
+
+    def write(table: str, item: dict[str, Any]) -> None:
+        name = next(n for n in names.values() if n.endswith(table))
+        db.call("PutItem", {"TableName": name, "Item": item})
+
+    return db, write
+
+
+def test_plain_keys_are_taken_as_they_are(raw: Any) -> None:
+    """Key attributes that are the entity's own need no template; nothing is added to an item."""
+    db, write = raw
+    for n in range(3):
+        write("itsm-tickets", {
+            "ticket_id": {"S": f"INC{n}"}, "caller_id": {"S": "+49 30 1"}, "created_at": {"S": f"2026-03-0{n + 1}"},
+            "comments": {"L": [{"S": "kept"}]},
+        })  # fmt: skip
+
+    assert [t.ticket_id for t in db.query(Ticket.OfCaller(caller="+49 30 1"), newest_first=True)] == [
+        "INC2",
+        "INC1",
+        "INC0",
+    ]
+    db.update(Ticket.Key(ticket_id="INC1"), Ticket.urgency.set(1))
+    name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("itsm-tickets"))
+    item = db.call("GetItem", {"TableName": name, "Key": {"ticket_id": {"S": "INC1"}}})["Item"]
+    assert item["comments"] == {"L": [{"S": "kept"}]}  # what the model does not know stays
+    assert set(item) == {"ticket_id", "caller_id", "created_at", "comments", "urgency"}
+    db.put(Ticket(ticket_id="INC9", caller="c", created_at="2026"))
+    item = db.call("GetItem", {"TableName": name, "Key": {"ticket_id": {"S": "INC9"}}})["Item"]
+    assert set(item) == {"ticket_id", "caller_id", "created_at", "urgency"}
+
+
+def test_entities_without_a_tag_are_told_by_their_keys(raw: Any) -> None:
+    """Where no tag is written, an item is the entity whose templates its key fits; raw parts keep what they were."""
+    db, write = raw
+    write("legacy", {"PK": {"S": "PLAYER#Ann B"}, "SK": {"S": "#META"}, "PlayerId": {"S": "Ann B"}, "board": {"S": "eu"}, "points": {"N": "12.5"}})  # fmt: skip
+    for n in (1, 2):
+        write("legacy", {"PK": {"S": "PLAYER#Ann B"}, "SK": {"S": f"GAME#000{n}"}, "PlayerId": {"S": "Ann B"}, "number": {"N": str(n)}})  # fmt: skip
+    write("legacy", {"PK": {"S": "OTHER"}, "SK": {"S": "THING"}})
+
+    shelf = db.collect(Shelf(player_id="Ann B"))
+    assert shelf.player is not None
+    assert shelf.player.points == Decimal("12.5")
+    assert [game.number for game in shelf.games] == [1, 2]
+    assert [p.player_id for p in db.query(Player.OnBoard(board="eu").points.gt(Decimal(12)))] == ["Ann B"]
+    assert len(list(db.scan(Game))) == 2
+    assert len(list(db.scan_table(Legacy))) == 3
+
+
+def test_times_of_other_programs_can_be_read(opened: Callable[..., Connection]) -> None:
+    """A moment that was stored in another form of ISO 8601 is read; what is written is ours."""
+
+    class Logs(Table, tag=None):
+        pass
+
+    class Line(Entity, table=Logs):
+        line_id: Attr[str]
+        at: Attr[datetime]
+
+        class Key(PrimaryKey["Line"], pk="{line_id}", sk="LINE"):
+            line_id: str
+
+    db = opened()
+    db.create_tables(Logs)
+    name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("Logs"))
+    for n, text in enumerate(
+        ("2026-03-01T10:00:00+00:00", "2026-03-01T11:00:00+01:00", "2026-03-01T10:00:00Z")
+    ):
+        item = {"pk": {"S": f"l{n}"}, "sk": {"S": "LINE"}, "line_id": {"S": f"l{n}"}, "at": {"S": text}}
+        db.call("PutItem", {"TableName": name, "Item": item})
+
+    for n in range(3):
+        line = db.get(Line.Key(line_id=f"l{n}"))
+        assert line is not None
+        assert line.at == datetime(2026, 3, 1, 10, tzinfo=UTC)

@@ -1,0 +1,226 @@
+"""Optimistic locking: what was written since it was read is never overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from threading import Thread
+
+import pytest
+
+from tavola import (
+    ConditionFailed,
+    Connection,
+    ItemExists,
+    LockLost,
+    ManualClock,
+    ModelError,
+    Patience,
+    TransactionCancelled,
+    connect,
+)
+from tests.client.office import Account, Office, Order
+
+
+@pytest.fixture
+def office(opened: Callable[..., Connection]) -> Connection:
+    """A connection with the office's table."""
+    found = opened()
+    found.create_tables(Office)
+    return found
+
+
+def read(db: Connection) -> Order:
+    """Return the order as it is."""
+    found = db.get(Order.Key(order_id="o1"), consistent=True)
+    assert found is not None
+    return found
+
+
+def test_every_write_is_counted(office: Connection) -> None:
+    """Create, put and update raise the lock by one; the entity that was written knows."""
+    order = Order(order_id="o1", customer="c")
+
+    office.create(order)
+    assert order.revision == read(office).revision == 1
+    order.total = 5
+    office.put(order)
+    assert order.revision == read(office).revision == 2
+    assert office.update(Order.Key(order_id="o1"), Order.total.add(1)).revision == 3
+    assert office.update(read(office), Order.total.add(1)).revision == 4
+    assert office.delete(read(office)) is not None
+
+
+@pytest.mark.parametrize("verb", ["put", "update", "delete"])
+def test_what_was_overtaken_is_refused(office: Connection, verb: str) -> None:
+    """A write of an entity that somebody else wrote, or deleted, since it was read is refused, with what stands there."""
+    office.create(Order(order_id="o1", customer="c"))
+    mine = read(office)
+    office.update(Order.Key(order_id="o1"), Order.note.set("theirs"))
+
+    def write() -> None:
+        match verb:
+            case "put":
+                office.put(mine)
+            case "update":
+                office.update(mine, Order.total.add(1))
+            case _:
+                office.delete(mine)
+
+    with pytest.raises(LockLost) as overtaken:
+        write()
+    now = read(office)
+    office.delete(Order.Key(order_id="o1"))
+    with pytest.raises(ConditionFailed) as gone:
+        write()
+
+    assert overtaken.value.found == now == Order(order_id="o1", customer="c", note="theirs", revision=2)
+    assert "was written by somebody else since it was read" in str(overtaken.value)
+    assert mine.revision == 1
+    assert gone.value.found is None
+    assert office.get(Order.Key(order_id="o1")) is None
+
+
+def test_a_new_entity_overwrites_nothing(office: Connection) -> None:
+    """An entity that was never read counts zero writes, so it is put only where there is none."""
+    office.put(Order(order_id="o1", customer="c"))
+
+    with pytest.raises(LockLost):
+        office.put(Order(order_id="o1", customer="d"))
+    with pytest.raises(ItemExists):
+        office.create(Order(order_id="o1", customer="d"))
+
+    assert read(office).customer == "c"
+
+
+def test_a_lock_and_a_condition_are_told_apart(office: Connection) -> None:
+    """Where both fail the lock is told, where the lock holds the condition."""
+    office.create(Order(order_id="o1", customer="c"))
+    mine, theirs = read(office), read(office)
+    office.put(theirs)
+
+    with pytest.raises(LockLost):
+        office.put(mine, when=Order.total > 100)
+    with pytest.raises(ConditionFailed) as failed:
+        office.put(theirs, when=Order.total > 100)
+
+    assert type(failed.value) is ConditionFailed
+
+
+def test_an_update_by_key_is_not_locked(office: Connection) -> None:
+    """Who changes an item by its key has read nothing, so nothing is lost; it is counted all the same."""
+    office.create(Order(order_id="o1", customer="c"))
+    for _ in range(3):
+        office.update(Order.Key(order_id="o1"), Order.total.add(1))
+
+    assert (read(office).total, read(office).revision) == (3, 4)
+
+
+def test_the_count_is_nobodys_to_change(office: Connection) -> None:
+    """A change of the lock itself is refused."""
+    with pytest.raises(ModelError, match="counts the item's writes"):
+        office.update(Order.Key(order_id="o1"), Order.revision.set(7))
+
+
+def test_items_from_before_are_adopted(office: Connection) -> None:
+    """An item without the attribute reads as never written, and is counted from then on."""
+    item = {"pk": "ORDER#o1", "sk": "ORDER", "order_id": "o1", "customer": "c", "state": "new"}
+    stored = {**{name: {"S": value} for name, value in item.items()}, "total": {"N": "0"}}
+    office.call("PutItem", {"TableName": office._context.name_of(Office), "Item": stored})
+    mine, theirs = read(office), read(office)
+
+    office.put(mine)
+    with pytest.raises(LockLost):
+        office.put(theirs)
+
+    assert read(office).revision == 1
+
+
+def test_what_has_expired_holds_no_lock(office: Connection, clock: ManualClock) -> None:
+    """A new entity takes the place of an expired one, and who read that one is too late."""
+    ends = datetime.fromtimestamp(clock.now() + 100, UTC)
+    office.create(Order(order_id="o1", customer="c", ends=ends))
+    mine = read(office)
+    clock.advance(100)
+
+    with pytest.raises(LockLost):
+        office.put(mine)
+    office.put(Order(order_id="o1", customer="d"))
+
+    assert read(office) == Order(order_id="o1", customer="d", revision=1)
+
+
+def test_locks_hold_in_transactions(office: Connection) -> None:
+    """In a transaction an overtaken entity cancels it with the reason lock; what was written knows."""
+    for number in range(4):
+        office.create(Order(order_id=f"o{number}", customer="c"))
+    stale = [office.get(Order.Key(order_id=f"o{number}")) for number in range(3)]
+    one, two, three = (order for order in stale if order is not None)
+    for number in range(3):
+        office.update(Order.Key(order_id=f"o{number}"), Order.note.set("theirs"))
+    fresh = office.get(Order.Key(order_id="o3"))
+    assert fresh is not None
+
+    tx = office.transaction()
+    intents = [tx.put(one), tx.update(two, Order.total.add(1)), tx.delete(three), tx.put(fresh)]
+    with pytest.raises(TransactionCancelled) as caught:
+        tx.commit()
+    created = Order(order_id="o9", customer="c")
+    with office.transaction() as tx:
+        tx.put(fresh)
+        tx.create(created)
+
+    assert [caught.value.failed[intent].kind for intent in intents[:3]] == ["lock"] * 3
+    assert all(isinstance(caught.value.failed[intent].error, LockLost) for intent in intents[:3])
+    assert caught.value.failed[intents[0]].item == Order(
+        order_id="o0", customer="c", note="theirs", revision=2
+    )
+    assert (one.revision, fresh.revision, created.revision) == (1, 2, 1)
+
+
+def raised(db: Connection, times: int) -> None:
+    """Add to an order's total by reading, changing and writing, again whenever it was overtaken."""
+    for _ in range(times):
+        while True:
+            order = read(db)
+            order.total += 1
+            try:
+                db.put(order)
+            except LockLost:
+                continue
+            break
+
+
+@pytest.mark.parametrize("kind", ["memory", "http"])
+def test_no_update_is_lost(request: pytest.FixtureRequest, kind: str) -> None:
+    """However many read, change and write one item at once, every change is in it in the end."""
+    target = "memory:" if kind == "memory" else request.getfixturevalue("served")
+    with connect(target, table_prefix=f"l{id(request)}-", patience=Patience(base_s=0.001)) as db:
+        db.create_tables(Office)
+        db.create(Order(order_id="o1", customer="c"))
+        threads = [Thread(target=raised, args=(db, 12)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        order = read(db)
+        db.delete_tables(Office)
+
+    assert (order.total, order.revision) == (72, 73)
+
+
+def test_without_a_lock_an_update_is_lost(office: Connection) -> None:
+    """The same work on an entity without a lock loses a change, which the count above would see."""
+    office.put(Account(account_id=1))
+    one, two = (office.get(Account.Key(account_id=1)) for _ in range(2))
+    assert one is not None
+    assert two is not None
+
+    for account in (one, two):
+        account.balance += 1
+        office.put(account)
+
+    left = office.get(Account.Key(account_id=1))
+    assert left is not None
+    assert left.balance == 1

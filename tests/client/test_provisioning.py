@@ -1,0 +1,248 @@
+"""Tables made as their models say, and made so again when the models change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    Gsi,
+    Lsi,
+    ModelError,
+    PrimaryKey,
+    Query,
+    Table,
+    TableMismatch,
+    connect,
+)
+
+
+def design(*, indexes: dict[str, Any], key: str = "pk", **settings: Any) -> SimpleNamespace:
+    """Return a table with an entity in it and in each of its indexes."""
+    depot: Any = type("Depot", (Table,), dict(indexes), name="depot", pk=key, **settings)
+
+    class Crate(Entity, table=depot):
+        """What lies in the depot."""
+
+        crate_id: Attr[str]
+        size: Attr[int]
+        place: Attr[str]
+
+        class Key(PrimaryKey["Crate"], pk="CRATE#{crate_id}", sk="CRATE"):
+            crate_id: str
+
+        if "by_size" in indexes:
+
+            class BySize(Query["Crate"], on=depot.by_size):
+                size: int
+
+        if "by_place" in indexes:
+
+            class ByPlace(Query["Crate"], on=depot.by_place, pk="PLACE#{place}", sk="{size:04}#{crate_id}"):
+                place: str
+
+    return SimpleNamespace(Depot=depot, Crate=Crate)
+
+
+def plain() -> SimpleNamespace:
+    """Return the design that the others differ from."""
+    return design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")})
+
+
+@pytest.fixture
+def db(opened: Callable[..., Connection]) -> Any:
+    """A connection with the plain table."""
+    found = opened()
+    found.create_tables(plain().Depot)
+    return found
+
+
+def described(db: Any) -> dict[str, Any]:
+    """Return the table as DynamoDB describes it."""
+    name = next(name for name in db.call("ListTables")["TableNames"] if name.endswith("depot"))
+    found: dict[str, Any] = db.call("DescribeTable", {"TableName": name})["Table"]
+    return found
+
+
+def kinds(changes: Any) -> list[str]:
+    """Return the kinds of changes in order."""
+    return [change.kind for change in changes.changes]
+
+
+def test_a_table_as_its_model_needs_nothing(db: Any) -> None:
+    """A comparison of a table with the model it was made from finds no change."""
+    changes = db.table_changes(plain().Depot)
+
+    assert not changes
+    assert "as its model says" in str(changes)
+    assert not db.apply_changes(plain().Depot)
+
+
+def test_a_table_with_every_setting_needs_nothing_either(opened: Any) -> None:
+    """What create_tables sets up is what table_changes finds."""
+    db = opened()
+    whole = design(
+        indexes={"by_place": Gsi(pk="g1pk", sk="g1sk", projection=("size",)), "by_age": Lsi(sk="l1sk")},
+        ttl="ends", stream="KEYS_ONLY", recovery=True, recovery_days=7, deletion_protection=True,
+        table_class="STANDARD_INFREQUENT_ACCESS", read_units=5, write_units=6, tags={"team": "yard"},
+    )  # fmt: skip
+    db.create_tables(whole.Depot)
+
+    assert not db.table_changes(whole.Depot)
+
+    db.apply_changes(plain_with_lsi().Depot, drop=True)  # so that it can be deleted again
+
+
+def plain_with_lsi() -> SimpleNamespace:
+    """Return a design without settings, on the same local index."""
+    return design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_age": Lsi(sk="l1sk")})
+
+
+def test_a_table_that_is_not_there_is_made(opened: Any) -> None:
+    """Of a missing table the one change is to make it."""
+    db = opened()
+
+    assert kinds(db.table_changes(plain().Depot)) == ["create"]
+    assert kinds(db.apply_changes(plain().Depot)) == ["create"]
+    assert not db.table_changes(plain().Depot)
+
+
+def test_indexes_come_one_at_a_time(db: Any) -> None:
+    """New indexes are added each by itself, waited for, and filled from what is there."""
+    db.put(plain().Crate(crate_id="c1", size=3, place="x"))
+    more = design(
+        indexes={
+            "by_place": Gsi(pk="g1pk", sk="g1sk"), "by_size": Gsi(pk=("size",)), "other": Gsi(pk="g3pk", sk="g3sk"),
+        }
+    )  # fmt: skip
+
+    assert kinds(db.table_changes(more.Depot)) == ["add index", "add index"]
+    db.create_tables(more.Depot, change=True)
+
+    assert not db.table_changes(more.Depot)
+    assert [c.crate_id for c in db.query(more.Crate.BySize(size=3))] == ["c1"]
+
+
+def test_what_takes_away_is_done_only_when_wanted(db: Any) -> None:
+    """An index that the model does not have is told, and dropped with drop=True alone."""
+    bare = design(indexes={})
+
+    assert [str(change) for change in db.table_changes(bare.Depot).changes] == [
+        "the index by_place is not in the model, and is dropped"
+    ]
+    assert not db.apply_changes(bare.Depot)
+    db.create_tables(bare.Depot, change=True)
+    assert "GlobalSecondaryIndexes" in described(db)
+
+    assert kinds(db.apply_changes(bare.Depot, drop=True)) == ["drop index"]
+    assert "GlobalSecondaryIndexes" not in described(db)
+
+
+def test_an_index_with_another_key_is_made_anew(db: Any) -> None:
+    """A key or projection cannot change in place: the index is dropped and added, if dropping is wanted."""
+    other = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk", projection=("size", "place"))})
+    db.put(plain().Crate(crate_id="c1", size=3, place="x"))
+
+    assert kinds(db.table_changes(other.Depot)) == ["drop index", "add index"]
+    assert not db.apply_changes(other.Depot)
+    assert kinds(db.apply_changes(other.Depot, drop=True)) == ["drop index", "add index"]
+    assert not db.table_changes(other.Depot)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({"stream": "NEW_IMAGE"}, "stream"),
+        ({"ttl": "ends"}, "ttl"),
+        ({"recovery": True, "recovery_days": 9}, "recovery"),
+        ({"table_class": "STANDARD_INFREQUENT_ACCESS"}, "class"),
+        ({"deletion_protection": True}, "protection"),
+        ({"tags": {"team": "yard"}}, "tags"),
+        ({"read_units": 3, "write_units": 4}, "billing"),
+    ],
+)
+def test_each_setting_goes_on_and_off(db: Any, settings: dict[str, Any], kind: str) -> None:
+    """A setting that the model gains is made; one that it loses is taken back, where that takes nothing away at once."""
+    changed = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, **settings)
+
+    assert kinds(db.apply_changes(changed.Depot)) == [kind]
+    assert not db.table_changes(changed.Depot)
+
+    assert kinds(db.apply_changes(plain().Depot, drop=True)) == [kind]
+    assert not db.table_changes(plain().Depot)
+
+
+def test_the_view_of_a_stream_changes_by_a_new_stream(db: Any) -> None:
+    """A stream's view cannot change: the stream ends, which must be wanted, and another begins."""
+    for view in ("KEYS_ONLY", "NEW_AND_OLD_IMAGES"):
+        changed = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, stream=view)
+        db.apply_changes(changed.Depot, drop=True)
+
+    assert described(db)["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+
+
+def test_tags_of_aws_are_left_alone() -> None:
+    """Tags that AWS sets itself are no difference."""
+    from tavola.client.table_changes import _tags
+
+    steps = _tags("arn", {"team": "yard"})
+    next(steps)
+
+    with pytest.raises(StopIteration) as done:
+        steps.send(
+            {"Tags": [{"Key": "aws:cloudformation:stack", "Value": "x"}, {"Key": "team", "Value": "yard"}]}
+        )
+
+    assert done.value.value == []
+
+
+def test_a_table_with_another_key_is_refused(db: Any) -> None:
+    """A table of the same name with another key is a clear error, never silence."""
+    other = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, key="id")
+
+    with pytest.raises(TableMismatch, match=r"its key is pk \(HASH\) and sk \(RANGE\), and should be id"):
+        db.create_tables(other.Depot)
+    with pytest.raises(TableMismatch):
+        db.apply_changes(other.Depot, drop=True)
+    assert db.table_changes(other.Depot).refusals
+
+
+def test_local_indexes_are_refused(db: Any) -> None:
+    """A local index comes and goes with its table alone; nothing is changed where one would have to."""
+    more = design(
+        indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_age": Lsi(sk="l1sk")}, deletion_protection=True
+    )
+
+    with pytest.raises(TableMismatch, match="local index by_age is not there"):
+        db.apply_changes(more.Depot)
+    assert described(db)["DeletionProtectionEnabled"] is False
+
+
+def test_a_table_without_entities_is_refused() -> None:
+    """A model whose entities were not imported would make a table of the wrong types."""
+
+    class Empty(Table):
+        """Nobody lives here."""
+
+    with connect("memory:") as db, pytest.raises(ModelError, match="no entity lives in it"):
+        db.create_tables(Empty)
+
+
+def test_an_endpoint_without_an_operation_is_no_difference() -> None:
+    """What a local endpoint does not have (backups, tags) is not compared there."""
+    from tavola.client.table_changes import _asked
+    from tavola.protocol import UnknownOperationFault
+
+    steps = _asked("ListTagsOfResource", {})
+    next(steps)
+
+    with pytest.raises(StopIteration) as done:
+        steps.throw(UnknownOperationFault())
+
+    assert done.value.value is None

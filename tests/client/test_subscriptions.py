@@ -1,0 +1,401 @@
+"""A table's stream as changes of entities: what they tell, who gets them, and where reading goes on."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    ManualClock,
+    PrimaryKey,
+    Table,
+    connect,
+)
+from tavola.client import (
+    NO_PATIENCE,
+    AnyChange,
+    CheckpointRefused,
+    Context,
+    Driver,
+    EntityChange,
+    RecordsLost,
+    StreamMissing,
+    Subscription,
+    subscriptions,
+)
+from tavola.client.subscriptions import Following, Manner
+from tavola.protocol import ThrottlingFault
+from tests.client.conftest import START_S
+from tests.client.desk import Desk
+from tests.client.streams import listed, ticket, told
+from tests.unit.triggers.fake import FakeStream, sequence
+
+# Where reading goes on
+
+
+def ids(changes: list[AnyChange]) -> list[str]:
+    """Return the tickets that changes are of."""
+    return [change.new.ticket_id for change in changes if isinstance(change, EntityChange) and change.new]
+
+
+def replies(changes: list[AnyChange]) -> list[int]:
+    """Return how many replies the tickets have after changes."""
+    return [change.new.replies for change in changes if isinstance(change, EntityChange) and change.new]
+
+
+def test_now_is_the_moment_of_subscribing(db: Connection) -> None:
+    """From now on means after the subscription was made, whenever it is first read."""
+    db.put(ticket("before"))
+    subscription: Any = db.subscribe(Desk, follow=False)
+    db.put(ticket("after"))
+
+    assert ids(listed(db, subscription)) == ["after"]
+
+
+def test_a_checkpoint_goes_on_after_what_was_dealt_with(db: Connection, tmp_path: Path) -> None:
+    """A second reading with the same checkpoint gives what came since, and nothing twice."""
+    place = tmp_path / "place"
+    db.put(ticket("a"))
+    assert ids(told(db, checkpoint=place)) == ["a"]
+    db.put(ticket("b"))
+
+    assert ids(told(db, checkpoint=place)) == ["b"]
+    assert ids(told(db, checkpoint=place)) == []
+
+
+def test_what_was_not_dealt_with_comes_again(tmp_path: Path) -> None:
+    """A change is done when the next is asked for: one whose handling failed comes again, those before do not."""
+    with connect("memory:") as db:
+        db.create_tables(Desk)
+        for number in range(3):
+            db.put(ticket(replies=number))
+
+        def again() -> Subscription:
+            return db.subscribe(Desk, from_="start", follow=False, checkpoint=tmp_path / "place")
+
+        def fail(change: AnyChange) -> None:
+            if replies([change]) == [1]:
+                raise ValueError("broken")
+
+        with pytest.raises(ValueError, match="broken"):
+            deque(map(fail, again()), maxlen=0)
+        with again() as changes:
+            second = [next(iter(changes))]  # leaving the block in good order means that it is done
+        third = list(again())
+
+    assert replies(second) == [1]
+    assert replies(third) == [2]
+
+
+def test_a_checkpoint_of_something_else_is_refused(db: Connection, tmp_path: Path) -> None:
+    """A place in another table's stream, or a file of another kind, is not gone on from."""
+
+    class Other(Table, stream="NEW_IMAGE"):
+        pass
+
+    class Thing(Entity, table=Other):
+        name: Attr[str]
+
+        class Key(PrimaryKey["Thing"], pk="T#{name}", sk="T"):
+            name: str
+
+    db.create_tables(Other)
+    told(db, checkpoint=tmp_path / "place")
+    (tmp_path / "other").write_text('{"schema": "tavola.checkpoint/1"}')
+
+    with pytest.raises(CheckpointRefused, match=r"it is of the table .*Desk, and this is .*Other"):
+        told(db, Other, checkpoint=tmp_path / "place")
+    with pytest.raises(CheckpointRefused, match="another kind"):
+        told(db, checkpoint=tmp_path / "other")
+
+
+def test_a_table_without_a_stream_is_refused(opened: Callable[..., Connection]) -> None:
+    """The sentence says how to enable one."""
+
+    class Silent(Table):
+        pass
+
+    class Note(Entity, table=Silent):
+        name: Attr[str]
+
+        class Key(PrimaryKey["Note"], pk="N#{name}", sk="N"):
+            name: str
+
+    db = opened()
+    db.create_tables(Silent)
+
+    with pytest.raises(StreamMissing, match="StreamSpecification"):
+        told(db, Silent)
+
+
+def test_changes_come_in_order_over_shards_that_roll(tmp_path: Path) -> None:
+    """Shards are closed and followed by others; each item's changes come in order, also across a restart."""
+    clock = ManualClock(START_S)
+    with connect("memory:", clock=clock) as db:
+        db.create_tables(Desk)
+        for round_ in range(5):
+            for number in range(5):
+                db.put(ticket(f"t{number}", replies=round_))
+            clock.advance(4 * 3_600 + 1)
+            db.call("ListTables")
+        first = []
+        for change in db.subscribe(Desk, from_="start", follow=False, checkpoint=tmp_path / "place"):
+            first.append(change)
+            if len(first) == 12:
+                break
+        rest = list(db.subscribe(Desk, from_="start", follow=False, checkpoint=tmp_path / "place"))
+
+    assert len({change.origin.shard for change in rest}) > 1
+    orders: dict[str, list[int]] = {}
+    for change in [*first[:-1], *rest]:  # the twelfth was in hand
+        assert isinstance(change, EntityChange)
+        assert change.new is not None
+        orders.setdefault(change.new.ticket_id, []).append(change.new.replies)
+    assert orders == {f"t{number}": list(range(5)) for number in range(5)}
+
+
+def test_a_stream_that_was_enabled_anew_is_gone_over_to(tmp_path: Path) -> None:
+    """The old stream is read to its end, then the present one from its start, so nothing is between them."""
+    clock = ManualClock(START_S)
+    with connect("memory:", clock=clock) as db:
+        db.create_tables(Desk)
+        db.put(ticket("a"))
+        assert ids(told(db, checkpoint=tmp_path / "place")) == ["a"]
+        db.put(ticket("b"))
+        db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": {"StreamEnabled": False}})
+        clock.advance(1)
+        view = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+        db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": view})
+        db.put(ticket("c"))
+
+        assert ids(told(db, checkpoint=tmp_path / "place")) == ["b", "c"]
+        assert ids(told(db, checkpoint=tmp_path / "place")) == []
+
+
+def test_a_stream_that_ended_ends_the_subscription() -> None:
+    """Who follows a stream that was disabled gets its rest, and then no more."""
+    with connect("memory:") as db:
+        db.create_tables(Desk)
+        changes = db.subscribe(Desk, from_="start")
+        db.put(ticket("a"))
+        db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": {"StreamEnabled": False}})
+
+        assert ids(list(changes)) == ["a"]
+
+
+# A stream that can be made to do anything
+
+
+class Orders(Table, name="Orders", pk="id", sk=None, tag=None, stream="NEW_AND_OLD_IMAGES"):
+    """The table of the stream that is made of lists."""
+
+
+class Order(Entity, table=Orders):
+    """Its one entity."""
+
+    id: Attr[str]
+    n: Attr[int]
+
+    class Key(PrimaryKey["Order"]):
+        id: str
+
+
+class Kept:
+    """A checkpoint in memory."""
+
+    def __init__(self) -> None:
+        self.document: Mapping[str, Any] | None = None
+
+    def load(self) -> Mapping[str, Any] | None:
+        """Return what was saved."""
+        return self.document
+
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
+        """Keep it."""
+        self.document = checkpoint
+
+    def clear(self) -> None:
+        """Forget it."""
+        self.document = None
+
+
+def reading(stream: FakeStream, clock: ManualClock, kept: Kept | None = None, **options: Any) -> Any:
+    """Return a subscription to the stream that is made of lists."""
+    context = Context(clock=clock, patience=NO_PATIENCE)
+    db = Connection(stream, "lists", context)
+    return db.subscribe(Orders, **{"from_": "start", "follow": False, "checkpoint": kept, **options})
+
+
+def numbers(changes: Iterator[AnyChange] | list[AnyChange]) -> list[int]:
+    """Return the numbers that the records were made with."""
+    return [int(change.sequence) for change in changes]
+
+
+def test_records_that_are_gone_are_an_error_until_that_is_accepted() -> None:
+    """Whoever was away for a day is told, each time, and may then go on with what is there."""
+    stream, kept, clock = FakeStream(page=2), Kept(), ManualClock(START_S)
+    stream.add("a")
+    for _ in range(5):
+        stream.put("a")
+    assert reading(stream, clock, kept).take() is not None  # two, in hand
+    changes = reading(stream, clock, kept)
+    changes.take()
+    changes.done()
+    stream.trim("a", 4)
+
+    for _ in range(2):
+        with pytest.raises(RecordsLost, match=f'number {sequence(2)} in .*-a .*on_loss="go on"') as lost:
+            list(reading(stream, clock, kept))
+        assert lost.value.loss == "trimmed"
+    assert numbers(reading(stream, clock, kept, on_loss="go on")) == [5]
+
+
+def test_a_shard_that_disappeared_unfinished_is_an_error() -> None:
+    """A shard of the checkpoint that the stream has no more may have had what nobody read."""
+    stream, kept, clock = FakeStream(), Kept(), ManualClock(START_S)
+    stream.add("a")
+    stream.put("a")
+    assert numbers(reading(stream, clock, kept)) == [1]
+    del stream.shards[next(iter(stream.shards))]
+    stream.add("b")
+    stream.put("b")
+
+    with pytest.raises(RecordsLost) as lost:
+        reading(stream, clock, kept)
+    assert lost.value.loss == "gone"
+    assert numbers(reading(stream, clock, kept, on_loss="go on")) == [2]
+
+
+def test_an_error_of_one_shard_loses_nothing_of_another() -> None:
+    """What other shards brought at the same time is given when the reading goes on."""
+    stream, clock = FakeStream(), ManualClock(START_S)
+    for name in "ab":
+        stream.add(name)
+        stream.put(name)
+    changes = reading(stream, clock)
+    stream.fail("GetRecords", ThrottlingFault("slow down"))
+
+    with pytest.raises(ThrottlingFault):
+        list(changes)
+    assert sorted(numbers(changes)) == [1, 2]
+
+
+def test_between_empty_readings_it_waits() -> None:
+    """Who follows waits between looks, by the driver's way of waiting, and reads what came meanwhile."""
+    stream, clock = FakeStream(), ManualClock(START_S)
+    stream.add("a")
+    waits: list[float] = []
+    following = Following(Context(clock=clock), Orders, Manner(from_="start", poll_s=0.2))
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        clock.advance(seconds)
+        if len(waits) == 3:
+            stream.put("a")
+
+    found = Driver(stream, NO_PATIENCE, sleep).run(following.batch())
+
+    assert waits == [0.2, 0.2, 0.2]
+    assert found is not None
+    assert numbers(list(found)) == [1]
+
+
+def test_closing_ends_the_waiting() -> None:
+    """Whoever waits for a change that does not come can be told to stop."""
+    stream, clock = FakeStream(), ManualClock(START_S)
+    stream.add("a")
+    following = Following(Context(clock=clock), Orders, Manner(from_="start"))
+
+    def sleep(seconds: float) -> None:
+        following.closed = True
+
+    assert Driver(stream, NO_PATIENCE, sleep).run(following.batch()) is None
+
+
+class Broken(Exception):
+    """A reader that was killed."""
+
+
+def campaign(seed: int) -> None:
+    """Write, split, merge and read with kills; hold that each item's changes come whole and in order."""
+    chance = random.Random(seed)
+    stream, kept, clock = FakeStream(page=chance.choice([1, 2, 5])), Kept(), ManualClock(START_S)
+    keys = [f"k{number}" for number in range(6)]
+    homes = dict(zip(keys, "aabbcc", strict=True))
+    for name in "abc":
+        stream.add(name)
+    wrote: dict[str, list[int]] = {key: [] for key in keys}
+    seen: dict[str, list[int]] = {key: [] for key in keys}
+    shards = 0
+    for _ in range(chance.randrange(2, 6)):
+        for _ in range(chance.randrange(12)):
+            key = chance.choice(keys)
+            wrote[key].append(stream.put(homes[key], key))
+            if chance.random() < 0.25:  # a shard is closed; its keys go on in one child or two
+                old = homes[key]
+                stream.finish(old)
+                children = []
+                for _ in range(chance.choice([1, 2])):
+                    shards += 1
+                    stream.add(f"s{shards}", old)
+                    children.append(f"s{shards}")
+                for moved in [k for k, home in homes.items() if home == old]:
+                    homes[moved] = chance.choice(children)
+            if chance.random() < 0.1:
+                stream.expire_iterators()
+        deadline = chance.choice([1, 3, 8, 10_000])
+        try:
+            for number, change in enumerate(reading(stream, clock, kept)):
+                seen[change.keys["id"]["S"]].append(int(change.sequence))
+                if number == deadline:
+                    raise Broken
+        except Broken:
+            pass
+    for change in reading(stream, clock, kept):
+        seen[change.keys["id"]["S"]].append(int(change.sequence))
+    for key in keys:
+        firsts = list(dict.fromkeys(seen[key]))
+        assert firsts == wrote[key], f"seed {seed}: {key} was written {wrote[key]} and seen {seen[key]}"
+
+
+def campaigns(count: int) -> None:
+    """Go through so many, each from its own seed."""
+    for seed in range(count):
+        campaign(seed)
+
+
+def test_each_change_comes_and_in_order() -> None:
+    """Over splits, expired iterators and kills at any change: all come, first time in the item's order."""
+    campaigns(150)
+
+
+def test_the_campaign_finds_a_child_before_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that takes up every shard at once is caught."""
+    monkeypatch.setattr(
+        subscriptions, "readable", lambda shards, read: tuple(s for s in reversed(shards) if s.id not in read)
+    )
+
+    with pytest.raises(AssertionError, match="was written"):
+        campaigns(150)
+
+
+def test_the_campaign_finds_a_place_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that keeps what it has read, and not what was dealt with, is caught."""
+    hold = Following.hold
+
+    def eager(self: Following, batch: Any, number: int) -> None:
+        hold(self, batch, number)
+        self.done()
+
+    monkeypatch.setattr(Following, "hold", eager)
+
+    with pytest.raises(AssertionError, match="was written"):
+        campaigns(150)
