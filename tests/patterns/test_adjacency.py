@@ -1,4 +1,4 @@
-"""Adjacency lists: both directions always agree (wrong point 18 of the documents)."""
+"""Adjacency lists: both directions always agree."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def parts(db: Connection, made: Callable[..., Any]) -> Any:
     return made(Edges, db, Part, out=Part.Of, into=Part.UsedIn)
 
 
-def test_wrong_point_18_the_inverted_query_misses_no_follower(follows: Any) -> None:
-    """Each follow is found from both sides, with nothing to be written for it besides."""
+def test_the_inverted_query_misses_no_follower(follows: Any) -> None:
+    """Pitfall 18: each follow is found from both sides, with nothing to be written for it besides."""
     for follower, followed in (("alice", "bob"), ("alice", "carol"), ("bob", "alice"), ("carol", "alice")):
         assert follows.link(Follow(follower=follower, followed=followed)) is True
 

@@ -1,4 +1,4 @@
-"""Sequences: two writers never get one number (wrong point 6 of the documents)."""
+"""Sequences: two writers never get one number."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Connection]:
 
 
 def test_threads_never_share_a_number(shared: Connection) -> None:
-    """Wrong point 6: eight threads that take numbers and blocks get every number once, and none is left out."""
+    """Pitfall 6: eight threads that take numbers and blocks get every number once, and none is left out."""
     numbers = Sequences(shared, Numbers)
 
     def take(_: int) -> list[int]:
@@ -202,7 +202,7 @@ def _numbers(kind: Callable[[Connection], Any]) -> set[tuple[int, ...]]:
 
 
 def test_two_writers_in_every_order() -> None:
-    """Wrong point 6: whatever the order of their calls two writers get 1 and 2; who counts and adds one gets 1 twice."""
+    """Pitfall 6: whatever the order of their calls two writers get 1 and 2; who counts and adds one gets 1 twice."""
     assert _numbers(lambda db: Sequences(db, Numbers)) == {(1, 2)}
     assert (1, 1) in _numbers(Counting)
 

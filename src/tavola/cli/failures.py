@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
+from tavola.cli.designs import DesignRefused
 from tavola.cli.exits import Exit
 from tavola.cli.keys import KeyUnusable
 from tavola.cli.output import complain
@@ -113,6 +114,8 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
                 "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none.",
                 Exit.FAILED,
             )
+        case DesignRefused():
+            return "Name a module and a table of it, as --design shop.model:Shop.", Exit.USAGE
         case KeyUnusable():
             return "Give one key, with --key-file, --key-command or TAVOLA_KEY.", Exit.USAGE
         case StoreError():

@@ -13,6 +13,7 @@ from tavola import __version__
 from tavola.cli.commands.backfill import backfill
 from tavola.cli.commands.backup import app as backup
 from tavola.cli.commands.backup import restore
+from tavola.cli.commands.design import design
 from tavola.cli.commands.env import env
 from tavola.cli.commands.iam import app as iam
 from tavola.cli.commands.log import log
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(env)
 app.command()(log)
+app.command()(design)
 app.command()(read)
 app.command()(history)
 app.add_typer(backup)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,3 +29,19 @@ CheckpointPath: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the work goes, as the options say."""
+
+    segments: int
+    units_per_second: float | None
+    checkpoint: Path | None
+
+    def options(self, progress: Callable[[Any], object]) -> dict[str, Any]:
+        """Return it as the client's methods take it."""
+        return {
+            "segments": self.segments, "units_per_second": self.units_per_second, "checkpoint": self.checkpoint,
+            "progress": progress,
+        }  # fmt: skip

@@ -30,6 +30,7 @@ from tavola.client.changes import (
     RawChange,
     RecordMalformed,
     changes_of,
+    key_of,
     records_in,
 )
 from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
@@ -174,6 +175,7 @@ __all__ = [
     "encode_request",
     "failures",
     "item_versions",
+    "key_of",
     "latest_stream_arn",
     "needs_transaction",
     "readable",

@@ -34,6 +34,15 @@ from tavola.patterns.outcomes import (
     Outcome,
     StoredFailure,
 )
+from tavola.patterns.projection import (
+    FailedRecord,
+    Metric,
+    Projected,
+    ProjectionFailed,
+    ProjectionMark,
+    Projector,
+    Rebuilt,
+)
 from tavola.patterns.reading import OwnWrites, Written
 from tavola.patterns.recipe import (
     PatternError,
@@ -52,6 +61,7 @@ from tavola.patterns.records import Versioned
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 from tavola.patterns.sharding import Balance, ShardAdvice, ShardBalance, ShardPlan, shard_change, shards_for
+from tavola.patterns.shares import Share, Sum
 from tavola.patterns.versioning import Staged, VersionConflict, Versions
 from tavola.patterns.vertical import Saving, Split, saving
 
@@ -74,6 +84,7 @@ __all__ = [
     "CycleFound",
     "Difference",
     "Edges",
+    "FailedRecord",
     "FolderBlobs",
     "Idempotency",
     "IdempotencyMismatch",
@@ -81,6 +92,7 @@ __all__ = [
     "ItemTooLarge",
     "Lease",
     "LeaseLost",
+    "Metric",
     "MoveRefused",
     "Moved",
     "Node",
@@ -91,7 +103,12 @@ __all__ = [
     "OwnWrites",
     "PatternError",
     "Problem",
+    "Projected",
+    "ProjectionFailed",
+    "ProjectionMark",
+    "Projector",
     "Reached",
+    "Rebuilt",
     "Recipe",
     "RecipeRefused",
     "S3Blobs",
@@ -103,12 +120,14 @@ __all__ = [
     "ShardAdvice",
     "ShardBalance",
     "ShardPlan",
+    "Share",
     "Slice",
     "Split",
     "Staged",
     "Steps",
     "StoredBlob",
     "StoredFailure",
+    "Sum",
     "Swept",
     "Tally",
     "Tree",

@@ -26,12 +26,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
-from urllib.parse import quote
 
 from tavola.client import (
     AnyChange,
@@ -43,17 +41,46 @@ from tavola.client import (
     TransactionCancelled,
     changes_of,
     failures,
+    key_of,
 )
 from tavola.errors import TavolaError
-from tavola.limits import TRANSACTION_ACTIONS_MAX
-from tavola.model import Attr, Entity, Table, attr, shape_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, expires_with, key_class, together, verb
+from tavola.model import Attr, Entity, ItemUnreadable, PrimaryKey, Table, attr, shape_of
+from tavola.patterns.recipe import (
+    D_co,
+    PatternError,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    expires_with,
+    key_class,
+    together,
+    verb,
+)
+from tavola.patterns.shares import (
+    SHARES_MAX,
+    Number,
+    Share,
+    Shares,
+    Standing,
+    Sum,
+    Sums,
+    difference,
+    keys_in,
+    packed,
+    place_of,
+    source_of,
+    summed,
+)
 
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound="Metric")
 K = TypeVar("K", bound="ProjectionMark")
 
+Given: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange]
+
 ROUNDS_MAX = 8  # how often a batch is worked out again that another reader was faster with
+NEVER = "0"  # the place of an item that no record was counted of
 
 _log = logging.getLogger("tavola.patterns")
 
@@ -77,22 +104,10 @@ class ProjectionMark(Entity):
 
     projector: Attr[str]
     source: Attr[str]  # the item's key
-    entity: Attr[str]  # its tag
-    place: Attr[str]  # of the record that was last counted, in the stream
+    kind: Attr[str]  # the tag of its entity
+    place: Attr[str]  # of the record that was counted last, in the stream
     shares: Attr[dict[str, dict[str, Decimal]]] = attr(default_factory=dict)
     expires: Attr[datetime | None] = attr(default=None)  # where the item is gone
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What an item adds to one number: one to its count, and a value to its total.
-
-    `part` breaks the number down: a status, a day. Averages come of both, `Metric.mean`.
-    """
-
-    name: str
-    part: str = "all"
-    value: Decimal | int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +127,16 @@ class Projected:
     failed: tuple[FailedRecord, ...] = ()
 
 
-class ProjectionFailed(TavolaError):
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild found to be otherwise than the table says, and put right."""
+
+    counted: int = 0  # items that were not counted, or not as they are
+    removed: int = 0  # items that were counted and are gone
+    unknown: int = 0  # marks whose item cannot be found by its key, left as they are
+
+
+class ProjectionFailed(PatternError):
     """Records that could not be counted; what could be is, and the rest comes again."""
 
     def __init__(self, failed: Sequence[FailedRecord]) -> None:
@@ -124,45 +148,29 @@ class ProjectionFailed(TavolaError):
         )
 
 
-Shares: TypeAlias = dict[str, dict[str, Decimal]]  # by name and part
+class ProjectionContended(PatternError):
+    """Items whose marks others renewed each time; the stream is read by many at once."""
 
-
-@dataclass(slots=True)
-class Item:
-    """The records of one item in a batch: what it comes to, and how far that is in the stream."""
-
-    source: str
-    tag: str
-    place: str
-    shares: Shares = field(default_factory=dict)
-    gone: bool = False
-    moved: bool = False  # whether a record changed what the item adds
-    sequences: list[str] = field(default_factory=list)
-    error: Exception | None = None  # why the last state could not be counted
+    def __init__(self) -> None:
+        super().__init__("Other readers of the stream were faster each time; let fewer read it at once")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[K]):
+class Renewal(Generic[K]):
     """A mark to be renewed, and what that changes."""
 
     mark: K
     before: K | None
-    change: Mapping[tuple[str, str], tuple[int, Decimal]]  # of each number: its count and total
+    change: Mapping[Number, Sum]
     sequences: Sequence[str] = ()
-
-    def write(self, writes: Transaction, entity: type[K]) -> None:
-        """Add the mark to a transaction, which holds while the one before is as it was read."""
-        if self.before is None:
-            writes.create(self.mark)
-        else:
-            writes.put(self.mark, when=entity.place == self.before.place)
 
 
 class Projector(Recipe[D_co], Generic[D_co, M, K]):
     """Numbers about the entities of a table, kept by its stream.
 
-    `name` tells the marks of several projectors apart. The mark of an item that is gone is kept for as long as an old record
-    may still come again, `keep`. `reports_failures` is for a Lambda mapping with ReportBatchItemFailures.
+    `name` tells the marks of several projectors apart. The mark of an item that is gone stays for as long as an old record
+    may still come again, `keep`. `reports_failures` is for a Lambda mapping with ReportBatchItemFailures; without it, what
+    fails is raised and the whole batch comes again.
     """
 
     def __init__(
@@ -189,17 +197,21 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         expires_with(mark, "expires")
         if table.settings.stream in ("KEYS_ONLY", "OLD_IMAGE"):
             raise RecipeRefused(
-                table.__name__, f"its stream tells no new images; declare it with stream=NEW_AND_OLD_IMAGES"
+                table.__name__, 'its stream tells no new images; declare it with stream="NEW_AND_OLD_IMAGES"'
             )
 
-    def of(self, entity: type[E]) -> Callable[[Callable[[E], Iterable[Share]]], Callable[[E], Iterable[Share]]]:
+    def of(
+        self, entity: type[E]
+    ) -> Callable[[Callable[[E], Iterable[Share]]], Callable[[E], Iterable[Share]]]:
         """Decorate the function that says what an entity adds to the numbers; it looks at nothing else."""
         if shape_of(entity).home is not self.table:
             raise RecipeRefused(entity.__name__, f"it lives in another table than {self.table.__name__}")
         if issubclass(entity, self.metric | self.mark):
-            raise RecipeRefused(entity.__name__, "its items are what the projector writes; it would go on for ever")
+            raise RecipeRefused(entity.__name__, "the projector writes it itself, and would go on for ever")
         if entity in self.functions:
-            raise RecipeRefused(entity.__name__, "there is a function for it already; let one give all shares")
+            raise RecipeRefused(
+                entity.__name__, "there is a function for it already; let one give all shares"
+            )
 
         def declare(function: Callable[[E], Iterable[Share]]) -> Callable[[E], Iterable[Share]]:
             self.functions[entity] = function
@@ -212,7 +224,9 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         """Count the records of an event, as a Lambda function; those that fail are reported, and come again."""
         done = yield from self._apply(event, None)
         for each in done.failed:
-            _log.error("the record %s could not be counted; it comes again", each.sequence, exc_info=each.error)
+            _log.error(
+                "the record %s could not be counted; it comes again", each.sequence, exc_info=each.error
+            )
         if self.reports_failures:
             return failures([each.sequence for each in done.failed])
         if done.failed:
@@ -220,9 +234,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return None
 
     @verb
-    def apply(
-        self, records: Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange], *, stream: str | None = None
-    ) -> Steps[Projected]:
+    def apply(self, records: Given, *, stream: str | None = None) -> Steps[Projected]:
         """Count records, or changes made of them; `stream` is the ARN where they do not tell it."""
         return (yield from self._apply(records, stream))
 
@@ -230,18 +242,17 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def follow(self, subscription: Subscription | AsyncSubscription) -> Steps[int]:
         """Count what a subscription gives until it ends, and return how many changes that were.
 
-        A batch that cannot be counted is raised as `ProjectionFailed`, and comes first when the subscription goes on.
+        Changes that cannot be counted are a `ProjectionFailed`, and come first when the subscription goes on.
         """
         seen = 0
         while True:
-            batch = yield from ask(lambda db: subscription.take())
+            batch: Any = yield from ask(lambda db: subscription.take())
             if batch is None:
                 return seen
-            assert not isinstance(batch, Iterator)
-            done = yield from self._apply(batch, None)  # type: ignore[arg-type]  # awaited where it must be
+            done = yield from self._apply(batch.changes, None)
             if done.failed:
                 raise ProjectionFailed(done.failed)
-            seen += len(batch)  # type: ignore[arg-type]  # as above
+            seen += len(batch)
 
     @verb
     def value(self, name: str, part: str = "all") -> Steps[M]:
@@ -250,198 +261,270 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         found = yield from ask(lambda db: db.get(key, consistent=True))
         return self.metric(name=name, part=part) if found is None else found
 
+    @verb
+    def recount(self) -> Steps[Sums]:
+        """Return what the numbers come to by the items themselves, reading the whole table; nothing is written.
+
+        It agrees with what is kept once the stream was read to its end; an item that has expired counts there until it is
+        deleted.
+        """
+        sums: Sums = {}
+        cursor: str | None = None
+        while True:
+            found, cursor = yield from self._scanned(cursor)
+            sums = summed([sums, *(difference({}, self.shares_of(entity)) for entity in found)])
+            if cursor is None:
+                return sums
+
+    @verb
+    def rebuild(self) -> Steps[Rebuilt]:
+        """Bring the numbers to what the table says, reading all of it, while the stream may be read at the same time.
+
+        For items that were there before the projector was, a function that counts otherwise now, and changes that the stream
+        lost. What comes by the stream later is counted from what is found here.
+        """
+        counted = removed = unknown = 0
+        cursor: str | None = None
+        while True:
+            found, cursor = yield from self._scanned(cursor)
+            counted += yield from self._put_right(found)
+            if cursor is None:
+                break
+        while True:
+            marks, cursor = yield from self._marks(cursor)
+            gone, lost = yield from self._release(marks)
+            removed, unknown = removed + gone, unknown + lost
+            if cursor is None:
+                return Rebuilt(counted, removed, unknown)
+
     def shares_of(self, entity: Entity | None) -> Shares:
         """Return what an item adds to the numbers; nothing, if it is gone or of no entity that was declared."""
         function = None if entity is None else self.functions.get(type(entity))
+        place = type(entity).__name__
         shares: Shares = {}
         for share in () if function is None else function(entity):
             parts = shares.setdefault(share.name, {})
             if share.part in parts:
                 raise RecipeRefused(
-                    type(entity).__name__,
-                    f"it gives two shares of {share.name!r}, {share.part!r}; add them up, or give them two names",
+                    place,
+                    f"it gives two shares of {share.name!r}, {share.part!r}; add them up, or name them apart",
                 )
             if isinstance(share.value, float):
-                raise RecipeRefused(type(entity).__name__, f"{share!r} is a float, which rounds; give a Decimal or an int")
+                raise RecipeRefused(place, f"{share!r} has a float, which rounds; give a Decimal or an int")
             parts[share.part] = Decimal(share.value)
+        if (given := sum(map(len, shares.values()))) > SHARES_MAX:
+            raise RecipeRefused(
+                place, f"it gives {given} shares, and {SHARES_MAX} fit into a transaction with their mark"
+            )
         return shares
 
-    def _apply(
-        self, given: Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange], stream: str | None
-    ) -> Steps[Projected]:
-        items = self._items(given, stream)
+    # Records.
+
+    def _apply(self, given: Given, stream: str | None) -> Steps[Projected]:
+        standings = {each.source: each for each in self._standings(given, stream)}
         failed = [
-            FailedRecord(sequence, item.error) for item in items if item.error for sequence in item.sequences
+            FailedRecord(sequence, each.error)
+            for each in standings.values()
+            if each.error is not None
+            for sequence in each.sequences
         ]
-        wanted = [item for item in items if item.moved and item.error is None]
+        wanted = [each for each in standings.values() if each.moved and each.error is None]
         counted = known = 0
         for _ in range(ROUNDS_MAX):
-            entries = yield from self._entries(wanted)
-            known += len(wanted) - len(entries)
+            renewals = yield from self._renewals(wanted)
+            known += len(wanted) - len(renewals)
             wanted = []
-            for pack in packed(entries):
+            for pack in packed(renewals):
                 try:
                     yield from self._commit(pack)
-                except TransactionCancelled as error:
-                    if not overtaken(error):
-                        failed += [FailedRecord(s, error) for entry in pack for s in entry.sequences]
-                    else:
-                        sources = {entry.mark.source for entry in pack}
-                        wanted += [item for item in items if item.source in sources and item.moved]
-                except TavolaError as error:
-                    failed += [FailedRecord(s, error) for entry in pack for s in entry.sequences]
-                else:
                     counted += len(pack)
+                except TavolaError as error:
+                    if overtaken(error):
+                        wanted += [standings[each.mark.source] for each in pack]
+                    else:
+                        failed += [FailedRecord(s, error) for each in pack for s in each.sequences]
             if not wanted:
                 break
-        else:
-            error = TavolaError("Other readers of the stream were faster each time; is it read twice?")
-            failed += [FailedRecord(s, error) for item in wanted for s in item.sequences]
+        contended = ProjectionContended()
+        failed += [FailedRecord(sequence, contended) for each in wanted for sequence in each.sequences]
         return Projected(counted, known, tuple(sorted(failed, key=lambda each: int(each.sequence))))
 
-    def _items(
-        self, given: Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange], stream: str | None
-    ) -> list[Item]:
+    def _standings(self, given: Given, stream: str | None) -> Iterable[Standing]:
         """Return the items that records are about, each with its last state."""
-        items: dict[str, Item] = {}
+        standings: dict[str, Standing] = {}
         for change in self._changes(given, stream):
-            function_of = change.entity
             source = source_of(self.table, change.keys)
-            item = items.get(source)
-            if item is None:
-                if function_of not in self.functions:
-                    continue
-                items[source] = item = Item(source, "", "")
-            self._note(item, change)
-        return list(items.values())
+            if source in standings or change.entity in self.functions:
+                self._note(standings.setdefault(source, Standing(source)), change)
+        return standings.values()
 
-    def _changes(
-        self, given: Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange], stream: str | None
-    ) -> Iterator[AnyChange]:
-        if isinstance(given, Mapping):
-            yield from changes_of(self.table, given, stream=stream)
-            return
-        for each in given:
+    def _changes(self, given: Given, stream: str | None) -> Iterator[AnyChange]:
+        for each in (given,) if isinstance(given, Mapping) else given:
             if isinstance(each, EntityChange | RawChange):
                 yield each
             else:
                 yield from changes_of(self.table, each, stream=stream)
 
-    def _note(self, item: Item, change: AnyChange) -> None:
-        """Take one more record of an item: only its last state counts, so what lay between need not be readable."""
-        item.place = place_of(change)
-        item.sequences.append(change.sequence)
-        item.gone = change.kind == "removed"
-        item.error = None
+    def _note(self, standing: Standing, change: AnyChange) -> None:
+        """Take one more record of an item. Only the last state counts, so what lay between need not be readable."""
+        standing.sequences.append(change.sequence)
+        place = place_of(change)
+        if place < standing.place:
+            return
+        standing.place = place
+        standing.gone = change.kind == "removed"
+        standing.error = None
         if change.entity is not None:
-            item.tag = shape_of(change.entity).name
+            standing.tag = shape_of(change.entity).name
         before: Shares | None = None
         try:
-            if isinstance(change, RawChange):
-                if change.problem is not None and change.found is None and not item.gone:
-                    raise change.problem
-                item.shares = self.shares_of(change.found)
-            else:
-                if change.new is None and not item.gone:
-                    raise RecipeRefused(self.table.__name__, "its stream tells no new images, so nothing can be counted")
-                item.shares = self.shares_of(change.new)
-                if change.old is not None or change.kind == "inserted":
-                    before = self.shares_of(change.old)
-        except Exception as error:  # noqa: BLE001 - the user's function; the other items go on
-            item.error = error
-        item.moved = item.moved or before is None or before != item.shares
+            standing.shares = self.shares_of(self._state(change))
+            if isinstance(change, EntityChange) and (change.old is not None or change.kind == "inserted"):
+                before = self.shares_of(change.old)
+        except Exception as error:  # noqa: BLE001 - the user's function, of this item alone
+            standing.error = error
+        standing.moved = standing.moved or before is None or before != standing.shares
 
-    def _entries(self, items: Sequence[Item]) -> Steps[list[Entry[K]]]:
-        """Return the marks to be renewed, and what that changes; those that know the record already are left out."""
-        keys = [self.mark_key(source=item.source, projector=self.name) for item in items]
-        marks = (yield from ask(lambda db: db.get_many(keys, consistent=True))) if keys else []
-        entries: list[Entry[K]] = []
-        for item, before in zip(items, marks, strict=True):
-            if before is None or before.place < item.place:
-                entries.append(self.entry(item, before))
-        return entries
+    def _state(self, change: AnyChange) -> Entity | None:
+        """Return what an item is after a change; None: it is gone, or of no entity."""
+        if change.kind == "removed":
+            return None
+        if isinstance(change, RawChange):
+            if change.found is None and change.problem is not None:
+                raise change.problem
+            return change.found
+        if change.new is None:
+            raise RecipeRefused(
+                self.table.__name__, "its stream tells no new images, so nothing can be counted"
+            )
+        found: Entity = change.new
+        return found
 
-    def entry(self, item: Item, before: K | None) -> Entry[K]:
-        """Return an item's mark as it will be."""
+    def _renewals(self, standings: Sequence[Standing]) -> Steps[list[Renewal[K]]]:
+        """Return the marks to be renewed; those that know the records already are left out."""
+        marks = yield from self._marks_of([each.source for each in standings])
+        renewals: list[Renewal[K]] = []
+        for each, before in zip(standings, marks, strict=True):
+            if before is None or before.place < each.place:
+                renewals.append(self._renewal(each, before))
+        return renewals
+
+    # Marks.
+
+    def _marks_of(self, sources: Sequence[str]) -> Steps[list[K | None]]:
+        if not sources:
+            return []
+        keys = [self.mark_key(source=source, projector=self.name) for source in sources]
+        return (yield from ask(lambda db: db.get_many(keys, consistent=True)))
+
+    def _renewal(self, standing: Standing, before: K | None) -> Renewal[K]:
         expires = None
-        if item.gone:
+        if standing.gone:
             expires = datetime.fromtimestamp(int(self.clock.now()), UTC) + self.keep
         mark = self.mark(
             projector=self.name,
-            source=item.source,
-            entity=item.tag,
-            place=item.place,
-            shares=item.shares,
+            source=standing.source,
+            kind=standing.tag,
+            place=standing.place,
+            shares=standing.shares,
             expires=expires,
         )
-        return Entry(mark, before, difference(before.shares if before else {}, item.shares), item.sequences)
+        change = difference({} if before is None else before.shares, standing.shares)
+        return Renewal(mark, before, change, standing.sequences)
 
-    def _commit(self, pack: Sequence[Entry[K]]) -> Steps[None]:
-        """Renew marks and change the numbers by what that makes, together."""
-        sums: dict[tuple[str, str], tuple[int, Decimal]] = {}
-        for entry in pack:
-            for number, (count, total) in entry.change.items():
-                had = sums.get(number, (0, Decimal(0)))
-                sums[number] = (had[0] + count, had[1] + total)
+    def _commit(self, pack: Sequence[Renewal[K]]) -> Steps[None]:
+        """Renew marks, and change the numbers by what that makes, together; each mark must be as it was read."""
 
         def fill(writes: Transaction) -> None:
-            for entry in pack:
-                entry.write(writes, self.mark)
-            for (name, part), (count, total) in sums.items():
-                changes = [self.metric.count.add(count)] if count else []
-                changes += [self.metric.total.add(total)] if total else []
-                if changes:
-                    writes.update(self.metric_key(name=name, part=part), *changes, create=True)
+            for each in pack:
+                if each.before is None:
+                    writes.create(each.mark)
+                else:
+                    writes.put(each.mark, when=self.mark.place == each.before.place)
+            for (name, part), by in summed([each.change for each in pack]).items():
+                changes = [self.metric.count.add(by.count)] if by.count else []
+                changes += [self.metric.total.add(by.total)] if by.total else []
+                writes.update(self.metric_key(name=name, part=part), *changes, create=True)
 
         yield from together(fill)
 
+    # Rebuilding.
 
-def difference(before: Shares, after: Shares) -> dict[tuple[str, str], tuple[int, Decimal]]:
-    """Return what changes in each number's count and total when an item adds something else to them."""
-    change: dict[tuple[str, str], tuple[int, Decimal]] = {}
-    for shares, sign in ((before, -1), (after, 1)):
-        for name, parts in shares.items():
-            for part, value in parts.items():
-                count, total = change.get((name, part), (0, Decimal(0)))
-                change[name, part] = (count + sign, total + sign * value)
-    return {number: told for number, told in change.items() if told != (0, 0)}
+    def _scanned(self, cursor: str | None) -> Steps[tuple[list[Entity], str | None]]:
+        page = yield from ask(lambda db: db.scan_table(self.table, cursor=cursor, consistent=True))
+        return [entity for entity in page.items if type(entity) in self.functions], page.cursor
 
-
-def packed(entries: Sequence[Entry[K]]) -> Iterator[list[Entry[K]]]:
-    """Give entries in transactions that DynamoDB takes: a mark each, and the numbers that they share."""
-    pack: list[Entry[K]] = []
-    numbers: set[tuple[str, str]] = set()
-    for entry in entries:
-        if pack and len(pack) + 1 + len(numbers | entry.change.keys()) > TRANSACTION_ACTIONS_MAX:
-            yield pack
-            pack, numbers = [], set()
-        pack.append(entry)
-        numbers |= entry.change.keys()
-    if pack:
-        yield pack
-
-
-def overtaken(error: TransactionCancelled) -> bool:
-    """Return whether a transaction was cancelled only because marks were renewed meanwhile."""
-    kinds = {reason.kind for reason in error.reasons if reason is not None}
-    return kinds <= {"exists", "condition", "missing"}
-
-
-def source_of(table: type[Table], keys: Mapping[str, Any]) -> str:
-    """Return an item's key as text that no other item's is."""
-    names = filter(None, (table.settings.hash, table.settings.range))
-    return "/".join(quote(next(iter(keys[name].values())), safe="") for name in names)
-
-
-def place_of(change: AnyChange) -> str:
-    """Return how far in a table's streams a change is, as text that sorts so: the stream, then the number."""
-    stream = change.origin.stream
-    if stream is None:
-        raise RecipeRefused(
-            "the records", "they do not tell which stream they are of; give its ARN with stream=…"
+    def _marks(self, cursor: str | None) -> Steps[tuple[list[K], str | None]]:
+        page = yield from ask(
+            lambda db: db.scan(
+                self.mark, where=self.mark.projector == self.name, cursor=cursor, consistent=True
+            )
         )
-    label = stream.rpartition("/stream/")[2]
-    return f"{label}/{change.sequence:0>40}"
+        return list(page.items), page.cursor
+
+    def _put_right(self, found: Sequence[Entity]) -> Steps[int]:
+        """Renew the marks of items that say otherwise than the items; return how many."""
+        read = yield from self._marks_of([self._source(entity) for entity in found])
+        unlike = [
+            (entity, mark)
+            for entity, mark in zip(found, read, strict=True)
+            if (mark.shares if mark is not None else {}) != self.shares_of(entity)
+        ]
+        # The item is read after its mark: so it is no older than what the mark knows.
+        again = yield from self._found([self._key(entity) for entity, _ in unlike])
+        done = 0
+        for (_, mark), entity in zip(unlike, again, strict=True):
+            if entity is not None:
+                place = NEVER if mark is None else mark.place
+                shape = shape_of(type(entity))
+                standing = Standing(self._source(entity), shape.name, place + "+", self.shares_of(entity))
+                done += yield from self._settled(self._renewal(standing, mark))
+        return done
+
+    def _release(self, marks: Sequence[K]) -> Steps[tuple[int, int]]:
+        """Take back what items added that are gone; return how many, and how many marks lead nowhere."""
+        keyed: list[tuple[K, PrimaryKey[Any]]] = []
+        lost = 0
+        for mark in marks:
+            entity = self.table.entities.get(mark.kind)
+            if not mark.shares:
+                continue
+            try:
+                if entity is None:
+                    raise ItemUnreadable(mark.kind, "there is no such entity now")
+                keyed.append((mark, key_of(entity, keys_in(mark.source, entity))))
+            except ItemUnreadable:
+                lost += 1
+        found = yield from self._found([key for _, key in keyed])
+        done = 0
+        for (mark, _), entity in zip(keyed, found, strict=True):
+            if entity is None:
+                standing = Standing(mark.source, mark.kind, mark.place + "+", gone=True)
+                done += yield from self._settled(self._renewal(standing, mark))
+        return done, lost
+
+    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:
+        return (yield from ask(lambda db: db.get_many(keys, consistent=True))) if keys else []
+
+    def _settled(self, renewal: Renewal[K]) -> Steps[bool]:
+        """Renew one mark, unless a record of the stream was faster: then that is newer."""
+        try:
+            yield from self._commit([renewal])
+        except TransactionCancelled as error:
+            if not overtaken(error):
+                raise
+            return False
+        return True
+
+    def _key(self, entity: Entity) -> PrimaryKey[Any]:
+        return key_of(type(entity), {}, entity)
+
+    def _source(self, entity: Entity) -> str:
+        return source_of(self.table, shape_of(type(entity)).primary(entity.__dict__))
 
 
-__all__ = ["chain"]
+def overtaken(error: TavolaError) -> bool:
+    """Return whether a transaction was cancelled because a mark was renewed meanwhile."""
+    return isinstance(error, TransactionCancelled) and any(
+        reason.kind in ("exists", "condition") for reason in error.reasons if reason is not None
+    )

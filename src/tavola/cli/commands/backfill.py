@@ -13,7 +13,7 @@ from tavola.cli.failures import told
 from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import bar, complain, note, say, say_json
 from tavola.cli.targets import Account, EndpointUrl, Region, Store, StoreKey, TargetRefused, json_of, opened
-from tavola.cli.upkeep import CheckpointPath, Segments, UnitsPerSecond
+from tavola.cli.upkeep import CheckpointPath, Pace, Segments, UnitsPerSecond
 
 
 def backfill(
@@ -54,29 +54,21 @@ def backfill(
     The application may go on meanwhile: an item is written only if it still is as it was read. Work that is stopped
     goes on where it was if it is started again with the same --checkpoint; done twice, it does nothing twice.
     """
-    with (
-        told(f"Cannot backfill {design}."),
-        opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target,
-    ):
+    with told(f"Cannot backfill {design}."):
         table = load_table(design)
-        db = modelled(target, (table,), table_name, region)
-        if plan:
-            older = None if was is None else _document(was)
-            _tell_plan(db.plan_migration(table, was=older, exact=exact), as_json=as_json)
-            return
-        name = table_name or table.settings.name
-        total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
         entities = None if not entity else [_entity(table, each) for each in entity]
-        with bar(f"Backfilling {name}", total) as show:
-            report = db.backfill(
-                table,
-                entities=entities,
-                forget=tuple(forget or ()),
-                segments=segments,
-                units_per_second=units_per_second,
-                checkpoint=checkpoint,
-                progress=lambda done: show(done.done),
-            )
+        older = None if was is None else _document(was)
+        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
+            db = modelled(target, (table,), table_name, region)
+            if plan:
+                _tell_plan(db.plan_migration(table, was=older, exact=exact), as_json=as_json)
+                return
+            name = table_name or table.settings.name
+            total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
+            pace = Pace(segments, units_per_second, checkpoint)
+            with bar(f"Backfilling {name}", total) as show:
+                options = pace.options(lambda done: show(done.done))
+                report = db.backfill(table, entities=entities, forget=tuple(forget or ()), **options)
     _tell(report, as_json=as_json)
 
 

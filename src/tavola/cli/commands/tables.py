@@ -38,18 +38,17 @@ def tables(
     A missing table is made with --apply, and so are indexes, the stream and settings. What takes something away is
     done with --drop alone. A key or a local index cannot be changed in place.
     """
-    with (
-        told(f"Cannot compare the tables of {design}."),
-        opened(store, endpoint, region, account, (key_file, key_command, store_key), new=apply) as target,
-    ):
+    left: list[Any] = []
+    with told(f"Cannot compare the tables of {design}."):
         found = load_tables(design)
-        db = modelled(target, found, table_name)
-        left: list[Any] = []
-        for table in found:
-            if apply:
-                for change in db.apply_changes(table, drop=drop).changes:
-                    note(f"Done: {change}.")
-            left.append(db.table_changes(table))
+        keys = (key_file, key_command, store_key)
+        with opened(store, endpoint, region, account, keys, new=apply) as target:
+            db = modelled(target, found, table_name)
+            for table in found:
+                if apply:
+                    for change in db.apply_changes(table, drop=drop).changes:
+                        note(f"Done: {change}.")
+                left.append(db.table_changes(table))
     for changes in left:
         if as_json:
             say_json(

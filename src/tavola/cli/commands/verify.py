@@ -12,8 +12,8 @@ from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
 from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.targets import Account, EndpointUrl, Region, Store, opened
-from tavola.cli.upkeep import CheckpointPath, Segments, UnitsPerSecond
+from tavola.cli.targets import Account, EndpointUrl, Region, Store, Target, TargetRefused, opened
+from tavola.cli.upkeep import CheckpointPath, Pace, Segments, UnitsPerSecond
 
 
 def verify(
@@ -53,27 +53,14 @@ def verify(
     if design is None:
         _verify_file(file, (key_file, key_command, key), as_json=as_json, repair=repair)
         return
-    with (
-        told(f"Cannot verify the keys of {design}."),
-        opened(file or store, endpoint, region, account, (key_file, key_command, key)) as target,
-    ):
+    with told(f"Cannot verify the keys of {design}."):
         tables = load_tables(design)
-        db = modelled(target, tables, table_name)
-        reports = []
-        for table in tables:
-            name = table_name or table.settings.name
-            total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
-            with bar(f"Verifying {name}", total) as show:
-                reports.append(
-                    db.verify_keys(
-                        table,
-                        repair=repair,
-                        segments=segments,
-                        units_per_second=units_per_second,
-                        checkpoint=checkpoint,
-                        progress=lambda done, show=show: show(done.done),
-                    )
-                )
+        if checkpoint is not None and len(tables) > 1:
+            raise TargetRefused("A checkpoint is of one table; name it with --design MODULE:TABLE")
+        with opened(file or store, endpoint, region, account, (key_file, key_command, key)) as target:
+            db = modelled(target, tables, table_name)
+            pace = Pace(segments, units_per_second, checkpoint)
+            reports = [_verified(target, db, table, table_name, pace, repair=repair) for table in tables]
     for report in reports:
         _tell_keys(report, as_json=as_json)
     if any(_left(report, repair) for report in reports):
@@ -86,6 +73,13 @@ def verify(
                 else "Put them right with --repair; see the guide's page on changing a design.",
             )
         raise typer.Exit(Exit.FAILED)
+
+
+def _verified(target: Target, db: Any, table: Any, name: str | None, pace: Pace, *, repair: bool) -> Any:
+    name = name or table.settings.name
+    total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
+    with bar(f"Verifying {name}", total) as show:
+        return db.verify_keys(table, repair=repair, **pace.options(lambda done: show(done.done)))
 
 
 def _left(report: Any, repair: bool) -> bool:

@@ -1,0 +1,219 @@
+"""`tavola tables`, `tavola verify --design` and `tavola backfill`, on a file and at a server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import tavola
+from tavola.cli.designs import DesignRefused, load_table, load_tables
+from tavola.cli.exits import Exit
+from tavola.cli.main import app
+from tavola.engine import Engine
+from tavola.server import running
+
+Run = Callable[..., Result]
+
+DESIGN = """
+from __future__ import annotations
+from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, sort
+
+class Shelf(Table, name="shelf"):
+    by_author = Gsi(pk="g1pk", sk="g1sk")
+
+class Book(Entity, table=Shelf):
+    isbn: Attr[str]
+    author: Attr[str]
+    year: Attr[int] = attr(default=2000)
+
+    class Key(PrimaryKey["Book"], pk="BOOK#{isbn}", sk="BOOK"):
+        isbn: str
+
+    class ByAuthor(Query["Book"], on=Shelf.by_author, pk="AUTHOR#{author}", sk="{year:04}"):
+        author: str
+        year: Sort[int] = sort()
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A design in a module of the folder where commands are run."""
+    (tmp_path / "shelves.py").write_text(DESIGN)
+    (tmp_path / "broken.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "several.py").write_text("from shelves import Shelf\nfrom tests.client.desk import Desk\n")
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield load_table("shelves:Shelf")
+    for name in ("shelves", "broken", "several", "empty"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture(params=["store", "endpoint"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, library: Any) -> Iterator[tuple[Run, Any]]:
+    """A way to run commands on three books, one of them stale, and to call DynamoDB there."""
+
+    def runner(*where: str) -> Run:
+        def run(*arguments: str, code: int = 0) -> Result:
+            result = CliRunner().invoke(app, [*arguments, "--design", "shelves:Shelf", *where])
+            assert result.exit_code == code, result.output
+            return result
+
+        return run
+
+    if request.param == "store":
+        path = tmp_path / "store.db"
+        with tavola.connect(f"file:{path}") as connection:
+            _fill(connection, library)
+
+        def look() -> list[dict[str, Any]]:
+            with tavola.connect(f"file:{path}") as connection:
+                return _items(connection)
+
+        yield runner("--store", str(path)), look
+        return
+    with closing(Engine.open()) as engine, running(engine) as endpoint:
+        with tavola.connect(endpoint.url, account="000000000000") as connection:
+            _fill(connection, library)
+            yield (
+                runner("--endpoint", endpoint.url, "--account", "000000000000"),
+                lambda: _items(connection),
+            )
+
+
+def _fill(db: tavola.Connection, table: Any) -> None:
+    book = table.entities["Book"]
+    db.create_tables(table)
+    db.put_many(book(isbn=str(n), author="eco", year=1980 + n) for n in range(3))
+    db.call(
+        "UpdateItem",
+        {
+            "TableName": "shelf", "Key": {"pk": {"S": "BOOK#1"}, "sk": {"S": "BOOK"}},
+            "UpdateExpression": "SET g1sk = :v", "ExpressionAttributeValues": {":v": {"S": "1999"}},
+        },
+    )  # fmt: skip
+
+
+def _items(db: tavola.Connection) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = db.call("Scan", {"TableName": "shelf"})["Items"]
+    return found
+
+
+def test_stale_keys_are_told_and_repaired(place: tuple[Run, Any]) -> None:
+    """A finding is a line and exit code 1; with --repair it is put right, and the next check is clean."""
+    run, look = place
+
+    found = run("verify", code=Exit.FAILED)
+    told = json.loads(run("verify", "--json", code=Exit.FAILED).stdout)
+    repaired = run("verify", "--repair")
+    clean = json.loads(run("verify", "--json").stdout)
+
+    assert "Book pk=BOOK#1 sk=BOOK: its key in by_author is stale" in found.stdout
+    assert "--repair" in found.stderr
+    assert told["schema"] == "tavola.verify-keys/1"
+    assert [(f["index"], f["kind"], f["right"]["g1sk"]) for f in told["faults"]] == [
+        ("by_author", "stale", {"S": "1981"})
+    ]
+    assert "1 items were put right" in repaired.stderr
+    assert (clean["faults"], clean["items"]) == ([], 3)
+    assert {item["g1sk"]["S"] for item in look()} == {"1980", "1981", "1982"}
+
+
+def test_a_plan_is_told_and_writes_nothing(place: tuple[Run, Any], library: Any, tmp_path: Path) -> None:
+    """--plan says what would be rewritten and what it costs."""
+    run, look = place
+    before = look()
+    (tmp_path / "was.json").write_text(json.dumps(tavola.design_document(library)))
+
+    words = run("backfill", "--plan").stdout
+    told = json.loads(run("backfill", "--plan", "--exact", "--json", "--was", "was.json").stdout)
+
+    assert "1 of 3 items of shelf must be rewritten" in words
+    assert "USD" in words
+    assert (told["rewritten"], told["items"], told["differences"]) == (1, 3, [])
+    assert look() == before
+
+
+def test_a_backfill_is_done_and_told(place: tuple[Run, Any], tmp_path: Path) -> None:
+    """The report says how many were rewritten; a second run rewrites none; the checkpoint is gone."""
+    run, _ = place
+
+    first = run("backfill", "--checkpoint", "at.json", "--entity", "Book", "--segments", "2")
+    second = json.loads(run("backfill", "--json").stdout)
+
+    assert "1 were rewritten" in first.stderr
+    assert (second["written"], second["left"]) == (0, 0)
+    assert not (tmp_path / "at.json").exists()
+    run("verify")
+
+
+def test_tables_are_held_against_their_design(place: tuple[Run, Any]) -> None:
+    """A table as its design is exit code 0; what is otherwise is told, and made with --apply."""
+    run, _ = place
+
+    assert "as its model says" in run("tables").stdout
+    missing = run("tables", "--table-name", "shelf-two", code=Exit.FAILED)
+    assert "the table is not there" in missing.stdout
+    run("tables", "--table-name", "shelf-two", "--apply")
+    assert json.loads(run("tables", "--table-name", "shelf-two", "--json").stdout)["changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["backfill", "--entity", "Paper"], "has no entity Paper; it has Book"),
+        (["backfill", "--plan", "--was", "nowhere.json"], "cannot be read"),
+        (["verify", "--repair", "--checkpoint", "checkpoint.json"], "cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_told(library: Any, tmp_path: Path, arguments: list[str], reason: str) -> None:
+    """A wrong argument is a sentence, not a traceback."""
+    path = tmp_path / "store.db"
+    with tavola.connect(f"file:{path}") as connection:
+        _fill(connection, library)
+    (tmp_path / "checkpoint.json").write_text("nonsense")
+
+    result = CliRunner().invoke(app, [*arguments, "--design", "shelves", "--store", str(path)])
+
+    assert result.exit_code == Exit.FAILED
+    assert reason in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nowhere:Shelf", "no module nowhere"),
+        ("shelves:Book", "has no Table Book; it has Shelf"),
+        ("shelves:Nothing", "has no Table Nothing"),
+        ("broken:Shelf", "no_such_module_anywhere"),
+        ("empty", "declares no Table"),
+        ("several", "2 tables in it"),
+        ("shelves.py:Shelf", "no module shelves.py"),
+        ("./shelves.py", "and not a file's"),
+    ],
+)
+def test_what_is_no_design_is_refused(library: Any, text: str, reason: str) -> None:
+    """The refusal says what was looked for, and what is there."""
+    with pytest.raises(DesignRefused, match=reason):
+        load_table(text)
+
+
+def test_a_module_stands_for_its_tables(library: Any) -> None:
+    """Without a table's name, all tables that the module knows are meant."""
+    assert [table.__name__ for table in load_tables("several")] == ["Shelf", "Desk"]
+
+
+def test_a_design_that_is_none_is_a_mistake_of_the_command_line(library: Any) -> None:
+    """Its exit code is that of a wrong command line; so is a check of neither file nor design."""
+    run = CliRunner().invoke
+
+    assert run(app, ["tables", "--design", "nowhere", "--store", "x.db"]).exit_code == Exit.USAGE
+    assert run(app, ["verify"]).exit_code == Exit.USAGE
+    assert run(app, ["verify", "x.db", "--repair"]).exit_code == Exit.USAGE
