@@ -15,10 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 from urllib.parse import urlsplit
 
-from tavola.backends import ExtraMissing, MockRefused, PastUnavailable
+from tavola.backends import (
+    AsyncEmbeddedBackend,
+    EmbeddedBackend,
+    ExtraMissing,
+    MockRefused,
+    PastUnavailable,
+)
 from tavola.client import (
     AsyncBackend,
     AsyncDb,
@@ -36,15 +42,10 @@ from tavola.client import (
     item_versions,
 )
 from tavola.clock import SYSTEM_CLOCK, Clock, pause
+from tavola.engine import Buckets, Engine
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.protocol import DEFAULT_SCOPE, Scope, Wording, instant_of, instant_text
-
-if TYPE_CHECKING:
-    from tavola.engine import (
-        Buckets,
-        Engine,
-    )  # loaded where a target is in this process, for an endpoint never
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
@@ -244,8 +245,6 @@ def connect(
     context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
-        from tavola.backends import EmbeddedBackend  # noqa: PLC0415 - an endpoint needs no engine
-
         return Connection(EmbeddedBackend(found.engine, found.scope), target, context)
     from tavola.backends.http import HttpBackend  # noqa: PLC0415 - memory and files need no sockets
 
@@ -262,8 +261,6 @@ def connect_async(
     context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
-        from tavola.backends import AsyncEmbeddedBackend  # noqa: PLC0415 - an endpoint needs no engine
-
         return AsyncConnection(AsyncEmbeddedBackend(found.engine, found.scope), target, context)
     from tavola.backends.async_http import AsyncHttpBackend  # noqa: PLC0415 - memory and files need no sockets
 
@@ -327,8 +324,6 @@ def _embedded(
     target: str, path: Path | None, region: str | None, account: str | None, settings: Settings
 ) -> _Here:
     _check_settings(target, settings, _ENGINE)
-    from tavola.engine import Engine  # noqa: PLC0415 - an endpoint needs none
-
     engine = Engine.open(path, **_engine_settings(settings))
     return _Here(engine, Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region))
 
@@ -452,8 +447,6 @@ class Mocked:
         self._connection.close()
 
     def _open(self) -> None:
-        from tavola.backends import EmbeddedBackend  # noqa: PLC0415 - an endpoint needs no engine
-
         self._engine = self._opened()
         self._connection = Connection(
             EmbeddedBackend(self._engine, self._scope, owned=self._owned), "the engine of a mock"
@@ -573,8 +566,6 @@ def mock(
             )
         handle = functools.partial(Mocked, lambda: engine, scope, owned=False, renewable=False)
     else:
-        from tavola.engine import Engine  # noqa: PLC0415 - an endpoint needs none
-
         opened = functools.partial(Engine.open, path, **_engine_settings(settings))
         handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
     made = Mock(handle, scope, region)

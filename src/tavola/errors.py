@@ -22,7 +22,10 @@ The families, each in the room that raises it:
     ├── ConditionFailed       client: a write whose condition, lock or unique value did not hold
     ├── TransactionCancelled  client: a transaction of which nothing was done, with a reason for each intent
     ├── TransactionRefused    client: a transaction that DynamoDB would not take, told before it is asked
-    ├── PatternError          patterns: an entity, path, blob or walk that a pattern cannot work with
+    ├── BatchUnfinished       client: a batch of which DynamoDB left a part undone, with what is left
+    ├── TableMismatch         client: a table that is not its model's, and cannot be made so in place
+    ├── CheckpointRefused     client: a checkpoint of other work or of another design
+    ├── PatternError          patterns: an entity, path, blob, walk or request that a pattern cannot work with
     ├── RequestMalformed      client: a request that cannot be written as JSON
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
     ├── ConnectionClosed      connections: a handle that was closed
@@ -30,6 +33,7 @@ The families, each in the room that raises it:
     ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
     ├── AccessLogUnusable     server: an access log that cannot be written
     ├── CopyGivenUp           cli: a backup or restore that was waited for, and taken back
+    ├── DesignRefused         cli: a text that names no design, or one that cannot be imported
     ├── TargetRefused         cli: a command line that names nothing that can be asked
     └── TriggerError          triggers: a mapping, filter, stream or file that a trigger cannot work with
 """

@@ -77,7 +77,7 @@ def sieved() -> Iterator[Any]:
 
 
 def test_a_batch_get_keeps_the_order_of_its_keys_past_a_hundred(db: Connection) -> None:
-    """Wrong point 12: whole keys, more than 100 of them, each answer in its place and None where nothing is."""
+    """Pitfall 12: whole keys, more than 100 of them, each answer in its place and None where nothing is."""
     db.put_many(tickets(230))
     asked = [key(n) for n in [*range(229, -1, -1), 999, 5, 5]]
 
@@ -176,7 +176,7 @@ def test_a_generator_is_never_held(sieved: Any) -> None:
 
 
 def test_unprocessed_writes_are_sent_again(sieved: Any) -> None:
-    """Wrong point 12: what DynamoDB leaves is asked again until it is done."""
+    """Pitfall 12: what DynamoDB leaves is asked again until it is done."""
     db, sieve = sieved(lambda number, member: number % 3 and "7" in member["PutRequest"]["Item"]["pk"]["S"])
 
     db.put_many(tickets(80))
@@ -186,7 +186,7 @@ def test_unprocessed_writes_are_sent_again(sieved: Any) -> None:
 
 
 def test_unprocessed_keys_are_asked_again(sieved: Any) -> None:
-    """Wrong point 12: unprocessed keys are not lost."""
+    """Pitfall 12: unprocessed keys are not lost."""
     db, _ = sieved(lambda number, member: number < 4 and "7" in str(member))
     db.backend.call("PutItem", {"TableName": "Desk", "Item": {"pk": {"S": "x"}, "sk": {"S": "y"}}})
     for ticket in tickets(80):

@@ -104,8 +104,9 @@ def after() -> SimpleNamespace:
             customer: str
             state: Sort[State] = sort()
 
+        @staticmethod
         @upgrade(1)
-        def to_cents(item: dict[str, Any]) -> dict[str, Any]:  # noqa: N805 - it is no method
+        def to_cents(item: dict[str, Any]) -> dict[str, Any]:
             """Make an order of the first schema one of the second."""
             item["cents"] = item.pop("total") * 100
             item["customer"] = item.pop("buyer")

@@ -105,7 +105,8 @@ def yard(opened: Callable[..., Connection]) -> Any:
 
 def name_of(db: Any) -> str:
     """Return what the table is called here."""
-    return next(name for name in db.call("ListTables")["TableNames"] if name.endswith("Yard"))
+    names: list[str] = db.call("ListTables")["TableNames"]
+    return next(name for name in names if name.endswith("Yard"))
 
 
 def raw(db: Any, number: int, expression: str, **values: Any) -> None:

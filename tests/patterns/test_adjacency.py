@@ -287,6 +287,8 @@ def test_directions_that_could_not_agree_are_refused() -> None:
             Edges(db, Follow, out=Follow.Following, into=Follow.Following)
         with pytest.raises(RecipeRefused, match="two directions would not agree"):
             Edges(db, Part, out=Part.Of, into=Part.Sparse)
+        with pytest.raises(RecipeRefused, match=r"Follow\.Followers: the edges are of Part"):
+            Edges(db, Part, out=Part.Of, into=Follow.Followers)
         with pytest.raises(RecipeRefused, match="has no field"):
             Edges(db, Part, out=Part.Of, into=Part.UsedIn).explode("a", "weight")
         with pytest.raises(RecipeRefused, match="with itself"):

@@ -577,7 +577,8 @@ def chained(
 
 
 def _raw(reviews: Any, key: PrimaryKey[Any]) -> dict[str, Any]:
-    (item,) = Versions._items(reviews, [key]).send(None)(reviews.db)["Responses"]["Reviews"]
+    asked: Any = next(reviews._items([key]))
+    (item,) = asked(reviews.db)["Responses"]["Reviews"]
     return dict(item)
 
 

@@ -2,12 +2,10 @@
 
 Holds the engine in this process, AWS or any endpoint over HTTP, and a recorder for either, each with a twin for event
 loops. What needs botocore is entered by name and never by this door, because botocore is an extra and takes a fifth of
-a second to import; so is what needs sockets, which an engine in this process does not. The engine itself is fetched
-late, which a program that asks an endpoint does not need.
+a second to import; so is what needs sockets, which an engine in this process does not.
 """
 
-from typing import TYPE_CHECKING
-
+from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
 from tavola.backends.errors import (
     AnswerDamaged,
     AnswerUnreadable,
@@ -21,12 +19,6 @@ from tavola.backends.errors import (
     RegionMissing,
 )
 from tavola.backends.recording import AsyncRecordingBackend, RecordedCall, RecordingBackend
-from tavola.doors import late
-
-if TYPE_CHECKING:
-    from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
-else:
-    __getattr__ = late(__name__, {"tavola.backends.embedded": ("AsyncEmbeddedBackend", "EmbeddedBackend")})
 
 __all__ = [
     "AnswerDamaged",

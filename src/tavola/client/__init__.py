@@ -5,8 +5,6 @@ and a request go out and a response come back, and cannot tell a file from a reg
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
 
-from typing import TYPE_CHECKING
-
 from tavola.client.async_shells import AsyncDb, AsyncPage, AsyncTransaction
 from tavola.client.backend import (
     AsyncBackend,
@@ -48,6 +46,9 @@ from tavola.client.errors import (
     UpdateContended,
     UpdateNeedsMore,
 )
+from tavola.client.explain.async_shells import AsyncExplain
+from tavola.client.explain.explanation import Explanation, Waste
+from tavola.client.explain.shells import Explain
 from tavola.client.intents import Intent, Intents
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
@@ -73,21 +74,6 @@ from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsL
 from tavola.client.transactions import commit
 from tavola.client.uniques import needs_transaction
 from tavola.client.versions import ItemVersion, async_item_versions, item_versions
-from tavola.doors import late
-
-if TYPE_CHECKING:
-    from tavola.client.explain.async_shells import AsyncExplain
-    from tavola.client.explain.explanation import Explanation, Waste
-    from tavola.client.explain.shells import Explain
-else:
-    __getattr__ = late(
-        __name__,
-        {
-            "tavola.client.explain.async_shells": ("AsyncExplain",),
-            "tavola.client.explain.explanation": ("Explanation", "Waste"),
-            "tavola.client.explain.shells": ("Explain",),
-        },
-    )
 
 __all__ = [
     "NO_PATIENCE",

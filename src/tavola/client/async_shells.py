@@ -6,11 +6,13 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
+from tavola.client.explain.async_shells import AsyncExplain
+from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
@@ -20,9 +22,6 @@ from tavola.client.steps import AsyncDriver, Steps
 from tavola.client.subscriptions import AsyncSubscription, Following, From, Manner, OnLoss
 from tavola.client.upkeep import AsyncUpkeep
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
-
-if TYPE_CHECKING:
-    from tavola.client.explain.async_shells import AsyncExplain
 
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
@@ -324,9 +323,6 @@ class AsyncDb(AsyncUpkeep):
     @property
     def explain(self) -> AsyncExplain:
         """The same methods, each telling what it would ask and cost instead of doing it."""
-        from tavola.client.explain.async_shells import AsyncExplain  # noqa: PLC0415 - few programs explain, and it is dear
-        from tavola.client.explain.walk import prices_in  # noqa: PLC0415 - as above
-
         return AsyncExplain(self._run, self._context, prices_in(self._context))
 
     def measured(self) -> AbstractContextManager[Spent]:

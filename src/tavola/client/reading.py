@@ -27,7 +27,7 @@ from tavola.model import (
     Selection,
     Shape,
     Table,
-    entity_named,
+    entity_given,
     members_of,
     question_of,
     shape_of,
@@ -101,7 +101,7 @@ def _converter(pattern: Pattern, owner: Shape, asked: Asked) -> Callable[[Item],
     table = owner.home
     result = owner.entity
     if pattern.result != owner.entity.__name__:
-        result = entity_named(pattern.result, pattern.owner)
+        result = entity_given(pattern)
     key, accepts = pattern.key, asked.accepts
     whole = result is owner.entity and (key.index is None or key.index.projection == "ALL")
 

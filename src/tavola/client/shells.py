@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
+from tavola.client.explain.shells import Explain
+from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
 from tavola.client.pages import Stretch
@@ -20,9 +22,6 @@ from tavola.client.steps import Driver, Steps
 from tavola.client.subscriptions import Following, From, Manner, OnLoss, Subscription
 from tavola.client.upkeep import Upkeep
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
-
-if TYPE_CHECKING:
-    from tavola.client.explain.shells import Explain
 
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
@@ -320,9 +319,6 @@ class Db(Upkeep):
     @property
     def explain(self) -> Explain:
         """The same methods, each telling what it would ask and cost instead of doing it."""
-        from tavola.client.explain.shells import Explain  # noqa: PLC0415 - few programs explain, and it is dear
-        from tavola.client.explain.walk import prices_in  # noqa: PLC0415 - as above
-
         return Explain(self._run, self._context, prices_in(self._context))
 
     def measured(self) -> AbstractContextManager[Spent]:

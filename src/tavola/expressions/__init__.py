@@ -7,14 +7,18 @@ item but the one it is given.
 Why plans: requests repeat their texts, so each is parsed and checked once and kept as functions.
 """
 
-from typing import TYPE_CHECKING
-
-from tavola.doors import late
 from tavola.expressions.bindings import Bindings, bind, check_placeholder_keys, check_placeholders
 from tavola.expressions.builder import F, Where, literal, projection, update
 from tavola.expressions.conditions import Condition, decider_of, evaluate
 from tavola.expressions.errors import ExpressionError, UpdateRefused
 from tavola.expressions.key_conditions import KeyClause, KeyCondition, KeyRange, key_bounds
+from tavola.expressions.legacy import (
+    legacy_attributes,
+    legacy_expected,
+    legacy_filter,
+    legacy_key_conditions,
+    legacy_updates,
+)
 from tavola.expressions.nodes import (
     Action,
     Add,
@@ -37,6 +41,23 @@ from tavola.expressions.nodes import (
     UpdateNode,
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
+from tavola.expressions.partiql import (
+    Range,
+    Ranges,
+    SingleKey,
+    Statement,
+    StatementError,
+    StatementPlan,
+    branches_of,
+    compile_statement,
+    equalities,
+    fits_scale,
+    is_full_scan,
+    mentioned_attributes,
+    parse_statement,
+    ranges_of,
+    single_key,
+)
 from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
@@ -49,62 +70,6 @@ from tavola.expressions.reserved import RESERVED_WORDS, is_reserved
 from tavola.expressions.search_conditions import SearchClause, search_clauses
 from tavola.expressions.updates import Applied, Update, apply, change_of, touched_part
 from tavola.expressions.walks import paths_of
-
-if TYPE_CHECKING:
-    from tavola.expressions.legacy import (
-        legacy_attributes,
-        legacy_expected,
-        legacy_filter,
-        legacy_key_conditions,
-        legacy_updates,
-    )
-    from tavola.expressions.partiql import (
-        Range,
-        Ranges,
-        SingleKey,
-        Statement,
-        StatementError,
-        StatementPlan,
-        branches_of,
-        compile_statement,
-        equalities,
-        fits_scale,
-        is_full_scan,
-        mentioned_attributes,
-        parse_statement,
-        ranges_of,
-        single_key,
-    )
-else:
-    __getattr__ = late(
-        __name__,
-        {
-            "tavola.expressions.legacy": (
-                "legacy_attributes",
-                "legacy_expected",
-                "legacy_filter",
-                "legacy_key_conditions",
-                "legacy_updates",
-            ),
-            "tavola.expressions.partiql": (
-                "Range",
-                "Ranges",
-                "SingleKey",
-                "Statement",
-                "StatementError",
-                "StatementPlan",
-                "branches_of",
-                "compile_statement",
-                "equalities",
-                "fits_scale",
-                "is_full_scan",
-                "mentioned_attributes",
-                "parse_statement",
-                "ranges_of",
-                "single_key",
-            ),
-        },
-    )
 
 __all__ = [
     "RESERVED_WORDS",

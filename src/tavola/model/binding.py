@@ -286,6 +286,11 @@ class _Binder:
         else:
             asked = partition
         sorts = tuple(dict.fromkeys(n for source in range_ for n in source.fields if n not in asked))
+        for told in declared.partition:
+            if told in sorts:
+                raise ModelError(
+                    place, f"{told} is part of the sort key, and no argument; write {told}: Sort[…] = sort()"
+                )
         self._check_parts(place, declared.partition, asked, "arguments")
         if declared.sorts != sorts[: len(declared.sorts)]:
             self._check_parts(place, declared.sorts, sorts, "sort parts")
@@ -428,7 +433,7 @@ class _Binder:
             raise ModelError(place, str(error)) from error
 
     def _check_types(self, place: str, declared: Declared) -> None:
-        check_part_types(place, self.cls, self.fields, declared.types, declared.scope)
+        check_part_types(place, self.cls, self.fields, declared.types, declared.scope, declared.sorts)
 
     def _members(self, place: str, told: Mapping[str, Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         self._check_fields(place, tuple(told), "members=")
@@ -517,11 +522,15 @@ class _Binder:
         if beyond:
             raise ModelError(
                 place,
-                f"{beyond[0]} is among its {word}, and no template has it there; leave it out, put it into the "
-                f"template, or write {beyond[0]}: Sort[…] = sort() if it is part of the sort key",
+                f"{beyond[0]} is among its {word}, and no template has it there; leave it out, or put it into the "
+                "template",
             )
 
     def _check_fields(self, place: str, names: tuple[str, ...], word: str) -> None:
         for name in names:
             if name not in self.fields:
-                raise ModelError(place, f"{word} names {name!r}, and {self.cls.__name__} has no such field")
+                raise ModelError(
+                    place,
+                    f"{word} names {name!r}, and {self.cls.__name__} has no such field; it has "
+                    f"{', '.join(self.fields)}",
+                )

@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
 _entities: WeakValueDictionary[tuple[str, str], type[Entity]] = WeakValueDictionary()
-_unsettled: list[Pattern] = []  # queries that give a view which is not declared yet
+_waiting: dict[int, Pattern] = {}  # queries whose view is not declared yet, by identity
 _BASE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith("_"))
 
 
@@ -133,16 +133,24 @@ class Entity(EntityBase, metaclass=EntityMeta):
             for name in ("table", "immutable")
         }
         cls.__options__ = {**inherited, **{k: v for k, v in options.items() if v is not None}}
-        _entities[(cls.__module__, cls.__qualname__)] = cls
+        name = (cls.__module__, cls.__qualname__)
+        again = name in _entities
+        _entities[name] = cls
         if cls.__pydantic_complete__:
-            _compile(cls)
+            try:
+                _compile(cls)
+                _settle(cls, again=again)
+            except ModelError:
+                del _entities[name]
+                raise
 
 
 def upgrade(version: int) -> Callable[[F], F]:
     """Mark a function in an entity that makes an item of a schema version one of the next.
 
+        @staticmethod
         @upgrade(1)
-        def _(item: dict[str, Any]) -> dict[str, Any]: ...
+        def to_cents(item: dict[str, Any]) -> dict[str, Any]: ...
 
     It is given the item's attributes as plain Python and gives them back; it runs when an old item is read.
     """
@@ -163,22 +171,31 @@ def shape_of(entity: type[Entity]) -> Shape:
         if not entity.__pydantic_complete__:
             entity.model_rebuild(_types_namespace=names_near(entity))
         _compile(entity)
+        _settle(entity, again=True)
         found = entity.__dict__["__shape__"]
     assert isinstance(found, Shape)
     return found
 
 
-def entity_named(name: str, near: type) -> type[Entity]:
-    """Return the entity that a name means in a class's neighbourhood: beside it, then in its module."""
-    found = _find_entity(name, near)
+def entity_given(pattern: Pattern) -> type[Entity]:
+    """Return what a pattern gives: its own entity, or a view, which is checked now if that had to wait."""
+    found = _find_entity(pattern.result, pattern.owner)
     if found is None:
         raise ModelError(
-            near.__qualname__, f"there is no entity {name!r} beside it; is it declared or imported?"
+            pattern.place,
+            f"it gives {pattern.result!r}, and no entity beside it has this name; declare or import it",
         )
+    if _waiting.pop(id(pattern), None) is not None and found is not pattern.owner:
+        try:
+            check_view(pattern, pattern.owner.__shape__, shape_of(found))
+        except ModelError:
+            _waiting[id(pattern)] = pattern
+            raise
     return found
 
 
 def _find_entity(name: str, near: type) -> type[Entity] | None:
+    """Return the entity that a name means in a class's neighbourhood: beside it, then in its module."""
     beside = near.__qualname__.rpartition(".")[0]
     while True:
         found = _entities.get((near.__module__, f"{beside}.{name}" if beside else name))
@@ -222,22 +239,27 @@ def _compile(cls: type[Entity]) -> None:
         writes=tuple(options.get("writes", ())),
         immutable=bool(options.get("immutable")),
     )
-    _settle(cls)
 
 
-def _settle(cls: type[Entity]) -> None:
-    """Check the views that an entity's queries give, and the queries that were waiting for it."""
-    views = [p for p in cls.__shape__.patterns.values() if p.result != cls.__name__]
-    waiting = [pattern for pattern in _unsettled if pattern.result == cls.__name__]
-    for pattern in (*views, *waiting):
-        view = _find_entity(pattern.result, pattern.owner)
-        if view is None or "__shape__" not in vars(view):
-            if pattern in views:
-                _unsettled.append(pattern)
-            continue
-        check_view(pattern, pattern.owner.__shape__, view.__shape__)
-        if pattern in waiting:
-            _unsettled.remove(pattern)
+def _settle(cls: type[Entity], *, again: bool) -> None:
+    """Check the views that an entity's queries give, and the queries that wait for it.
+
+    The views of an entity that is declared again, as in a notebook, may be about to be too: they wait.
+    """
+    for pattern in cls.__shape__.patterns.values():
+        if pattern.result != cls.__name__:
+            view = None if again else _find_entity(pattern.result, pattern.owner)
+            if view is None or "__shape__" not in vars(view):
+                _waiting[id(pattern)] = pattern
+            else:
+                check_view(pattern, cls.__shape__, view.__shape__)
+    for number, pattern in list(_waiting.items()):
+        owner = pattern.owner
+        if _entities.get((owner.__module__, owner.__qualname__)) is not owner:
+            del _waiting[number]  # it was declared anew
+        elif pattern.result == cls.__name__ and _find_entity(pattern.result, owner) is cls:
+            check_view(pattern, owner.__shape__, cls.__shape__)
+            del _waiting[number]
 
 
 def _table_of_patterns(cls: type[Entity], nested: dict[str, type]) -> type[Table] | None:
@@ -279,4 +301,4 @@ def _operands_of(cls: type[Entity]) -> dict[str, Operand[Any, Any]]:
     return operands
 
 
-__all__ = ["Attr", "AttrOptions", "Entity", "Index", "StalePolicy", "entity_named", "shape_of", "upgrade"]
+__all__ = ["Attr", "AttrOptions", "Entity", "Index", "StalePolicy", "entity_given", "shape_of", "upgrade"]

@@ -12,20 +12,35 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from tavola.model.errors import ModelError
+from tavola.model.queries import Sort, Step
 from tavola.model.shapes import FieldShape
 
 _UNKNOWN = object()
 
 
 def check_part_types(
-    place: str, cls: type, fields: Mapping[str, FieldShape], told: Mapping[str, Any], names: Mapping[str, Any]
+    place: str,
+    cls: type,
+    fields: Mapping[str, FieldShape],
+    told: Mapping[str, Any],
+    names: Mapping[str, Any],
+    sorts: tuple[str, ...] = (),
 ) -> None:
-    """Refuse parts, by name with their annotations, that have another type than the fields of a class."""
+    """Refuse parts, by name with their annotations, that have another type than the fields of a class.
+
+    Those in `sorts` are marked as sort parts, and no others are: a checker believes the mark.
+    """
     for name, annotation in told.items():
         field = fields.get(name)
         if field is None:
             continue  # refused by another check, which knows what the key needs
         part = _resolved(annotation, cls, names)
+        if part is not _UNKNOWN and (name in sorts) != _is_marked(part):
+            lacking = "its type does not say so" if name in sorts else "it lacks its value"
+            raise ModelError(
+                place,
+                f"{name} is a sort part, and {lacking}; write {name}: Sort[{word_of(without_none(part))}] = sort()",
+            )
         if part is not _UNKNOWN and not same_type(part, field.annotation):
             raise ModelError(
                 place,
@@ -42,6 +57,10 @@ def _resolved(annotation: Any, near: type, names: Mapping[str, Any]) -> Any:
         return eval(annotation, {} if module is None else dict(vars(module)), dict(names))
     except Exception:  # noqa: BLE001  # whatever looking it up may raise
         return _UNKNOWN
+
+
+def _is_marked(annotation: Any) -> bool:
+    return get_origin(annotation) is Annotated and any(m in (Sort, Step) for m in annotation.__metadata__)
 
 
 def same_type(one: Any, other: Any) -> bool:

@@ -24,7 +24,7 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.entity import Entity, entity_named, shape_of
+from tavola.model.entity import Entity, entity_given, shape_of
 from tavola.model.relations import Collection, members_of
 from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
@@ -93,7 +93,7 @@ def _home(collection: type[Collection]) -> type[Table]:
 
 def _views(entity: type[Entity]) -> Iterator[type[Entity]]:
     for pattern in shape_of(entity).patterns.values():
-        given = entity if pattern.result == entity.__name__ else entity_named(pattern.result, entity)
+        given = entity if pattern.result == entity.__name__ else entity_given(pattern)
         if shape_of(given).table is None:
             yield given
 

@@ -96,17 +96,17 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
     def __init__(self, db: D_co, entity: type[E], *, out: type[Query[E]], into: type[Query[E]]) -> None:
         super().__init__(db)
         self.entity = entity
-        self.source = _argument(out)
-        self.target = _argument(into)
+        self.source = _argument(entity, out)
+        self.target = _argument(entity, into)
         if self.source == self.target:
             raise RecipeRefused(
                 entity.__name__,
                 f"out and into are both asked with {self.source}; into is asked with the other end",
             )
         self.key = key_class(entity, self.source, self.target)
-        self.out_class = query_class(out, self.source, sorts=(self.target,))
-        self.into_class = query_class(into, self.target, sorts=(self.source,))
-        _same_items(self.entity, into)
+        self.out_class = query_class(entity, out, self.source, sorts=(self.target,))
+        self.into_class = query_class(entity, into, self.target, sorts=(self.source,))
+        _same_items(entity, into)
 
     @verb
     def link(self, edge: E) -> Steps[bool]:
@@ -224,7 +224,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
     def __init__(self, db: D_co, entity: type[E], *, of: type[Query[E]]) -> None:
         super().__init__(db)
         self.entity = entity
-        self.one = _argument(of)
+        self.one = _argument(entity, of)
         pattern = of.__compiled__()
         if not pattern.sorts:
             raise RecipeRefused(
@@ -232,7 +232,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
             )
         self.other = pattern.sorts[0]
         self.key = key_class(entity, self.one, self.other)
-        self.of_class = of
+        self.of_class = query_class(entity, of, self.one, sorts=(self.other,))
 
     @verb
     def bind(self, bond: E) -> Steps[bool]:
@@ -299,8 +299,10 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         return self.key(**{self.one: one, self.other: other})
 
 
-def _argument(query: type[Query[Any]]) -> str:
+def _argument(entity: type[Entity], query: type[Query[Any]]) -> str:
     pattern = query.__compiled__()
+    if pattern.owner is not entity:
+        raise RecipeRefused(pattern.place, f"the edges are of {entity.__name__}; give a query class of that")
     if len(pattern.partition) != 1:
         raise RecipeRefused(pattern.place, "it is asked with one node; give it one argument")
     return pattern.partition[0]

@@ -171,7 +171,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         self.entity = entity
         self.shards = _checked(entity, shards)
         self.key = key_class(entity, "name", "part", "window")
-        self.series_of = query_class(series, "name", "part", sorts=("window",))
+        self.series_of = query_class(entity, series, "name", "part", sorts=("window",))
         if every < timedelta(seconds=1):
             raise RecipeRefused(entity.__name__, f"a window of {every} is too short; give a second or more")
         if keep is not None:

@@ -20,10 +20,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from tavola.errors import TavolaError
+from tavola.patterns.recipe import PatternError
 
 
-class NotDigestible(TavolaError):
+class NotDigestible(PatternError):
     """A value of which no two can be known to be equal."""
 
     def __init__(self, place: str, value: Any) -> None:

@@ -120,9 +120,9 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
         super().__init__(db)
         self.entity = entity
         self.key = key_class(entity, "tree", "path")
-        self.under = query_class(under, "tree", sorts=("path",))
+        self.under = query_class(entity, under, "tree", sorts=("path",))
         self.children_class = (
-            None if children is None else query_class(children, "tree", "parent", sorts=("path",))
+            None if children is None else query_class(entity, children, "tree", "parent", sorts=("path",))
         )
 
     def node(self, tree: str, path: str, **more: Any) -> N:

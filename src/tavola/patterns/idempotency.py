@@ -109,13 +109,13 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     @overload
     def idempotent(
-        self: Idempotency[Db, T], request: str | Callable[P, str], *, payload: Callable[P, Any] | None = ...,
-        scope: str | Callable[P, str] | None = ..., wait: timedelta = ...,
+        self: Idempotency[Db, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
+        scope: str | Callable[..., str] | None = ..., wait: timedelta = ...,
     ) -> Callable[[Callable[P, T]], Callable[P, T]]: ...  # fmt: skip
     @overload
     def idempotent(
-        self: Idempotency[AsyncDb, T], request: str | Callable[P, str], *, payload: Callable[P, Any] | None = ...,
-        scope: str | Callable[P, str] | None = ..., wait: timedelta = ...,
+        self: Idempotency[AsyncDb, T], request: str | Callable[..., str], *, payload: Callable[..., Any] | None = ...,
+        scope: str | Callable[..., str] | None = ..., wait: timedelta = ...,
     ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T]]]: ...  # fmt: skip
     def idempotent(
         self,

@@ -145,7 +145,10 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
                 raise IdempotencyMismatch(asked.scope, asked.request)
             if standing.state == "completed":
                 assert standing.answer is not None, "what is completed has an answer"
-                return Answer(self._adapter.validate_json(standing.answer), replayed=True)
+                before = (
+                    standing.holder != asked.holder
+                )  # else this very call did it, and its answer was lost
+                return Answer(self._adapter.validate_json(standing.answer), replayed=before)
             if standing.state == "failed":
                 assert standing.answer is not None, "what has failed says how"
                 raise StoredFailure(asked.scope, asked.request, *loads(standing.answer))

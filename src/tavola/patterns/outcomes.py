@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
-from tavola.errors import TavolaError
 from tavola.model import Attr, Entity, attr
+from tavola.patterns.recipe import PatternError
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def named(scope: str, request: str) -> str:
     return f"Request {request!r} of {scope!r}"
 
 
-class IdempotencyMismatch(TavolaError):
+class IdempotencyMismatch(PatternError):
     """A key that was used before, for something else."""
 
     def __init__(self, scope: str, request: str) -> None:
@@ -73,7 +73,7 @@ class IdempotencyMismatch(TavolaError):
         )
 
 
-class InProgress(TavolaError):
+class InProgress(PatternError):
     """A request that somebody else is doing right now."""
 
     def __init__(self, scope: str, request: str, until: datetime) -> None:
@@ -85,7 +85,7 @@ class InProgress(TavolaError):
         )
 
 
-class LeaseLost(TavolaError):
+class LeaseLost(PatternError):
     """A completion by somebody whose lease has passed to another: the outcome is the other's."""
 
     def __init__(self, lease: Lease, found: Any) -> None:
@@ -98,7 +98,7 @@ class LeaseLost(TavolaError):
         )
 
 
-class StoredFailure(TavolaError):
+class StoredFailure(PatternError):
     """A request that failed for good before, told again."""
 
     def __init__(self, scope: str, request: str, kind: str, message: str) -> None:
@@ -109,7 +109,7 @@ class StoredFailure(TavolaError):
         super().__init__(f"{named(scope, request)} failed before with {kind}: {message}")
 
 
-class AnswerTooLarge(TavolaError):
+class AnswerTooLarge(PatternError):
     """An answer that does not fit into an item, so that it could not be given again."""
 
     def __init__(self, scope: str, request: str, size: int, bytes_max: int) -> None:

@@ -234,9 +234,13 @@ def key_class(entity: type[E], *parts: str) -> type[PrimaryKey[E]]:
     return found
 
 
-def query_class(query: type[Query[E]], *parts: str, sorts: tuple[str, ...] = ()) -> type[Query[E]]:
-    """Return a query class as it is, whose arguments must be just these and whose sort key must begin so."""
+def query_class(
+    entity: type[E], query: type[Query[E]], *parts: str, sorts: tuple[str, ...] = ()
+) -> type[Query[E]]:
+    """Return a query class of an entity, whose arguments must be just these and whose sort key must begin so."""
     pattern = query.__compiled__()
+    if pattern.owner is not entity:
+        raise RecipeRefused(pattern.place, f"the pattern is of {entity.__name__}; give a query class of that")
     if set(pattern.partition) != set(parts) or pattern.sorts[: len(sorts)] != sorts:
         told = f", and sort parts {', '.join(sorts)} first" if sorts else ""
         raise RecipeRefused(

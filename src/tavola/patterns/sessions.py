@@ -77,7 +77,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         super().__init__(db)
         self.entity = entity
         self.key = key_class(entity, "session_id")
-        self.of_user_class = None if of_user is None else query_class(of_user, "user_id")
+        self.of_user_class = None if of_user is None else query_class(entity, of_user, "user_id")
         expires_with(entity, "expires_at")
         if life < timedelta(seconds=1) or longest < life:
             raise RecipeRefused(

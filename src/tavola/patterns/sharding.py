@@ -103,7 +103,7 @@ def shard_change(before: int | Shards, after: int | Shards, *, table_key: bool =
         during, final, True,
         (
             _everywhere(during),
-            "Backfill the table, so that every item is in a shard that is written now.",
+            "Run db.backfill of the table, so that every item is in a shard that is written now.",
             f"Declare shards={_told(final)}.",
         ),
     )  # fmt: skip

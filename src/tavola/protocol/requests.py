@@ -25,9 +25,12 @@ _Decode = Callable[[bytes], Shape]
 # The largest item, made of the smallest values, has fewer.
 _PARTS_WALKED_MAX = 400_000
 
-# Made when an operation is first asked for: all of them would be a third of what importing this room costs.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
 _SHAPES: dict[str, tuple[type[Shape], Structure]] = {}
+for _operation in OPERATIONS.values():
+    if _operation.request is not None and _operation.check is not None:
+        _PARSERS[_operation.name] = (msgspec.json.Decoder(_operation.request).decode, _operation.check)
+        _SHAPES[_operation.name] = (_operation.request, describe(_operation.request))
 
 
 def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
@@ -36,7 +39,10 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
     Attribute values are still as they came: the values room admits them, and where it finds JSON of a
     wrong type, `diagnose` says what AWS says.
     """
-    decode, check = _PARSERS.get(operation) or _parser(operation)
+    parser = _PARSERS.get(operation)
+    if parser is None:
+        raise unserved(operation)
+    decode, check = parser
     try:
         request = decode(body)
         check(request, wording)
@@ -66,7 +72,7 @@ def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
         request = msgspec.convert(data, shape)
     except msgspec.ValidationError:
         raise SerializationFault from None
-    _parser(operation)[1](request, wording)
+    _PARSERS[operation][1](request, wording)
     return request
 
 
@@ -87,21 +93,10 @@ def _check_walkable(body: bytes) -> None:
         )
 
 
-def _parser(operation: str) -> tuple[_Decode, Check]:
-    known = OPERATIONS.get(operation)
-    if known is None or known.request is None or known.check is None:
-        raise unserved(operation)
-    parser = _PARSERS[operation] = (msgspec.json.Decoder(known.request).decode, known.check)
-    return parser
-
-
 def _shape(operation: str) -> tuple[type[Shape], Structure]:
     shape = _SHAPES.get(operation)
     if shape is None:
-        known = OPERATIONS.get(operation)
-        if known is None or known.request is None or known.check is None:
-            raise unserved(operation)
-        shape = _SHAPES[operation] = (known.request, describe(known.request))
+        raise unserved(operation)
     return shape
 
 
