@@ -21,6 +21,7 @@ SIDE_DOORS = frozenset(
         "tavola.backends.aws",
         "tavola.backends.mocking",
         "tavola.model.document",  # for tools alone, and dear to load
+        "tavola.model.overview",
         "tavola.backends.http",
         "tavola.backends.async_http",
     }

@@ -308,6 +308,18 @@ def test_a_request_stays_under_16_mb() -> None:
     assert sum(sizes) > 16 * 1024 * 1024
 
 
+def test_an_engine_that_leaves_half_undone_is_asked_until_all_is_done() -> None:
+    """Pitfall 12: against an engine that leaves members unprocessed as AWS may, nothing is lost."""
+    with connect("memory:", emulate="unprocessed=0.5,seed=7", patience=Patience(base_s=0.00001)) as db:
+        db.create_tables(Desk)
+        heard: list[Progress] = []
+
+        db.put_many(tickets(300), progress=heard.append)
+
+        assert any(each.unprocessed for each in heard)
+        assert all(db.get_many([key(n) for n in range(300)]))
+
+
 def test_what_needs_a_condition_is_refused(opened: Any) -> None:
     """A batch has no conditions: entities with a lock or unique fields are refused before anything is sent."""
     db = opened()

@@ -430,6 +430,36 @@ class TestBackfills:
         plan = memory.plan_migration(NEW.Shop)
         assert (plan.misplaced, plan.unreadable) == (1, 1)
 
+    def test_an_item_that_grows_too_large_is_left_and_told(self) -> None:
+        """One item that DynamoDB does not take does not end the backfill of the others."""
+        was, now = padded(1), padded(3)
+        with connect("memory:") as db:
+            db.create_tables(was.Attic)
+            db.put_many([was.Box(box_id="large", text="x" * 200_000), was.Box(box_id="small", text="x")])
+
+            report = db.backfill(now.Attic)
+
+        assert (report.written, report.left_count) == (1, 1)
+        assert "size" in report.left[0].reason
+
+    def test_a_unique_value_is_not_changed_in_passing(self) -> None:
+        """An upgrade that changes a unique value is left to a put, which claims it; other rewrites go on."""
+        was, now = members(lower=False), members(lower=True)
+        with connect("memory:") as db:
+            db.create_tables(was.Club)
+            db.create(was.Member(member_id="m1", email="Ann@x"))
+            db.create(was.Member(member_id="m2", email="bob@x"))
+
+            report = db.backfill(now.Club)
+
+            assert (report.written, report.left_count) == (1, 1)
+            assert "unique" in report.left[0].reason
+            left = db.get(now.Member.Key(member_id="m1"))
+            assert left is not None
+            db.put(left)
+            assert db.backfill(now.Club).written == 0
+            assert db.verify_keys(now.Club).sound
+
     def test_a_write_meanwhile_wins(self, memory: Any) -> None:
         """An item that the application changes between the scan and the rewrite keeps the change."""
         seen: list[str] = []
@@ -494,6 +524,58 @@ class TestBackfills:
         db.backfill(NEW.Shop, progress=heard.append, segments=2)
 
         assert (heard[-1].done, heard[-1].total, heard[-1].written) == (12, 12, 6)
+
+
+def padded(times: int) -> SimpleNamespace:
+    """Return a design whose items are so many times as long."""
+
+    class Attic(Table, name="attic"):
+        """A table of large items."""
+
+    class Box(Entity, table=Attic, version=2 if times > 1 else 1):
+        """A box."""
+
+        box_id: Attr[str]
+        text: Attr[str]
+
+        class Key(PrimaryKey["Box"], pk="BOX#{box_id}", sk="BOX"):
+            box_id: str
+
+        if times > 1:
+
+            @staticmethod
+            @upgrade(1)
+            def longer(item: dict[str, Any]) -> dict[str, Any]:
+                """Make the text longer."""
+                return {**item, "text": item["text"] * times}
+
+    return SimpleNamespace(Attic=Attic, Box=Box)
+
+
+def members(*, lower: bool) -> SimpleNamespace:
+    """Return a design with a unique value, which the second schema writes in small letters."""
+
+    class Club(Table, name="club"):
+        """A table with guards in it."""
+
+    class Member(Entity, table=Club, version=2 if lower else 1):
+        """Somebody with an address of their own."""
+
+        member_id: Attr[str]
+        email: Attr[str] = attr(unique=True)
+
+        class Key(PrimaryKey["Member"], pk="MEMBER#{member_id}", sk="MEMBER"):
+            member_id: str
+
+        if lower:
+
+            @staticmethod
+            @upgrade(1)
+            def small(item: dict[str, Any]) -> dict[str, Any]:
+                """Write the address in small letters."""
+                return {**item, "email": item["email"].lower()}
+
+    return SimpleNamespace(Club=Club, Member=Member)
 
 
 def paged(db: Any, *, checkpoint: Path | None = None, units_per_second: float | None = None) -> Any:

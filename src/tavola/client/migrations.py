@@ -61,6 +61,10 @@ class _Backfill:
         self._count("written")
         self._count(f"of {rewrite.form.shape.name}")
 
+    def failed(self, rewrite: Rewrite, reason: str) -> None:
+        """Note an item that DynamoDB does not take."""
+        self._leave("refused", rewrite.form.stored, rewrite.form.shape, reason)
+
     def told(self) -> dict[str, int]:
         """Return all counts, for a checkpoint."""
         return {"items": 0, "written": 0, **self.counts}
@@ -93,8 +97,7 @@ class _Backfill:
         rewrite = whole_rewrite(form)
         if rewrite is None:
             return None
-        key = rewrite.key
-        if guards_of(shape, item, key).keys() != guards_of(shape, rewrite.result, key).keys():
+        if _moves_guards(rewrite):
             leave(
                 "guarded", item, shape, "a unique value of it would change; put() it, which claims the value"
             )
@@ -112,6 +115,18 @@ class _Backfill:
 
     def _count(self, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
+
+
+def _moves_guards(rewrite: Rewrite) -> bool:
+    """Return whether an item's unique values would be others after a rewrite, which takes a transaction."""
+    shape, key = rewrite.form.shape, rewrite.key
+    if not shape.uniques:
+        return False
+    try:
+        before = guards_of(shape, rewrite.form.stored, key)
+    except ValueError:  # of an older schema, whose values do not fit the fields of this one
+        return True
+    return before.keys() != guards_of(shape, rewrite.result, key).keys()
 
 
 @dataclass(slots=True)
@@ -236,6 +251,9 @@ class _Looking:
         """Never asked: nothing is written."""
 
     def wrote(self, rewrite: Rewrite) -> None:
+        """Never told: nothing is written."""
+
+    def failed(self, rewrite: Rewrite, reason: str) -> None:
         """Never told: nothing is written."""
 
 

@@ -89,6 +89,11 @@ class _Finding:
         """Count an item that was put right."""
         self._count("written")
 
+    def failed(self, rewrite: Rewrite, reason: str) -> None:
+        """Note an item that could not be put right."""
+        found = Unreadable(rewrite.key, rewrite.form.shape.name, reason)
+        self._note("unreadable", self.unreadable, found)
+
     def told(self) -> dict[str, int]:
         """Return all counts, for a checkpoint."""
         return {"items": 0, "written": 0, **self.counts, **{f"of {n}": c for n, c in self.by_entity.items()}}

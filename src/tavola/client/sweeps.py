@@ -21,7 +21,7 @@ from tavola.client.steps import Call, Steps, Wait
 from tavola.client.writes import CONTENTION_MAX, fault_item
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
-from tavola.protocol import ConditionalCheckFailedFault
+from tavola.protocol import AccessDeniedFault, ConditionalCheckFailedFault, ValidationFault
 from tavola.values import Item
 
 PAGE_ITEMS = 250
@@ -43,6 +43,10 @@ class Judge(Protocol):
 
     def wrote(self, rewrite: Rewrite) -> None:
         """Hear that a rewrite was done."""
+        ...
+
+    def failed(self, rewrite: Rewrite, reason: str) -> None:
+        """Hear that DynamoDB takes a rewrite in no case, such as one that makes the item too large."""
         ...
 
 
@@ -119,8 +123,11 @@ class Sweep:
 
     def run(self, counts: Callable[[], dict[str, int]]) -> Steps[None]:
         """Go through the table; `counts` gives what the judge has counted, for the checkpoint and the callback."""
-        described = yield Call("DescribeTable", {"TableName": self._name})
-        total = described["Table"].get("ItemCount")
+        total: int | None = None
+        try:
+            total = (yield Call("DescribeTable", {"TableName": self._name}))["Table"].get("ItemCount")
+        except AccessDeniedFault:
+            pass  # it is for the progress alone
         standing = self.standing
         while not all(standing.ended):
             open_ = [number for number, ended in enumerate(standing.ended) if not ended]
@@ -185,6 +192,8 @@ class Sweep:
                     stands = fault_item(answer)
                     if stands is not None and (anew := self._judge.again(stands)) is not None:
                         overtaken.append(anew)
+                elif isinstance(answer, ValidationFault):
+                    self._judge.failed(rewrite, str(answer))
                 elif isinstance(answer, TavolaError):
                     raise answer
                 else:

@@ -100,7 +100,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
     def total(self, name: str) -> Steps[int]:
         """Return what was added in all, every addition that was answered before included.
 
-        The shards are read one after another. Additions made meanwhile may be in it or not, each whole.
+        The shards are not read at one moment: additions made meanwhile may be in it or not, each whole.
         """
         return sum((yield from self._parts(name)).values())
 

@@ -6,7 +6,8 @@ The cases are told in `declarations.txt`: the rule, the declaration, and every w
 from __future__ import annotations
 import __future__
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tavola import Entity, ModelError
-from tavola.model import Sort, Step
+from tavola.model import Selection, Sort, Step
 
 SCRIPT = Path(__file__).with_name("declarations.txt")
 MODULE = "tests.unit.model.declared"
@@ -45,10 +46,10 @@ PRELUDE, CASES = cases(SCRIPT.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
     """Run code as a module of its own, with the design that all cases share."""
     module = ModuleType(MODULE)
-    monkeypatch.setitem(__import__("sys").modules, MODULE, module)
+    monkeypatch.setitem(sys.modules, MODULE, module)
     flags = __future__.annotations.compiler_flag
 
     def run_(code: str) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return vars(module)
 
     run_(PRELUDE)
-    yield run_
+    return run_
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
@@ -92,7 +93,7 @@ def test_the_shared_design_is_sound(run: Any) -> None:
     assert issubclass(names["Ticket"], Entity)
 
 
-@pytest.mark.parametrize("mark", [Sort[int], Step[int, str]])
+@pytest.mark.parametrize("mark", [Sort[int], Step[int, Selection[Any]]])
 def test_sort_parts_tell_their_type(mark: Any) -> None:
     """The annotation of a sort part is its type with a mark on it."""
     assert mark.__origin__ is int

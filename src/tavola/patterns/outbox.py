@@ -1,0 +1,457 @@
+"""Outbox: events written with the change that they tell of, and published after it, in order.
+
+    outbox = Outbox(db, Outgoing, Relaying, Outgoing.Waiting)
+
+    with db.transaction() as writes:
+        writes.update(Ticket.Key(ticket_id="t1"), Ticket.status.set("closed"))
+        outbox.add(writes, "ticket/t1", Message("closed", {"by": "ada"}))
+
+    outbox.relay(publish)          # in another process, again and again
+
+The change and its event are one transaction: neither is there without the other. What waits of one aggregate is a list in one
+item, so it has the order of the commits, and each event a number without gaps. A relay publishes from the front of the list and
+then cuts it there. If it dies between, the event is published again under the same number, which is what a consumer
+tells a repetition by. One relay at a time works on a lane; one that was thought dead and wakes up cuts nothing any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+from zlib import crc32
+
+from pydantic import BaseModel, JsonValue
+
+from tavola.client import ConditionFailed, Intents, Transaction, TransactionCancelled
+from tavola.model import Attr, Change, Condition, Entity, Query, attr
+from tavola.patterns.recipe import (
+    D_co,
+    PatternError,
+    Recipe,
+    RecipeRefused,
+    Steps,
+    ask,
+    expires_with,
+    key_class,
+    query_class,
+    together,
+    verb,
+    wait,
+)
+
+O = TypeVar("O", bound="OutgoingEvents")  # noqa: E741 - one letter, as its kin have
+L = TypeVar("L", bound="RelayLease")
+
+LANES_MAX = 100
+CUT_MAX = (
+    20  # events that are published before the list is cut: what a crash may publish again of one aggregate
+)
+ROUND_MAX = 500  # of one aggregate in one round, so that the others have their turn
+
+_log = logging.getLogger("tavola.patterns")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is to be told: its kind, and what JSON can hold of it."""
+
+    kind: str
+    payload: JsonValue = None
+
+
+class StoredMessage(BaseModel):
+    """A message as it waits."""
+
+    message_id: str
+    kind: str
+    payload: JsonValue = None
+    at: datetime
+
+
+class OutgoingEvents(Entity):
+    """What waits of one aggregate to be published; give it a table, a key of aggregate, and a query by lane."""
+
+    aggregate: Attr[str]
+    lane: Attr[int | None] = attr(default=None)  # None: nothing waits
+    published: Attr[int] = attr(default=0)  # how many were, in all
+    fence: Attr[int] = attr(default=0)  # of the last relay that cut the list
+    messages: Attr[list[StoredMessage]] = attr(default_factory=list)
+
+
+class RelayLease(Entity):
+    """Whose turn it is to publish what waits in a lane; give it a table and a key of lane."""
+
+    lane: Attr[int]
+    holder: Attr[str]
+    fence: Attr[int]  # grows with every holder, over all lanes
+    until: Attr[datetime]
+
+
+class PublishedEvent(Entity):
+    """An event that was published, kept for a while; give it a table and a key of aggregate and number."""
+
+    aggregate: Attr[str]
+    number: Attr[int]
+    message_id: Attr[str]
+    kind: Attr[str]
+    payload: Attr[JsonValue] = attr(default=None)
+    at: Attr[datetime]
+    expires: Attr[datetime | None] = attr(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEvent:
+    """An event on its way out."""
+
+    aggregate: str
+    number: int  # 1, 2, 3 … of its aggregate, without a gap, in the order of the changes
+    message_id: str
+    kind: str
+    payload: Any
+    at: datetime  # when it was written
+    fence: int  # grows with every relay: who has seen a higher one may refuse this
+
+    @property
+    def dedup_id(self) -> str:
+        """What is the same whenever this event is published again, and of no other event."""
+        return f"{self.aggregate}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublished:
+    """An event that the publisher refused; it and what follows it of its aggregate are tried in the next round."""
+
+    event: OutboxEvent
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """What one round did."""
+
+    published: int = 0
+    failed: tuple[Unpublished, ...] = ()
+    lanes: tuple[int, ...] = ()  # those that were this relay's; the others are another's now
+
+
+class RelaySuperseded(PatternError):
+    """A relay whose lane another has taken over; nothing of it is lost."""
+
+    def __init__(self, lane: int) -> None:
+        self.lane = lane
+        super().__init__(f"Another relay has taken over lane {lane}; this one stops there")
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A lease that is held."""
+
+    lane: int
+    fence: int
+    until: datetime
+    published: int = 0
+    failed: list[Unpublished] = field(default_factory=list)
+
+
+class Outbox(Recipe[D_co], Generic[D_co, O, L]):
+    """Events by aggregate, and the relay that publishes them.
+
+    `waiting` is a sparse query class: its argument is lane, its sort part aggregate. An aggregate is always in one of `lanes`, and a
+    lane has one relay at a time, for `lease` beyond its last sign of life; `reading` is how many lanes there were where they have
+    become fewer. At most `backlog` events of an aggregate wait: then changes of it are refused until a relay has caught up. With
+    `archive` and `keep`, what was published is kept so long.
+    """
+
+    def __init__(
+        self,
+        db: D_co,
+        outgoing: type[O],
+        lease: type[L],
+        waiting: type[Query[O]],
+        *,
+        lanes: int = 1,
+        reading: int | None = None,
+        lease_for: timedelta = timedelta(seconds=30),
+        backlog: int = 200,
+        archive: type[PublishedEvent] | None = None,
+        keep: timedelta = timedelta(days=7),
+    ) -> None:
+        super().__init__(db)
+        self.outgoing = outgoing
+        self.lease = lease
+        self.waiting = query_class(waiting, "lane", sorts=("aggregate",))
+        self.key = key_class(outgoing, "aggregate")
+        self.lease_key = key_class(lease, "lane")
+        if not 1 <= lanes <= LANES_MAX or (reading or lanes) < lanes:
+            raise RecipeRefused(
+                outgoing.__name__, f"{lanes} lanes are outside 1 to {LANES_MAX}, or more than are read"
+            )
+        if lease_for < timedelta(seconds=1):
+            raise RecipeRefused(lease.__name__, f"a lease of {lease_for} is too short; give a second or more")
+        if archive is not None:
+            key_class(archive, "aggregate", "number")
+            expires_with(archive, "expires")
+        self.lanes = lanes
+        self.reading = reading or lanes
+        self.lease_for = lease_for
+        self.backlog = backlog
+        self.archive = archive
+        self.keep = keep
+        self.holder = self.entropy.uuid()
+
+    def add(self, writes: Intents, aggregate: str, *messages: Message) -> None:
+        """Have messages told of what a transaction does, in their order; once for each aggregate of it.
+
+        Nothing is read for it. Where too many wait already, the transaction is cancelled for its condition.
+        """
+        if not messages:
+            raise RecipeRefused(f"{self.outgoing.__name__}.add", "no message is given; give Message(…)")
+        at = self._now()
+        stored = [
+            StoredMessage(message_id=self.entropy.uuid(), kind=each.kind, payload=each.payload, at=at)
+            for each in messages
+        ]
+        outgoing = self.outgoing
+        room = outgoing.messages.not_exists() | (outgoing.messages.size() <= self.backlog - len(stored))
+        writes.update(
+            self.key(aggregate=aggregate),
+            outgoing.messages.append(*stored),
+            outgoing.lane.set(self.lane_of(aggregate)),
+            create=True,
+            when=room,
+        )
+
+    def lane_of(self, aggregate: str) -> int:
+        """Return the lane of an aggregate."""
+        return crc32(aggregate.encode()) % self.lanes
+
+    @verb
+    def relay(
+        self, publish: Callable[[OutboxEvent], Any], *, lanes: Iterable[int] | None = None
+    ) -> Steps[Relayed]:
+        """Publish what waits, in each aggregate's order, and return what was done; with an asynchronous client, `publish` is awaited.
+
+        An event is published when `publish` returns. If it raises, its aggregate waits for the next round, the others go on.
+        Lanes that another relay holds are left to it.
+        """
+        return (yield from self._round(publish, range(self.reading) if lanes is None else lanes))
+
+    @verb
+    def run(
+        self,
+        publish: Callable[[OutboxEvent], Any],
+        *,
+        lanes: Iterable[int] | None = None,
+        every_s: float = 1.0,
+        until: Callable[[], bool] = lambda: False,
+    ) -> Steps[int]:
+        """Relay again and again, waiting where nothing was to be done, until it is told to stop; return how many were published."""
+        wanted = tuple(range(self.reading) if lanes is None else lanes)
+        published = 0
+        while not until():
+            done = yield from self._round(publish, wanted)
+            published += done.published
+            if not done.published:
+                yield from wait(every_s)
+        return published
+
+    @verb
+    def waiting_in(self, aggregate: str) -> Steps[list[OutboxEvent]]:
+        """Return what waits of an aggregate, the next first."""
+        found = yield from self._row(aggregate)
+        return [] if found is None else events_in(found, found.fence)
+
+    @verb
+    def discard(self, aggregate: str, number: int) -> Steps[OutboxEvent]:
+        """Give up the event that is next of its aggregate, because nobody can publish it; return it, for whoever must know.
+
+        Of any other number it is an error: what comes before it must be published first.
+        """
+        found = yield from self._row(aggregate)
+        events = [] if found is None else events_in(found, found.fence)
+        if found is None or not events or events[0].number != number:
+            next_ = events[0].number if events else "none"
+            raise RecipeRefused(
+                f"{aggregate} number {number}", f"it is not the next to be published, which is {next_}"
+            )
+        yield from self._cut(found, events[:1], found.fence)
+        return events[0]
+
+    # A round.
+
+    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> Steps[Relayed]:
+        turns: list[_Turn] = []
+        for lane in lanes:
+            turn = yield from self._taken(lane)
+            if turn is None:
+                continue
+            turns.append(turn)
+            try:
+                yield from self._lane(turn, publish)
+            except RelaySuperseded as error:
+                _log.warning("%s", error)
+            else:
+                yield from self._released(turn)
+        failed = tuple(each for turn in turns for each in turn.failed)
+        for each in failed:
+            _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
+        return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.lane for turn in turns))
+
+    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> Steps[None]:
+        cursor: str | None = None
+        while True:
+            asked, here = self.waiting(lane=turn.lane), cursor
+            page = yield from ask(lambda db: db.query(asked, cursor=here, limit=100))  # noqa: B023 - called at once
+            for found in page.items:
+                yield from self._aggregate(turn, found.aggregate, publish)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _aggregate(self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]) -> Steps[None]:
+        """Publish what waits of one aggregate, as long as nothing goes wrong."""
+        done = 0
+        while done < ROUND_MAX:
+            row = yield from self._row(aggregate)
+            if row is None or row.lane is None:
+                return  # the index was behind
+            if row.fence > turn.fence:
+                raise RelaySuperseded(turn.lane)
+            events = events_in(row, turn.fence)[:CUT_MAX]
+            out: list[OutboxEvent] = []
+            for event in events:
+                yield from self._held(turn)
+                try:
+                    yield from _published(publish, event)
+                except Exception as error:  # noqa: BLE001 - whatever a publisher raises
+                    turn.failed.append(Unpublished(event, error))
+                    break
+                out.append(event)
+            turn.published += len(out)
+            done += len(out)
+            if out or not events:
+                yield from self._cut(row, out, turn.fence)
+            if len(out) < len(events) or len(out) == len(row.messages):
+                return
+
+    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Steps[None]:
+        """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
+
+        What was added meanwhile stays, and keeps it in. What another relay has cut already needs no cutting.
+        """
+        outgoing = self.outgoing
+        changes: list[Change[O]] = [outgoing.fence.set(fence)]
+        changes += [outgoing.published.add(len(out))] if out else []
+        changes += [outgoing.messages[place].remove() for place in range(len(out))]  # type: ignore[misc]  # a list's member may go
+        mine = outgoing.fence.not_exists() | (outgoing.fence <= fence)
+        same = outgoing.published == row.published
+        if row.published == 0:
+            same = same | outgoing.published.not_exists()
+        if len(out) == len(row.messages):
+            unchanged = outgoing.messages.size() == len(row.messages)
+            if not row.messages:
+                unchanged = unchanged | outgoing.messages.not_exists()
+            try:
+                yield from self._write(row, [*changes, outgoing.lane.remove()], mine & same & unchanged, out)
+                return
+            except (ConditionFailed, TransactionCancelled):
+                pass  # something was added, or it is not ours any more: the next write tells which
+        if not out:
+            return
+        try:
+            yield from self._write(row, changes, mine & same, out)
+        except (ConditionFailed, TransactionCancelled) as error:
+            _log.info("%s was cut by another relay (%s)", row.aggregate, error)
+
+    def _write(
+        self, row: O, changes: list[Change[O]], when: Condition[O], out: list[OutboxEvent]
+    ) -> Steps[None]:
+        key = self.key(aggregate=row.aggregate)
+        archive = self.archive
+        if archive is None:
+            yield from ask(lambda db: db.update(key, *changes, when=when))
+            return
+        expires = self._now().replace(microsecond=0) + self.keep
+
+        def fill(writes: Transaction) -> None:
+            writes.update(key, *changes, when=when)
+            for event in out:
+                kept = {
+                    name: getattr(event, name)
+                    for name in ("aggregate", "number", "message_id", "kind", "payload", "at")
+                }
+                writes.put(archive(**kept, expires=expires))
+
+        yield from together(fill)
+
+    def _row(self, aggregate: str) -> Steps[O | None]:
+        key = self.key(aggregate=aggregate)
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    # Leases.
+
+    def _taken(self, lane: int) -> Steps[_Turn | None]:
+        """Take a lane that is free, and return the turn; None: another relay holds it."""
+        key = self.lease_key(lane=lane)
+        found = yield from ask(lambda db: db.get(key, consistent=True))
+        now = self._now()
+        if found is not None and found.until > now and found.holder != self.holder:
+            return None
+        fence = max(int(now.timestamp() * 1000), 0 if found is None else found.fence + 1)
+        made = self.lease(lane=lane, holder=self.holder, fence=fence, until=now + self.lease_for)
+        free = self.lease.fence.not_exists() if found is None else self.lease.fence == found.fence
+        try:
+            yield from ask(lambda db: db.put(made, when=free))
+        except ConditionFailed:
+            return None
+        return _Turn(lane, fence, made.until)
+
+    def _held(self, turn: _Turn) -> Steps[None]:
+        """Make sure that a lane is still this relay's; nothing is published otherwise."""
+        now = self._now()
+        if now < turn.until - self.lease_for / 2:
+            return
+        until = now + self.lease_for
+        key = self.lease_key(lane=turn.lane)
+        try:
+            yield from ask(
+                lambda db: db.update(key, self.lease.until.set(until), when=self.lease.fence == turn.fence)
+            )
+        except ConditionFailed:
+            raise RelaySuperseded(turn.lane) from None
+        turn.until = until
+
+    def _released(self, turn: _Turn) -> Steps[None]:
+        """Let others have a lane; who has taken it meanwhile keeps it."""
+        key = self.lease_key(lane=turn.lane)
+        over = self.lease.until.set(self._now())
+        try:
+            yield from ask(lambda db: db.update(key, over, when=self.lease.fence == turn.fence))
+        except ConditionFailed:
+            pass
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
+    """Return what waits in a row, each with its number."""
+    return [
+        OutboxEvent(
+            row.aggregate,
+            row.published + place,
+            each.message_id,
+            each.kind,
+            each.payload,
+            each.at,
+            fence,
+        )
+        for place, each in enumerate(row.messages, start=1)
+    ]
+
+
+def _published(publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Steps[None]:
+    yield from ask(lambda db: publish(event))
