@@ -27,6 +27,7 @@ The families, each in the room that raises it:
     ├── CheckpointRefused     client: a checkpoint of other work or of another design
     ├── PatternError          patterns: an entity, path, blob, walk or request that a pattern cannot work with
     ├── RequestMalformed      client: a request that cannot be written as JSON
+    ├── StreamError           client: a stream, record or change that cannot be read or dealt with
     ├── BackendError          backends: an endpoint that does not answer, or not as DynamoDB does
     ├── ConnectionClosed      connections: a handle that was closed
     ├── TransferError         engine: a file, row or bucket that cannot be moved in or out

@@ -280,6 +280,37 @@ class TestVersions:
                 class Key(PrimaryKey["Lost"], pk="LOST#{lost_id}", sk="LOST"):
                     lost_id: str
 
+    def test_the_attribute_of_the_version_is_kept_free(self) -> None:
+        """A field that would be stored where the version is cannot be declared beside one."""
+        with pytest.raises(ModelError, match="the schema's version"):
+
+            class Taken(Entity, table=NEW.Shop, version=2):
+                taken_id: Attr[str]
+                edition: Attr[int] = attr(default=0, name="_version")
+
+                class Key(PrimaryKey["Taken"], pk="TAKEN#{taken_id}", sk="TAKEN"):
+                    taken_id: str
+
+                @staticmethod
+                @upgrade(1)
+                def same(item: dict[str, Any]) -> dict[str, Any]:
+                    """Change nothing."""
+                    return item
+
+    def test_a_version_of_others_says_nothing(self, memory: Any) -> None:
+        """In a table that others fill, an attribute of the same name is theirs; an entity without versions reads on."""
+        strange = {"pk": {"S": "LINE"}, "sk": {"S": "x"}, "_version": {"N": "7"}}
+        line = {
+            **strange,
+            "pk": {"S": "ORDER#o1"},
+            "sk": {"S": "LINE#0009"},
+            "order_id": {"S": "o1"},
+            "number": {"N": "9"},
+        }
+        memory.call("PutItem", {"TableName": "shop", "Item": line})
+
+        assert memory.get(OLD.Line.Key(order_id="o1", number=9)) == OLD.Line(order_id="o1", number=9)
+
     def test_a_failing_upgrade_is_told(self, db: Any) -> None:
         """An upgrade that cannot cope with an item says which, and the program sees no KeyError."""
         name = next(name for name in db.call("ListTables")["TableNames"] if name.endswith("shop"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -27,7 +30,9 @@ from tavola import (
     connect,
     sort,
 )
+from tavola.backends import EmbeddedBackend
 from tavola.client import Db
+from tavola.engine import Engine, Visit
 from tavola.patterns import (
     AuditEntry,
     Difference,
@@ -45,7 +50,9 @@ from tavola.patterns import (
     verb,
 )
 from tavola.patterns.audit import ROW_BYTES_MAX, differences, shortened
+from tavola.protocol import AccessDeniedFault
 from tests.patterns.interleaving import interleavings
+from tests.unit.iam.tables import SCOPE, guard
 
 Status = Literal["pending", "done", "failed"]
 
@@ -714,6 +721,61 @@ def test_a_new_field_breaks_no_chain() -> None:
         assert old is not None
         assert old.team == "core"
         assert later.verify(LaterReview.Key(review_id="r1"))
+
+
+# Past the library.
+
+
+class Guarded(EmbeddedBackend):
+    """An engine that lets a policy decide about every request."""
+
+    def __init__(self, engine: Engine, visit: Visit) -> None:
+        super().__init__(engine, SCOPE)
+        self._visit = visit
+
+
+PAST: dict[str, dict[str, Any]] = {
+    "UpdateItem": {
+        "Key": {"pk": {"S": "HISTORY#r1"}, "sk": {"S": "x"}}, "UpdateExpression": "SET a = :a",
+        "ExpressionAttributeValues": {":a": {"S": "forged"}},
+    },
+    "DeleteItem": {"Key": {"pk": {"S": "HISTORY#r1"}, "sk": {"S": "x"}}},
+    "PutItem": {"Item": {"pk": {"S": "HISTORY#r1"}, "sk": {"S": "x"}}},
+    "BatchWriteItem": {"RequestItems": {"Reviews": [{"PutRequest": {"Item": {"pk": {"S": "HISTORY#r1"}, "sk": {"S": "x"}}}}]}},
+    "ExecuteStatement": {"Statement": "UPDATE Reviews SET a = 1 WHERE pk = 'HISTORY#r1' AND sk = 'x'"},
+    "TransactWriteItems": {
+        "TransactItems": [{"Delete": {"TableName": "Reviews", "Key": {"pk": {"S": "HISTORY#r1"}, "sk": {"S": "x"}}}}]
+    },
+}  # fmt: skip
+
+
+def test_the_policy_of_the_page_keeps_history() -> None:
+    """The guide's policy denies every way to write history but one, and the pattern works under it."""
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "patterns" / "versions.md").read_text()
+    (policy,) = [json.loads(found) for found in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    visit = Visit(guard=guard({"Effect": "Allow"}, *policy["Statement"]))
+    with Engine.open() as engine, Connection(Guarded(engine, visit)) as db:
+        db.create_tables(Reviews)
+        reviews = Versions(db, *KINDS, chained=True)
+        reviews.create(Review(review_id="r1"), by="ann")
+        reviews.change(R1, put("done"), by="bob")
+
+        for operation, request in PAST.items():
+            named = (
+                {}
+                if operation in ("BatchWriteItem", "ExecuteStatement", "TransactWriteItems")
+                else {"TableName": "Reviews"}
+            )
+            with pytest.raises(AccessDeniedFault):
+                db.call(operation, named | request)
+        forged = {
+            "Put": {
+                "TableName": "Reviews",
+                "Item": _raw(reviews, reviews.records.audit_row(R1, 1)) | {"actor": {"S": "x"}},
+            }
+        }
+        db.call("TransactWriteItems", {"TransactItems": [forged]})
+        assert Problem(1, "its audit row was altered") in reviews.verify(R1).problems
 
 
 # What can have versions.

@@ -85,6 +85,11 @@ class AsyncDb(AsyncUpkeep):
     _context: Context
     _driver: AsyncDriver
 
+    @property
+    def context(self) -> Context:
+        """What its operations share: names of tables, time, chance, patience; for what is built on the client."""
+        return self._context
+
     async def _run(self, steps: Steps[R]) -> R:
         return await self._driver.run(steps)
 

@@ -20,8 +20,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from tavola.client.marshalling import entity_of, read_source, recognised
-from tavola.client.shards import sequence_of
-from tavola.errors import TavolaError
+from tavola.client.shards import StreamError, sequence_of
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ItemUnreadable, PrimaryKey, Table, shape_of
 from tavola.values import Item, Value
 
@@ -34,7 +33,7 @@ _KINDS: dict[str, ChangeKind] = {"INSERT": "inserted", "MODIFY": "modified", "RE
 _SERVICE = "dynamodb.amazonaws.com"
 
 
-class RecordMalformed(TavolaError):
+class RecordMalformed(StreamError):
     """An event or record that is none of a DynamoDB stream."""
 
     def __init__(self, problem: str) -> None:
@@ -44,7 +43,7 @@ class RecordMalformed(TavolaError):
         )
 
 
-class ImageMissing(TavolaError):
+class ImageMissing(StreamError):
     """A question that needs what an item was before or is after, of a stream that does not tell it."""
 
     def __init__(self, what: str, view: str | None) -> None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from tavola.client.context import Context
 from tavola.model import (
     UNIQUE_ATTRIBUTE,
+    VERSION_ATTRIBUTE,
     Entity,
     ItemUnreadable,
     KeyShape,
@@ -30,7 +31,7 @@ from tavola.values import Item, Value
 
 E = TypeVar("E", bound=Entity)
 
-VERSION = "_version"  # the attribute of an item whose entity's schema is past its first version
+VERSION = VERSION_ATTRIBUTE
 
 
 def item_of(shape: Shape, entity: Entity, context: Context) -> Item:

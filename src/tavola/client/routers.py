@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tavola.client.changes import AnyChange, ChangeKind, EntityChange, RawChange, changes_of
-from tavola.errors import TavolaError
+from tavola.client.shards import StreamError
 from tavola.model import Entity, ModelError, Table, shape_of
 
 E = TypeVar("E", bound=Entity)
@@ -28,7 +28,7 @@ R = TypeVar("R")
 _log = logging.getLogger("tavola.client")
 
 
-class ChangeUnrouted(TavolaError):
+class ChangeUnrouted(StreamError):
     """A change of an item that is of no entity, or cannot be read, where nobody asked for such."""
 
     def __init__(self, change: RawChange) -> None:

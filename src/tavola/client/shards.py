@@ -23,7 +23,11 @@ Loss: TypeAlias = Literal["trimmed", "gone"]  # records too old to be there, or 
 Telling: TypeAlias = Callable[[Loss, str, str | None], None]  # with the shard, and what was read of it last
 
 
-class StreamMissing(TavolaError):
+class StreamError(TavolaError):
+    """A stream, record or change that cannot be read or dealt with."""
+
+
+class StreamMissing(StreamError):
     """A table that has no stream to read."""
 
     def __init__(self, table: str) -> None:
@@ -34,7 +38,7 @@ class StreamMissing(TavolaError):
         )
 
 
-class StreamGone(TavolaError):
+class StreamGone(StreamError):
     """A stream that was there and is no more: its table was deleted, or its day has passed."""
 
     def __init__(self, stream_arn: str) -> None:

@@ -87,6 +87,11 @@ class Db(Upkeep):
     _context: Context
     _driver: Driver
 
+    @property
+    def context(self) -> Context:
+        """What its operations share: names of tables, time, chance, patience; for what is built on the client."""
+        return self._context
+
     def _run(self, steps: Steps[R]) -> R:
         return self._driver.run(steps)
 

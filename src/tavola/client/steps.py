@@ -161,7 +161,7 @@ class AsyncDriver:
 
 
 async def _gathered(answers: list[Coroutine[Any, Any, R]]) -> list[R]:
-    import asyncio  # noqa: PLC0415 - it takes longer to load than the client; who has no loop does without
+    import asyncio  # noqa: PLC0415 - dear to load, and a program without a loop needs none
 
     return await asyncio.gather(*answers)
 

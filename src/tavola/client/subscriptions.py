@@ -26,6 +26,7 @@ from tavola.client.shards import (
     Shard,
     ShardReading,
     Stream,
+    StreamError,
     StreamGone,
     describe_stream,
     latest_stream_arn,
@@ -50,7 +51,7 @@ DRY_READS = 3  # readings of an open shard in a row that bring nothing: it has n
 _log = logging.getLogger("tavola.client")
 
 
-class RecordsLost(TavolaError):
+class RecordsLost(StreamError):
     """Changes that the stream no longer has: nobody read them for a day."""
 
     def __init__(self, table: str, shard: str, after: str | None, loss: Loss) -> None:

@@ -24,7 +24,18 @@ from tavola.model.queries import (
     sort,
 )
 from tavola.model.relations import Collection, Member, found, members_of
-from tavola.model.shapes import SHARD, FieldShape, KeyShape, Pattern, Shape, Source, Unique, plain, shard_of
+from tavola.model.shapes import (
+    SHARD,
+    VERSION_ATTRIBUTE,
+    FieldShape,
+    KeyShape,
+    Pattern,
+    Shape,
+    Source,
+    Unique,
+    plain,
+    shard_of,
+)
 from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
 from tavola.model.views import projected
@@ -34,6 +45,7 @@ __all__ = [
     "SHARD",
     "UNIQUE",
     "UNIQUE_ATTRIBUTE",
+    "VERSION_ATTRIBUTE",
     "AccessPattern",
     "Ask",
     "Attr",

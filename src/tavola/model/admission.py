@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.model.errors import ModelError
-from tavola.model.shapes import KeyShape, Pattern, Shape, Source
+from tavola.model.shapes import VERSION_ATTRIBUTE, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Table
 from tavola.model.uniques import check_apart
 
@@ -52,6 +52,8 @@ def _check_attributes(shape: Shape) -> None:
     assert shape.table is not None
     settings = shape.table.settings
     reserved = {settings.tag: "the table's tag"} if settings.tag else {}
+    if shape.version > 1:
+        reserved[VERSION_ATTRIBUTE] = "the schema's version"
     for key in (shape.key.key, *shape.keys) if shape.key else ():
         for source in key.sources:
             if source.field is None:

@@ -136,7 +136,10 @@ class Entity(EntityBase, metaclass=EntityMeta):
         name = (cls.__module__, cls.__qualname__)
         again = name in _entities
         _entities[name] = cls
-        if cls.__pydantic_complete__:
+        open_types = cls.__pydantic_generic_metadata__[
+            "parameters"
+        ]  # a generic base has no items before they are given
+        if cls.__pydantic_complete__ and not open_types:
             try:
                 _compile(cls)
                 _settle(cls, again=again)

@@ -25,6 +25,7 @@ from tavola.model.tables import Index, Shards, Table
 from tavola.values import Item, Value
 
 SHARD = "__shard__"  # the field of a sharded template, whose name no entity can have
+VERSION_ATTRIBUTE = "_version"  # of an item whose entity's schema is past its first version
 
 
 class FieldShape:

@@ -20,7 +20,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from zlib import crc32
 
 from pydantic import BaseModel, JsonValue
@@ -50,6 +50,8 @@ CUT_MAX = (
     20  # events that are published before the list is cut: what a crash may publish again of one aggregate
 )
 ROUND_MAX = 500  # of one aggregate in one round, so that the others have their turn
+
+Cutting: TypeAlias = Literal["cleared", "cut", "lost"]
 
 _log = logging.getLogger("tavola.patterns")
 
@@ -182,7 +184,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         super().__init__(db)
         self.outgoing = outgoing
         self.lease = lease
-        self.waiting = query_class(waiting, "lane", sorts=("aggregate",))
+        self.waiting = query_class(outgoing, waiting, "lane", sorts=("aggregate",))
         self.key = key_class(outgoing, "aggregate")
         self.lease_key = key_class(lease, "lane")
         if not 1 <= lanes <= LANES_MAX or (reading or lanes) < lanes:
@@ -277,7 +279,8 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             raise RecipeRefused(
                 f"{aggregate} number {number}", f"it is not the next to be published, which is {next_}"
             )
-        yield from self._cut(found, events[:1], found.fence)
+        if (yield from self._cut(found, events[:1], found.fence)) == "lost":
+            raise RecipeRefused(f"{aggregate} number {number}", "a relay has published it in this moment")
         return events[0]
 
     # A round.
@@ -332,12 +335,13 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 out.append(event)
             turn.published += len(out)
             done += len(out)
+            cutting: Cutting = "cut"
             if out or not events:
-                yield from self._cut(row, out, turn.fence)
-            if len(out) < len(events) or len(out) == len(row.messages):
+                cutting = yield from self._cut(row, out, turn.fence)
+            if cutting == "cleared" or len(out) < len(events):
                 return
 
-    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Steps[None]:
+    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Steps[Cutting]:
         """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
 
         What was added meanwhile stays, and keeps it in. What another relay has cut already needs no cutting.
@@ -351,41 +355,53 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         if row.published == 0:
             same = same | outgoing.published.not_exists()
         if len(out) == len(row.messages):
-            unchanged = outgoing.messages.size() == len(row.messages)
+            alone = outgoing.messages.size() == len(row.messages)
             if not row.messages:
-                unchanged = unchanged | outgoing.messages.not_exists()
-            try:
-                yield from self._write(row, [*changes, outgoing.lane.remove()], mine & same & unchanged, out)
-                return
-            except (ConditionFailed, TransactionCancelled):
-                pass  # something was added, or it is not ours any more: the next write tells which
-        if not out:
-            return
-        try:
-            yield from self._write(row, changes, mine & same, out)
-        except (ConditionFailed, TransactionCancelled) as error:
-            _log.info("%s was cut by another relay (%s)", row.aggregate, error)
+                alone = alone | outgoing.messages.not_exists()
+            if (yield from self._write(row, [*changes, outgoing.lane.remove()], mine & same & alone, out)):
+                return "cleared"
+        if out and (yield from self._write(row, changes, mine & same, out)):
+            return "cut"
+        return "lost"
 
     def _write(
         self, row: O, changes: list[Change[O]], when: Condition[O], out: list[OutboxEvent]
-    ) -> Steps[None]:
+    ) -> Steps[bool]:
+        """Change a row, and archive what was published; return whether the row was as it had to be."""
         key = self.key(aggregate=row.aggregate)
         archive = self.archive
-        if archive is None:
-            yield from ask(lambda db: db.update(key, *changes, when=when))
-            return
         expires = self._now().replace(microsecond=0) + self.keep
 
         def fill(writes: Transaction) -> None:
             writes.update(key, *changes, when=when)
-            for event in out:
-                kept = {
-                    name: getattr(event, name)
-                    for name in ("aggregate", "number", "message_id", "kind", "payload", "at")
-                }
-                writes.put(archive(**kept, expires=expires))
+            for event in out if archive is not None else ():
+                assert archive is not None
+                writes.put(
+                    archive(
+                        aggregate=event.aggregate,
+                        number=event.number,
+                        message_id=event.message_id,
+                        kind=event.kind,
+                        payload=event.payload,
+                        at=event.at,
+                        expires=expires,
+                    )
+                )
 
-        yield from together(fill)
+        try:
+            if archive is None:
+                yield from ask(lambda db: db.update(key, *changes, when=when))
+            else:
+                yield from together(fill)
+        except ConditionFailed:
+            return False
+        except TransactionCancelled as error:
+            if not any(
+                reason.kind in ("condition", "missing") for reason in error.reasons if reason is not None
+            ):
+                raise
+            return False
+        return True
 
     def _row(self, aggregate: str) -> Steps[O | None]:
         key = self.key(aggregate=aggregate)

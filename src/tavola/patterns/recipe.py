@@ -136,9 +136,9 @@ class Recipe(Generic[D_co]):
 
     def __init__(self, db: D_co) -> None:
         self.db = db
-        self.clock: Clock = db._context.clock  # a pattern has its client's time, chance and patience
-        self.entropy: Entropy = db._context.entropy
-        self.patience: Patience = db._context.patience
+        self.clock: Clock = db.context.clock  # a pattern has its client's time, chance and patience
+        self.entropy: Entropy = db.context.entropy
+        self.patience: Patience = db.context.patience
 
     def perform(self, steps: Steps[Any]) -> Any:
         """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""

@@ -348,7 +348,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         left: dict[str, Any] = {}
         for key in keys:
             shape = shape_of(type(key).__compiled__().owner)
-            name, primary = self.db._context.name_of(shape.home), shape.primary(key.__dict__)
+            name, primary = self.db.context.name_of(shape.home), shape.primary(key.__dict__)
             wanted.append((name, primary))
             left.setdefault(name, {"Keys": [], "ConsistentRead": True})["Keys"].append(primary)
         found: list[tuple[str, Mapping[str, Any]]] = []

@@ -70,7 +70,7 @@ class Loan(BaseModel):
     to: str
 
 
-class Frozen(Entity, frozen=True):
+class Frozen(Entity, frozen=True):  # type: ignore[misc]  # checkers want it said in model_config
     """An entity that cannot be changed."""
 
     name: Attr[str]
@@ -97,7 +97,7 @@ def book(**more: Any) -> Book:
 
 def test_the_class_has_operands_and_an_instance_values() -> None:
     """A field is an operand on the class, inherited ones too, and a value on an instance."""
-    operands: list[Any] = [Book.name, Book.created_at, Stamped.created_at, Page.body, TicketRef.status]
+    operands: list[Any] = [Book.name, Book.created_at, Stamped.created_at, TicketRef.status]
 
     assert all(isinstance(operand, Operand) for operand in operands)
     assert (book().name, book().created_at) == ("Emma", AT)
@@ -130,8 +130,8 @@ def test_pydantic_checks_values() -> None:
         copy.copy,
         copy.deepcopy,
         lambda it: it.model_copy(),
-        lambda it: Book.model_validate_json(it.model_dump_json(exclude={"label"})),
-        lambda it: TypeAdapter(Book).validate_python(it.model_dump(exclude={"label"})),
+        lambda it: Book.model_validate_json(it.model_dump_json(round_trip=True)),
+        lambda it: TypeAdapter(Book).validate_python(it.model_dump(round_trip=True)),
         lambda it: Loan(book=it, to="ann").book,
     ],
 )
@@ -171,6 +171,7 @@ def test_a_generic_base_is_stored_as_what_it_became() -> None:
     assert found is not None
     assert found.body == ["a", "b"]
     assert shape_of(Page).fields["body"].annotation == list[str]
+    assert isinstance(Page.body, Operand)  # type: ignore[misc]  # mypy: generic on the class
 
 
 def test_inherited_fields_feed_keys() -> None:
@@ -185,10 +186,11 @@ def test_inherited_fields_feed_keys() -> None:
 
 def test_a_condition_is_not_true_or_false() -> None:
     """`and`, `or`, `not`, `in` and chained comparisons would lose terms in silence, so they are errors."""
-    one, other = Book.name == "x", Book.pages > 1
+    one: Any = Book.name == "x"
+    pages: Any = Book.pages
 
-    for wrong in (lambda: one and other, lambda: one or other, lambda: not one, lambda: 1 < Book.pages < 5):  # type: ignore[operator]
-        with pytest.raises(TypeError, match="combine conditions with & | ~"):
+    for wrong in (lambda: one and one, lambda: one or one, lambda: not one, lambda: 1 < pages < 5):
+        with pytest.raises(TypeError, match="combine conditions with &"):
             wrong()
 
 
