@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -77,6 +80,7 @@ class Receipt(BaseModel):
     at: datetime | None = None
 
 
+ROOT = Path(__file__).parents[2]
 T1 = Ticket.Key(ticket_id="t1")
 BODY = {"title": "no network", "tags": ["a", "b"]}
 
@@ -570,6 +574,43 @@ def test_tasks_do_work_once(target: str, request: pytest.FixtureRequest) -> None
             assert {answer.value.ticket_id for answer in told} == {f"{done[0]}"}
 
     asyncio.run(story())
+
+
+KILLED = """
+import sys
+from tavola import connect
+from tavola.patterns import Idempotency
+from tests.patterns.test_idempotency import BODY, Receipt, Requests
+
+with connect(sys.argv[1], table_prefix=sys.argv[2]) as db:
+    lease = Idempotency(db, Requests, Receipt).begin("k1", BODY)
+    print(lease.token, lease.until.timestamp(), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_lease_of_a_killed_program_passes_on(served: str) -> None:
+    """A program that is killed in its work holds up the request until its lease has ended, and no longer."""
+    clock = ManualClock()
+    with connect(served, clock=clock, table_prefix="killed-") as db:
+        db.create_tables(Desk)
+        command = [sys.executable, "-c", KILLED, served, "killed-"]
+        with Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True) as program:
+            assert program.stdout is not None
+            token, until_s = map(float, program.stdout.readline().split())
+            program.kill()
+        requests = Idempotency(db, Requests, Receipt)
+        clock.set(until_s - 1)
+        with pytest.raises(InProgress):
+            requests.once("k1", BODY, _working(db))
+        clock.set(until_s + 1)
+        answer = requests.once("k1", BODY, _working(db))
+        outcome = requests.find("k1")
+        db.delete_tables(Desk)
+
+    assert not answer.replayed
+    assert outcome is not None
+    assert outcome.token > token
 
 
 class Naive(Recipe[Db]):

@@ -252,7 +252,7 @@ def test_all_of_a_change_or_nothing(db: Connection, reviews: Any) -> None:
 
 
 def test_ten_follows_nine(reviews: Any) -> None:
-    """Versions are numbers: after nine comes ten, newest first, page by page; the latest is the latest."""
+    """Pitfall 20: versions are numbers: after nine comes ten, newest first, page by page; the latest is the latest."""
     for number in range(2, 13):
         reviews.change(R1, lambda review, n=number: setattr(review, "code", f"{n}"), by="ann")
     first = reviews.versions(R1, limit=5)

@@ -17,7 +17,6 @@ from tavola.client.marshalling import (
     VERSION,
     entity_of,
     item_of,
-    plain_values,
     upgraded_values,
     version_of,
 )
@@ -198,9 +197,3 @@ def table_key(table: type[Table], item: Mapping[str, Any]) -> Item:
     settings = table.settings
     names = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
     return {name: item[name] for name in names}
-
-
-__all__ = [
-    "Form", "Rewrite", "dropped", "form_of", "key_rewrite", "managed_attributes", "plain_values", "same",
-    "table_key", "whole_rewrite",
-]  # fmt: skip
