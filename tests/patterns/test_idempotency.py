@@ -13,7 +13,7 @@ from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError, field_serializer
 
 from tavola import (
     Attr,
@@ -387,9 +387,7 @@ def test_the_transaction_takes_what_was_left(db: Connection, requests: Any, cloc
     assert not requests.together("k2", BODY, opening("t2")).replayed
 
 
-def test_an_answer_that_does_not_fit_is_a_failure(
-    requests: Any, db: Connection, made: Callable[..., Any]
-) -> None:
+def test_an_answer_that_does_not_fit_is_a_failure(requests: Any) -> None:
     """An answer too large to keep: nothing is written with it, and work that was done is not done again."""
     large = Receipt(ticket_id="x" * 402_000)
 
@@ -400,6 +398,35 @@ def test_an_answer_that_does_not_fit_is_a_failure(
         requests.once("k2", BODY, lambda lease: large)
     with pytest.raises(StoredFailure, match="AnswerTooLarge"):
         requests.once("k2", BODY, lambda lease: large)
+
+
+class Crooked(BaseModel):
+    """What is written cannot be read again."""
+
+    number: int
+
+    @field_serializer("number")
+    def _words(self, number: int) -> str:
+        return "seven"
+
+
+def test_an_answer_that_cannot_be_read_again_is_a_failure(db: Connection, made: Callable[..., Any]) -> None:
+    """An answer that no replay could give is refused before it is kept; work that was done is not done again."""
+    requests = made(Idempotency, db, Requests, Crooked)
+    done: list[int] = []
+
+    def work(lease: Lease) -> Crooked:
+        done.append(1)
+        return Crooked(number=7)
+
+    with pytest.raises(ValidationError):
+        requests.together("k1", BODY, lambda writes: Crooked(number=7))
+    assert requests.find("k1") is None
+    with pytest.raises(ValidationError):
+        requests.once("k2", BODY, work)
+    with pytest.raises(StoredFailure, match="ValidationError"):
+        requests.once("k2", BODY, work)
+    assert len(done) == 1
 
 
 # As a decorator.

@@ -24,11 +24,13 @@ who comes does the work again. What it may have done by then is told apart by th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import wraps
 from inspect import signature
 from typing import Any, Generic, ParamSpec, overload
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from tavola.client import (
@@ -181,6 +183,8 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             free = yield from self._waited(asked, standing, waiting)
             if isinstance(free, Answer):
                 return free
+            if free is not None:
+                asked = replace(asked, token=max(asked.token, free.token + 1))
             try:
                 return (yield from self._filled(asked, free, fill))
             except _Overtaken as overtaken:
@@ -194,7 +198,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         intent: Intent[Outcome] | None = None
         try:
             value = yield from ask(lambda _: fill(tx))
-            told = self._told(asked, value)
+            told, answer = self._told(asked, value)
             outcome = self._outcome(asked, "completed", told)
             intent = tx.create(outcome) if prior is None else tx.put(outcome, when=self._as_it_was(prior))
             yield from ask(lambda _: tx.commit())
@@ -206,7 +210,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                 raise _Overtaken(reason.item) from error  # that alone means that it is done already
             yield from self._failed(asked, prior, error)
             raise
-        return Answer(self._adapter.validate_json(told), replayed=False)
+        return Answer(answer, replayed=False)
 
     def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> Steps[None]:
         """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
@@ -244,7 +248,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             raise
         try:
             return (yield from self._completed(begun, value))
-        except (AnswerTooLarge, PydanticSerializationError) as error:
+        except (AnswerTooLarge, PydanticSerializationError, ValidationError) as error:
             yield from self._ended(begun, error, final=True)  # the work is done, and must not be done again
             raise
 

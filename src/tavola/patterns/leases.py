@@ -110,7 +110,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
         Where the lease belongs to another by now, the transaction is cancelled and this intent is among those that failed.
         """
-        told = self._told(lease, answer)
+        told, _ = self._told(lease, answer)
         return tx.update(self._key_of(lease), *self._completion(told), when=self._mine(lease))
 
     # How.
@@ -176,9 +176,9 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
 
     def _completed(self, lease: Lease, value: Any) -> Steps[Answer[T]]:
-        told = self._told(lease, value)
+        told, answer = self._told(lease, value)
         yield from self._changed(lease, *self._completion(told))
-        return Answer(self._adapter.validate_json(told), replayed=False)
+        return Answer(answer, replayed=False)
 
     def _ended(self, lease: Lease, error: Exception, *, final: bool) -> Steps[None]:
         if final:
@@ -250,11 +250,12 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             holder=asked.holder, token=asked.token, leased_until=until, expires_at=(until or self._now()) + self.life,
         )  # fmt: skip
 
-    def _told(self, asked: Lease, value: Any) -> str:
+    def _told(self, asked: Lease, value: Any) -> tuple[str, T]:
+        """Return an answer as it is kept, and as everybody is given it; what cannot be read again is refused now."""
         told = self._adapter.dump_json(value)
         if len(told) > ANSWER_BYTES_MAX:
             raise AnswerTooLarge(asked.scope, asked.request, len(told), ANSWER_BYTES_MAX)
-        return told.decode()
+        return told.decode(), self._adapter.validate_json(told)
 
     def _key_of(self, asked: Lease) -> PrimaryKey[Outcome]:
         return self.key(scope=asked.scope, request=asked.request)
