@@ -92,7 +92,8 @@ class Job(Entity, table=Works):
 
 
 _TEXTS = st.sampled_from(["ann", "b#b", "c c", "d$d", "é"])
-_STATES = st.sampled_from(["new", "open", "done"])
+_ALL: tuple[State, ...] = ("new", "open", "done")
+_STATES = st.sampled_from(_ALL)
 _COSTS = st.decimals(min_value=-999, max_value=999, places=2)
 _DUES = st.integers(0, 500).map(lambda hours: START + timedelta(hours=hours))
 _LOADS = st.integers(-50, 50)

@@ -22,10 +22,13 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.architecture.prose import examples
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "typing"
 DESK = ROOT / "tests" / "client" / "desk.py"
 CACHE = ROOT / ".mypy_cache" / "typing"
+PAGES = ("client", "model")
 
 Checker = Literal["mypy", "pyright"]
 Mode = Literal["standard", "strict"]
@@ -51,6 +54,18 @@ class Report:
 def passing() -> list[Path]:
     """Return the modules that must pass: the desk's design, and what is done with it and others."""
     return [DESK, *sorted(HERE.glob("ok_*.py"))]
+
+
+def pages(folder: Path) -> list[Path]:
+    """Return the Python of the guide's pages on the model and the client as modules, which must pass as well."""
+    written = []
+    for name in PAGES:
+        text = (ROOT / "docs" / "guide" / f"{name}.md").read_text(encoding="utf-8")
+        page = folder / f"page_{name}.py"
+        blocks = [example.text for example in examples(text) if example.language == "python"]
+        page.write_text("\n".join(blocks), encoding="utf-8")
+        written.append(page)
+    return written
 
 
 def failing() -> list[Path]:
@@ -81,13 +96,14 @@ def differences(checker: Checker, paths: Iterable[Path], reports: Iterable[Repor
             yield by_place[path.name, line]
 
 
-def mypy(paths: Iterable[Path], *options: str) -> list[Report]:
+def mypy(paths: Iterable[Path], settings: Path | None = None) -> list[Report]:
     """Return what `mypy --strict` says, with no settings of this repository's."""
+    cache = CACHE if settings is None else CACHE / settings.stem
     ran = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={CACHE}",
+            sys.executable, "-m", "mypy", "--strict", f"--config-file={settings or ''}", f"--cache-dir={cache}",
             "--namespace-packages", "--explicit-package-bases", "--follow-imports=silent",
-            "--hide-error-context", "--no-color-output", "--no-error-summary", *options, *map(str, paths),
+            "--hide-error-context", "--no-color-output", "--no-error-summary", *map(str, paths),
         ],
         cwd=ROOT, env={**os.environ, "MYPYPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
         capture_output=True, text=True, check=False,
@@ -101,7 +117,7 @@ def pyright(paths: Iterable[Path], mode: Mode, folder: Path) -> list[Report]:
     """Return what pyright says of copies of the modules in a folder; basedpyright brings it, with its own Node."""
     if find_spec("basedpyright") is None:
         pytest.skip("pyright is not installed: `pip install basedpyright`, or `make install`")
-    names = [path.name for path in paths if shutil.copy(path, folder / path.name)]
+    names = [path.name for path in paths if path.parent == folder or shutil.copy(path, folder / path.name)]
     settings: dict[str, Any] = {
         "include": names,
         "extraPaths": [str(ROOT / "src"), str(ROOT)],

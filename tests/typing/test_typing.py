@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from tavola import connect, connect_async
-from tests.typing.checkers import HERE, Mode, differences, failing, marked, mypy, passing, pyright
+from tests.typing.checkers import (
+    DESK,
+    HERE,
+    Mode,
+    differences,
+    failing,
+    marked,
+    mypy,
+    pages,
+    passing,
+    pyright,
+)
 
 MISTAKES_MIN = 45
 
@@ -23,9 +34,9 @@ Ticket.Key(tiket_id="t1")  # error: wrong argument
 
 
 @pytest.mark.timeout(300)
-def test_mypy_sees_each_mistake_and_no_other() -> None:
+def test_mypy_sees_each_mistake_and_no_other(tmp_path: Path) -> None:
     """mypy --strict reports every marked line, and none besides."""
-    paths = passing() + failing()
+    paths = passing() + failing() + pages(tmp_path)
 
     found = list(differences("mypy", paths, mypy(paths)))
 
@@ -36,7 +47,7 @@ def test_mypy_sees_each_mistake_and_no_other() -> None:
 @pytest.mark.parametrize("mode", ["standard", "strict"])
 def test_pyright_sees_each_mistake_and_no_other(mode: Mode, tmp_path: Path) -> None:
     """Pyright reports every marked line in its standard mode already, and no other line even in its strict one."""
-    paths = passing() + failing()
+    paths = passing() + failing() + pages(tmp_path)
 
     found = list(differences("pyright", paths, pyright(paths, mode, tmp_path)))
 
@@ -57,6 +68,18 @@ def test_a_planted_fault_is_found(checker: str, tmp_path: Path) -> None:
         found = list(differences("pyright", [path], pyright([path], "standard", tmp_path)))
 
     assert [report.line for report in found] == [4, 5]
+
+
+@pytest.mark.timeout(300)
+def test_pydantics_plugin_is_no_obstacle(tmp_path: Path) -> None:
+    """Who has pydantic's plugin for mypy switched on can ask and write as all others do."""
+    settings = tmp_path / "plugin.ini"
+    settings.write_text("[mypy]\nplugins = pydantic.mypy\n")
+    paths = [DESK, HERE / "ok_desk.py", HERE / "ok_together.py"]
+
+    found = mypy(paths, settings)
+
+    assert not found, "\n".join(map(str, found))
 
 
 def test_there_are_mistakes_enough() -> None:

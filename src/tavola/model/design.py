@@ -121,6 +121,7 @@ class EntityDesign:
     version: int = 1
     stale: Literal["read", "refuse"] = "read"
     description: str = ""
+    immutable: bool = False  # its items are created, and never written again
 
     def field(self, name: str) -> FieldDesign:
         """Return a field by its name."""

@@ -171,6 +171,7 @@ ENTITY = Form(
         Entry("description", TEXT, ""),
         Entry("version", WHOLE, 1),
         Entry("stale", OneOf(("read", "refuse")), "read"),
+        Entry("immutable", FLAG, default=False),
         Entry("fields", Many(FIELD)),
         Entry("key", Maybe(KEY), None),
         Entry("keys", Many(KEY), ()),

@@ -155,6 +155,7 @@ def _entity(entity: type[Entity]) -> EntityDesign:
         shape.version,
         "refuse" if shape.policy == "refuse" else "read",
         _description(entity),
+        shape.immutable,
     )
 
 

@@ -24,6 +24,14 @@ from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, Wi
 from tavola.patterns.digests import NotDigestible, digest_of
 from tavola.patterns.hierarchy import Moved, MoveRefused, Node, NodeExists, NodeMissing, Tree
 from tavola.patterns.idempotency import Idempotency
+from tavola.patterns.metrics import (
+    FailedRecord,
+    Metric,
+    Projected,
+    ProjectionFailed,
+    ProjectionMark,
+    Rebuilt,
+)
 from tavola.patterns.outbox import (
     Message,
     Outbox,
@@ -45,15 +53,7 @@ from tavola.patterns.outcomes import (
     Outcome,
     StoredFailure,
 )
-from tavola.patterns.projection import (
-    FailedRecord,
-    Metric,
-    Projected,
-    ProjectionFailed,
-    ProjectionMark,
-    Projector,
-    Rebuilt,
-)
+from tavola.patterns.projection import Projector
 from tavola.patterns.reading import OwnWrites, Written
 from tavola.patterns.recipe import (
     PatternError,

@@ -16,6 +16,7 @@ tells a repetition by. One relay at a time works on a lane; one that was thought
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from zlib import crc32
 
 from pydantic import BaseModel, JsonValue
 
-from tavola.client import ConditionFailed, Intents, Transaction, TransactionCancelled
+from tavola.client import AsyncDb, ConditionFailed, Intents, Transaction, TransactionCancelled
 from tavola.model import Attr, Change, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
@@ -40,6 +41,7 @@ from tavola.patterns.recipe import (
     together,
     verb,
     wait,
+    work,
 )
 
 O = TypeVar("O", bound="OutgoingEvents")  # noqa: E741 - one letter, as its kin have
@@ -328,7 +330,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             for event in events:
                 yield from self._held(turn)
                 try:
-                    yield from _published(publish, event)
+                    yield from self._published(publish, event)
                 except Exception as error:  # noqa: BLE001 - whatever a publisher raises
                     turn.failed.append(Unpublished(event, error))
                     break
@@ -340,6 +342,23 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 cutting = yield from self._cut(row, out, turn.fence)
             if cutting == "cleared" or len(out) < len(events):
                 return
+
+    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Steps[None]:
+        """Have an event published; on a loop, what is no coroutine function is done in a thread."""
+        if isinstance(self.db, AsyncDb):
+            if inspect.iscoroutinefunction(publish):
+                yield from ask(lambda db: publish(event))
+                return
+            answer = yield from work(lambda: publish(event))
+            if inspect.isawaitable(answer):
+                yield from ask(lambda db: answer)
+            return
+        answer = yield from ask(lambda db: publish(event))
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise RecipeRefused(
+                "publish", "it is a coroutine function; give a plain one, or use connect_async"
+            )
 
     def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Steps[Cutting]:
         """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
@@ -467,7 +486,3 @@ def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
         )
         for place, each in enumerate(row.messages, start=1)
     ]
-
-
-def _published(publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Steps[None]:
-    yield from ask(lambda db: publish(event))

@@ -33,21 +33,31 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from tavola.client import (
     AnyChange,
+    AsyncDb,
     AsyncSubscription,
     EntityChange,
     RawChange,
     Subscription,
     Transaction,
     TransactionCancelled,
+    Unanswered,
     changes_of,
     failures,
     key_of,
 )
 from tavola.errors import TavolaError
-from tavola.model import Attr, Entity, ItemUnreadable, PrimaryKey, Table, attr, shape_of
+from tavola.model import Entity, ItemUnreadable, PrimaryKey, Table, shape_of
+from tavola.patterns.metrics import (
+    FailedRecord,
+    Metric,
+    Projected,
+    ProjectionContended,
+    ProjectionFailed,
+    ProjectionMark,
+    Rebuilt,
+)
 from tavola.patterns.recipe import (
     D_co,
-    PatternError,
     Recipe,
     RecipeRefused,
     Steps,
@@ -72,10 +82,11 @@ from tavola.patterns.shares import (
     source_of,
     summed,
 )
+from tavola.protocol import Fault
 
 E = TypeVar("E", bound=Entity)
-M = TypeVar("M", bound="Metric")
-K = TypeVar("K", bound="ProjectionMark")
+M = TypeVar("M", bound=Metric)
+K = TypeVar("K", bound=ProjectionMark)
 
 Given: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any] | AnyChange]
 
@@ -83,76 +94,6 @@ ROUNDS_MAX = 8  # how often a batch is worked out again that another reader was 
 NEVER = "0"  # the place of an item that no record was counted of
 
 _log = logging.getLogger("tavola.patterns")
-
-
-class Metric(Entity):
-    """A number, by name and by what it is broken down into; give it a table and a key of name and part."""
-
-    name: Attr[str]
-    part: Attr[str] = attr(default="all")
-    count: Attr[int] = attr(default=0)
-    total: Attr[Decimal] = attr(default=Decimal(0))
-
-    @property
-    def mean(self) -> Decimal | None:
-        """The average of what was added, None where there is nothing."""
-        return self.total / self.count if self.count else None
-
-
-class ProjectionMark(Entity):
-    """What an item has added to the numbers; give it a table and a key of source and projector."""
-
-    projector: Attr[str]
-    source: Attr[str]  # the item's key
-    kind: Attr[str]  # the tag of its entity
-    place: Attr[str]  # of the record that was counted last, in the stream
-    shares: Attr[dict[str, dict[str, Decimal]]] = attr(default_factory=dict)
-    expires: Attr[datetime | None] = attr(default=None)  # where the item is gone
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRecord:
-    """A record that could not be counted, and comes again."""
-
-    sequence: str
-    error: Exception
-
-
-@dataclass(frozen=True, slots=True)
-class Projected:
-    """What became of some records."""
-
-    counted: int = 0  # items whose share in the numbers was renewed
-    known: int = 0  # items whose records had been counted before
-    failed: tuple[FailedRecord, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """What a rebuild found to be otherwise than the table says, and put right."""
-
-    counted: int = 0  # items that were not counted, or not as they are
-    removed: int = 0  # items that were counted and are gone
-    unknown: int = 0  # marks whose item cannot be found by its key, left as they are
-
-
-class ProjectionFailed(PatternError):
-    """Records that could not be counted; what could be is, and the rest comes again."""
-
-    def __init__(self, failed: Sequence[FailedRecord]) -> None:
-        self.failed = tuple(failed)
-        first = failed[0]
-        super().__init__(
-            f"{len(failed)} records could not be counted, the first is {first.sequence}: {first.error!r}; mend it, and they "
-            "are counted when they come again"
-        )
-
-
-class ProjectionContended(PatternError):
-    """Items whose marks others renewed each time; the stream is read by many at once."""
-
-    def __init__(self) -> None:
-        super().__init__("Other readers of the stream were faster each time; let fewer read it at once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +185,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
         Changes that cannot be counted are a `ProjectionFailed`, and come first when the subscription goes on.
         """
+        if isinstance(subscription, AsyncSubscription) != isinstance(self.db, AsyncDb):
+            raise RecipeRefused(
+                "the subscription", "it is of the other kind of client; give one of the projector's own"
+            )
         seen = 0
         while True:
             batch: Any = yield from ask(lambda db: subscription.take())
@@ -304,6 +249,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         shares: Shares = {}
         for share in () if function is None else function(entity):
             parts = shares.setdefault(share.name, {})
+            if not share.name or not share.part:
+                raise RecipeRefused(
+                    place, f"{share!r} has an empty text, which no key can have; give it a name"
+                )
             if share.part in parts:
                 raise RecipeRefused(
                     place,
@@ -334,13 +283,20 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             renewals = yield from self._renewals(wanted)
             known += len(wanted) - len(renewals)
             wanted = []
-            for pack in packed(renewals):
+            packs = list(packed(renewals))
+            while packs:
+                pack = packs.pop()
                 try:
                     yield from self._commit(pack)
                     counted += len(pack)
                 except TavolaError as error:
                     if overtaken(error):
                         wanted += [standings[each.mark.source] for each in pack]
+                    elif len(pack) > 1 and lasting(error):
+                        packs += [
+                            pack[len(pack) // 2 :],
+                            pack[: len(pack) // 2],
+                        ]  # the others need not wait for one
                     else:
                         failed += [FailedRecord(s, error) for each in pack for s in each.sequences]
             if not wanted:
@@ -528,3 +484,12 @@ def overtaken(error: TavolaError) -> bool:
     return isinstance(error, TransactionCancelled) and any(
         reason.kind in ("exists", "condition") for reason in error.reasons if reason is not None
     )
+
+
+def lasting(error: TavolaError) -> bool:
+    """Return whether the same transaction would fail again: for what is in it, and not for what goes on around it."""
+    if isinstance(error, TransactionCancelled):
+        return any(reason.kind in ("too_large", "invalid") for reason in error.reasons if reason is not None)
+    if isinstance(error, Fault):
+        return not error.retryable and error.status < 500
+    return not isinstance(error, Unanswered)

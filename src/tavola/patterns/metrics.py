@@ -1,0 +1,81 @@
+"""Metrics: the numbers and the marks that a projector keeps, and what it tells of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from tavola.model import Attr, Entity, attr
+from tavola.patterns.recipe import PatternError
+
+
+class Metric(Entity):
+    """A number, by name and by what it is broken down into; give it a table and a key of name and part."""
+
+    name: Attr[str]
+    part: Attr[str] = attr(default="all")
+    count: Attr[int] = attr(default=0)
+    total: Attr[Decimal] = attr(default=Decimal(0))
+
+    @property
+    def mean(self) -> Decimal | None:
+        """The average of what was added, None where there is nothing."""
+        return self.total / self.count if self.count else None
+
+
+class ProjectionMark(Entity):
+    """What an item has added to the numbers; give it a table and a key of source and projector."""
+
+    projector: Attr[str]
+    source: Attr[str]  # the item's key
+    kind: Attr[str]  # the tag of its entity
+    place: Attr[str]  # of the record that was counted last, in the stream
+    shares: Attr[dict[str, dict[str, Decimal]]] = attr(default_factory=dict)
+    expires: Attr[datetime | None] = attr(default=None)  # where the item is gone
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecord:
+    """A record that could not be counted, and comes again."""
+
+    sequence: str
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """What became of some records."""
+
+    counted: int = 0  # items whose share in the numbers was renewed
+    known: int = 0  # items whose records had been counted before
+    failed: tuple[FailedRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild found to be otherwise than the table says, and put right."""
+
+    counted: int = 0  # items that were not counted, or not as they are
+    removed: int = 0  # items that were counted and are gone
+    unknown: int = 0  # marks whose item cannot be found by its key, left as they are
+
+
+class ProjectionFailed(PatternError):
+    """Records that could not be counted; what could be is, and the rest comes again."""
+
+    def __init__(self, failed: Sequence[FailedRecord]) -> None:
+        self.failed = tuple(failed)
+        first = failed[0]
+        super().__init__(
+            f"{len(failed)} records could not be counted, the first is {first.sequence}: {first.error!r}; mend it, and they "
+            "are counted when they come again"
+        )
+
+
+class ProjectionContended(PatternError):
+    """Items whose marks others renewed each time; the stream is read by many at once."""
+
+    def __init__(self) -> None:
+        super().__init__("Other readers of the stream were faster each time; let fewer read it at once")
