@@ -20,7 +20,7 @@ from tavola.patterns import (
     RecipeRefused,
     RelayLease,
 )
-from tavola.patterns.outbox import events_in
+from tavola.patterns.messages import events_in
 from tavola.patterns.recipe import Steps, ask
 from tests.client.conftest import START_S, Awaited
 from tests.patterns.interleaving import Running
@@ -306,6 +306,21 @@ def test_lanes_are_relayed_apart(memory: Connection) -> None:
 
     assert few.relay(consumer.publish).published == 20 - sum(by_lane) + 1
     assert len(consumer.last) == 20
+
+
+def test_publishers_of_either_kind_are_understood(db: Any, outbox: Any) -> None:
+    """On a loop a plain function is done in a thread; without one a coroutine function is refused, and nothing is lost."""
+    consumer = Consumer()
+    change(db, outbox, "a", 1)
+
+    done = outbox.relay(consumer.publish if isinstance(db, Awaited) else consumer.apublish)
+
+    if isinstance(db, Awaited):
+        assert done.published == 1
+    else:
+        assert "coroutine function" in str(done.failed[0].error)
+        assert outbox.relay(consumer.publish).published == 1
+    assert consumer.effects == {"order/a": [{"total": 1}]}
 
 
 def test_it_runs_until_it_is_told_to_stop(memory: Connection) -> None:

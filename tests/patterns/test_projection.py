@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect
+from tavola.client import AsyncSubscription
 from tavola.patterns import (
     Metric,
     ProjectionFailed,
@@ -60,7 +61,7 @@ def desk(db: Any, made: Callable[..., Any]) -> Any:
     """The board's projector."""
     found = made(Projector, db, Helpdesk, Numbers, Counted)
     inner = found._recipe if isinstance(db, Awaited) else found
-    inner.functions = projector_on(inner.db).functions
+    inner.declared.functions = projector_on(inner.db).declared.functions
     return found
 
 
@@ -346,19 +347,25 @@ def test_designs_that_cannot_be_projected_are_refused(memory: Connection) -> Non
         ([Share("a"), Share("a")], "two shares of 'a', 'all'"),
         ([Share("a", value=0.1)], "float, which rounds"),  # type: ignore[arg-type]
         ([Share("a", str(n)) for n in range(50)], "50 shares, and 49 fit"),
+        ([Share("a", "")], "empty text"),
+        ([Share("a", "x" * 3000)], "size limit of 1024 bytes"),
+        ([Share("a", value=Decimal("1." + "1" * 40))], "38 significant digits"),
     ],
 )
 def test_shares_that_cannot_be_kept_fail_their_record(
     memory: Connection, shares: list[Share], problem: str
 ) -> None:
     """What a function gives and no transaction could hold exactly is told with the record."""
-    memory.put(case("a"))
+    for name in ("a", "b", "c"):
+        memory.put(case(name))
     desk = projector_on(memory)
-    desk.functions[Case] = lambda entity: shares
+    desk.declared.functions[Case] = lambda entity: shares if entity.case_id == "b" else [Share("good")]
 
     done = desk.apply(event_of(memory))
 
-    assert [problem in str(each.error) for each in done.failed] == [True]
+    assert desk.value("good").count == 2  # one bad item does not hold up the others of its transaction
+    assert [str(each.error) for each in done.failed if problem not in str(each.error)] == []
+    assert len(done.failed) == 1
 
 
 def test_records_must_tell_their_stream(memory: Connection) -> None:
@@ -370,6 +377,45 @@ def test_records_must_tell_their_stream(memory: Connection) -> None:
     with pytest.raises(RecipeRefused, match="which stream"):
         desk.apply(records)
     assert desk.apply(records, stream=ARN).counted == 1
+
+
+def test_sums_are_exact_to_the_last_digit(memory: Connection) -> None:
+    """Thirty-six digits are added and taken away again without losing one."""
+    values = [Decimal("1E+30"), Decimal("0.00001"), Decimal("-7.3")]
+    for number in range(3):
+        memory.put(case(f"c{number}"))
+    desk = projector_on(memory)
+    desk.declared.functions[Case] = lambda entity: [Share("sum", value=values[int(entity.case_id[1])])]
+    desk.follow(everything(memory))
+
+    assert desk.value("sum").total == Decimal("999999999999999999999999999992.70001")
+    memory.delete(Case.Key(case_id="c0"))
+    desk.follow(everything(memory))
+    assert desk.value("sum").total == Decimal("-7.29999")
+
+
+def test_a_function_that_no_longer_understands_what_was_counts_what_is(memory: Connection) -> None:
+    """Only what the item is now is asked for; if what it was cannot be told, its mark knows what it added."""
+    memory.put(case("a", "ready"))
+    memory.put(case("a", "new"))
+    desk = projector_on(memory)
+
+    def strict(entity: Case) -> list[Share]:
+        if entity.status == "ready":
+            raise KeyError("ready")
+        return [Share("cases", entity.status)]
+
+    desk.declared.functions[Case] = strict
+    assert desk.apply(event_of(memory)).failed == ()
+    assert desk.value("cases", "new").count == 1
+
+
+def test_a_subscription_of_the_other_client_is_refused(memory: Connection) -> None:
+    """A projector on a connection cannot await; it says so at once."""
+    desk = projector_on(memory)
+
+    with pytest.raises(RecipeRefused, match="other kind of client"):
+        desk.follow(AsyncSubscription(None, None))  # type: ignore[arg-type]
 
 
 # Rebuilding
@@ -401,7 +447,7 @@ def test_a_rebuild_mends_what_the_stream_lost(memory: Connection) -> None:
     assert (done.counted, done.removed) == (1, 1)
     assert numbers(memory) == marked(memory) == desk.recount()
 
-    desk.functions[Case] = lambda entity: [*case_shares(entity), Share("all cases")]
+    desk.declared.functions[Case] = lambda entity: [*case_shares(entity), Share("all cases")]
     assert desk.rebuild().counted == 1
     assert desk.value("all cases").count == 1
 

@@ -14,7 +14,7 @@ from tavola.client import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
 from tavola.patterns.projection import Renewal
 from tavola.patterns.recipe import Steps, ask
-from tavola.patterns.shares import Standing
+from tavola.patterns.standings import Standing
 from tests.patterns.board import ARN, Board, Counted, Helpdesk, Numbers, marked, numbers, projector_on
 from tests.patterns.interleaving import Running
 
@@ -214,7 +214,7 @@ def test_the_campaign_finds_a_projector_that_counts_twice(
 
     def make(db: Any) -> Any:
         projector = faulty(db, Helpdesk, Numbers, Counted)
-        projector.functions = projector_on(db).functions
+        projector.declared.functions = projector_on(db).declared.functions
         return projector
 
     with pytest.raises(AssertionError, match="seed"):

@@ -39,7 +39,24 @@ def distinct_keys(cls: type, patterns: Mapping[str, Pattern]) -> tuple[KeyShape,
                 f"an item has one key in {index.label}, and {other} makes another; use a second index, or say "
                 "the same pk, sk, shards, sparse and members",
             )
+    _check_writers(cls, keys)
     return tuple(key for _, key in keys.values())
+
+
+def _check_writers(cls: type, keys: Mapping[str, tuple[str, KeyShape]]) -> None:
+    """Refuse two indexes that share an attribute and would have something else in it, or at other times."""
+    writers: dict[str, tuple[str, Any]] = {}
+    for name, key in keys.values():
+        for source in key.written:
+            assert source.template is not None
+            told = (source.template.source, key.members, key.sparse, key.shards)
+            other, known = writers.setdefault(source.attribute, (name, told))
+            if known != told:
+                raise ModelError(
+                    f"{cls.__name__}.{name}",
+                    f"{other} writes {source.attribute!r} too, and not the same at the same times; give the indexes two "
+                    "attributes, or both patterns the same template, shards, sparse and members",
+                )
 
 
 def _essence(key: KeyShape) -> tuple[Any, ...]:

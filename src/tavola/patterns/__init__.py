@@ -24,17 +24,8 @@ from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, Wi
 from tavola.patterns.digests import NotDigestible, digest_of
 from tavola.patterns.hierarchy import Moved, MoveRefused, Node, NodeExists, NodeMissing, Tree
 from tavola.patterns.idempotency import Idempotency
-from tavola.patterns.metrics import (
-    FailedRecord,
-    Metric,
-    Projected,
-    ProjectionFailed,
-    ProjectionMark,
-    Rebuilt,
-)
-from tavola.patterns.outbox import (
+from tavola.patterns.messages import (
     Message,
-    Outbox,
     OutboxEvent,
     OutgoingEvents,
     PublishedEvent,
@@ -43,6 +34,15 @@ from tavola.patterns.outbox import (
     StoredMessage,
     Unpublished,
 )
+from tavola.patterns.metrics import (
+    FailedRecord,
+    Metric,
+    Projected,
+    ProjectionFailed,
+    ProjectionMark,
+    Rebuilt,
+)
+from tavola.patterns.outbox import Outbox
 from tavola.patterns.outcomes import (
     Answer,
     AnswerTooLarge,

@@ -28,7 +28,6 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tavola.client import (
@@ -68,20 +67,18 @@ from tavola.patterns.recipe import (
     verb,
 )
 from tavola.patterns.shares import (
-    SHARES_MAX,
     Number,
     Share,
     Shares,
-    Standing,
     Sum,
     Sums,
     difference,
     keys_in,
     packed,
-    place_of,
     source_of,
     summed,
 )
+from tavola.patterns.standings import Declared, Standing
 from tavola.protocol import Fault
 
 E = TypeVar("E", bound=Entity)
@@ -132,7 +129,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         self.name = name
         self.keep = keep
         self.reports_failures = reports_failures
-        self.functions: dict[type[Entity], Callable[[Any], Iterable[Share]]] = {}
+        self.declared = Declared(table)
         self.metric_key = key_class(metric, "name", "part")
         self.mark_key = key_class(mark, "source", "projector")
         expires_with(mark, "expires")
@@ -149,13 +146,13 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             raise RecipeRefused(entity.__name__, f"it lives in another table than {self.table.__name__}")
         if issubclass(entity, self.metric | self.mark):
             raise RecipeRefused(entity.__name__, "the projector writes it itself, and would go on for ever")
-        if entity in self.functions:
+        if entity in self.declared.functions:
             raise RecipeRefused(
                 entity.__name__, "there is a function for it already; let one give all shares"
             )
 
         def declare(function: Callable[[E], Iterable[Share]]) -> Callable[[E], Iterable[Share]]:
-            self.functions[entity] = function
+            self.declared.functions[entity] = function
             return function
 
         return declare
@@ -244,33 +241,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     def shares_of(self, entity: Entity | None) -> Shares:
         """Return what an item adds to the numbers; nothing, if it is gone or of no entity that was declared."""
-        function = None if entity is None else self.functions.get(type(entity))
-        place = type(entity).__name__
-        shares: Shares = {}
-        for share in () if function is None else function(entity):
-            parts = shares.setdefault(share.name, {})
-            if not share.name or not share.part:
-                raise RecipeRefused(
-                    place, f"{share!r} has an empty text, which no key can have; give it a name"
-                )
-            if share.part in parts:
-                raise RecipeRefused(
-                    place,
-                    f"it gives two shares of {share.name!r}, {share.part!r}; add them up, or name them apart",
-                )
-            if isinstance(share.value, float):
-                raise RecipeRefused(place, f"{share!r} has a float, which rounds; give a Decimal or an int")
-            parts[share.part] = Decimal(share.value)
-        if (given := sum(map(len, shares.values()))) > SHARES_MAX:
-            raise RecipeRefused(
-                place, f"it gives {given} shares, and {SHARES_MAX} fit into a transaction with their mark"
-            )
-        return shares
+        return self.declared.shares_of(entity)
 
     # Records.
 
     def _apply(self, given: Given, stream: str | None) -> Steps[Projected]:
-        standings = {each.source: each for each in self._standings(given, stream)}
+        standings = self.declared.standings(self._changes(given, stream))
         failed = [
             FailedRecord(sequence, each.error)
             for each in standings.values()
@@ -293,10 +269,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                     if overtaken(error):
                         wanted += [standings[each.mark.source] for each in pack]
                     elif len(pack) > 1 and lasting(error):
-                        packs += [
-                            pack[len(pack) // 2 :],
-                            pack[: len(pack) // 2],
-                        ]  # the others need not wait for one
+                        half = len(pack) // 2  # so that the others do not wait for one
+                        packs += [pack[half:], pack[:half]]
                     else:
                         failed += [FailedRecord(s, error) for each in pack for s in each.sequences]
             if not wanted:
@@ -305,56 +279,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         failed += [FailedRecord(sequence, contended) for each in wanted for sequence in each.sequences]
         return Projected(counted, known, tuple(sorted(failed, key=lambda each: int(each.sequence))))
 
-    def _standings(self, given: Given, stream: str | None) -> Iterable[Standing]:
-        """Return the items that records are about, each with its last state."""
-        standings: dict[str, Standing] = {}
-        for change in self._changes(given, stream):
-            source = source_of(self.table, change.keys)
-            if source in standings or change.entity in self.functions:
-                self._note(standings.setdefault(source, Standing(source)), change)
-        return standings.values()
-
     def _changes(self, given: Given, stream: str | None) -> Iterator[AnyChange]:
         for each in (given,) if isinstance(given, Mapping) else given:
             if isinstance(each, EntityChange | RawChange):
                 yield each
             else:
                 yield from changes_of(self.table, each, stream=stream)
-
-    def _note(self, standing: Standing, change: AnyChange) -> None:
-        """Take one more record of an item. Only the last state counts, so what lay between need not be readable."""
-        standing.sequences.append(change.sequence)
-        place = place_of(change)
-        if place < standing.place:
-            return
-        standing.place = place
-        standing.gone = change.kind == "removed"
-        standing.error = None
-        if change.entity is not None:
-            standing.tag = shape_of(change.entity).name
-        before: Shares | None = None
-        try:
-            standing.shares = self.shares_of(self._state(change))
-            if isinstance(change, EntityChange) and (change.old is not None or change.kind == "inserted"):
-                before = self.shares_of(change.old)
-        except Exception as error:  # noqa: BLE001 - the user's function, of this item alone
-            standing.error = error
-        standing.moved = standing.moved or before is None or before != standing.shares
-
-    def _state(self, change: AnyChange) -> Entity | None:
-        """Return what an item is after a change; None: it is gone, or of no entity."""
-        if change.kind == "removed":
-            return None
-        if isinstance(change, RawChange):
-            if change.found is None and change.problem is not None:
-                raise change.problem
-            return change.found
-        if change.new is None:
-            raise RecipeRefused(
-                self.table.__name__, "its stream tells no new images, so nothing can be counted"
-            )
-        found: Entity = change.new
-        return found
 
     def _renewals(self, standings: Sequence[Standing]) -> Steps[list[Renewal[K]]]:
         """Return the marks to be renewed; those that know the records already are left out."""
@@ -408,7 +338,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     def _scanned(self, cursor: str | None) -> Steps[tuple[list[Entity], str | None]]:
         page = yield from ask(lambda db: db.scan_table(self.table, cursor=cursor, consistent=True))
-        return [entity for entity in page.items if type(entity) in self.functions], page.cursor
+        return [entity for entity in page.items if type(entity) in self.declared.functions], page.cursor
 
     def _marks(self, cursor: str | None) -> Steps[tuple[list[K], str | None]]:
         page = yield from ask(

@@ -7,19 +7,21 @@ its mark says, and how many differences go into one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote, unquote
 
-from tavola.client import AnyChange
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, Table, shape_of
-from tavola.patterns.recipe import RecipeRefused
 
 SHARES_MAX = (
     TRANSACTION_ACTIONS_MAX // 2 - 1
 )  # of one item: it may leave as many numbers as it enters, beside its mark
+
+_EXACT = Context(
+    prec=300
+)  # for every sum of DynamoDB's numbers; what it could not store is refused, and not rounded here
 
 Number: TypeAlias = tuple[str, str]  # its name and its part
 Shares: TypeAlias = dict[str, dict[str, Decimal]]  # the values that an item adds, by name and part
@@ -46,24 +48,10 @@ class Sum:
     total: Decimal = Decimal(0)
 
     def __add__(self, other: Sum) -> Sum:
-        return Sum(self.count + other.count, self.total + other.total)
+        return Sum(self.count + other.count, _EXACT.add(self.total, other.total))
 
     def __bool__(self) -> bool:
         return bool(self.count or self.total)
-
-
-@dataclass(slots=True)
-class Standing:
-    """The records of one item in a batch: the state that they come to, and how far in the stream that is."""
-
-    source: str
-    tag: str = ""
-    place: str = ""
-    shares: Shares = field(default_factory=dict)
-    gone: bool = False
-    moved: bool = False  # whether a record changed what the item adds
-    sequences: list[str] = field(default_factory=list)
-    error: Exception | None = None  # why the last state cannot be counted
 
 
 class Changing(Protocol):
@@ -84,7 +72,8 @@ def difference(before: Shares, after: Shares) -> Sums:
     for shares, sign in ((before, -1), (after, 1)):
         for name, parts in shares.items():
             for part, value in parts.items():
-                change[name, part] = change.get((name, part), Sum()) + Sum(sign, sign * value)
+                by = Sum(sign, value if sign > 0 else value.copy_negate())
+                change[name, part] = change.get((name, part), Sum()) + by
     return {number: by for number, by in change.items() if by}
 
 
@@ -128,16 +117,3 @@ def keys_in(source: str, entity: type[Entity]) -> dict[str, Any]:
         name: {tags.get(name, "S"): unquote(part)}
         for name, part in zip(names, source.split("/"), strict=True)
     }
-
-
-def place_of(change: AnyChange) -> str:
-    """Return how far in a table's streams a change is, as text that sorts so: by stream, then by number.
-
-    A stream's label is the time at which it was enabled, so a table that was made anew goes on after the old one.
-    """
-    stream = change.origin.stream
-    if stream is None:
-        raise RecipeRefused(
-            "the records", "they do not tell which stream they are of; give its ARN with stream=…"
-        )
-    return f"{stream.rpartition('/stream/')[2]}/{change.sequence:0>40}"
