@@ -6,9 +6,9 @@
             case EntityChange(old=Session(), expired=True): …
             case RawChange(): …
 
-A record is of an item, and an item is an entity by its tag or its key, as when it is read; items of older schemas are
-upgraded. What is of no entity, or cannot be read as the one that it is, comes as it is: nothing is left out but
-the guards of unique values, which are Tavola's own.
+A record is of an item, and an item is an entity by its tag or its key, as when it is read; items of older
+schemas are upgraded. What is of no entity, or cannot be read as the one that it is, comes as it is: nothing
+is left out but the guards of unique values, which are Tavola's own.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class ImageMissing(StreamError):
         self.view = view
         told = "does not tell both" if view is None else f"has the view {view}"
         super().__init__(
-            f"{what}: what changed is known from the item before and after, and the stream {told}; give the table "
-            f'stream="NEW_AND_OLD_IMAGES"'
+            f"{what}: what changed is known from the item before and after, and the stream {told}; give the "
+            f'table stream="NEW_AND_OLD_IMAGES"'
         )
 
 
@@ -109,7 +109,7 @@ class EntityChange(Generic[E_co]):
         return key_of(self.entity, self.keys, self.new or self.old)
 
     def became(self, name: str, value: object) -> bool:
-        """Return whether a field has a value now that it had not before: `change.became("status", "closed")`."""
+        """Return whether a field has a value now, and had another: `change.became("status", "closed")`."""
         if self.new is None or getattr(self.new, name) != value:
             return False
         if self.old is None and self.kind == "modified":
@@ -154,8 +154,8 @@ def changes_of(
 ) -> Iterator[AnyChange]:
     """Give the changes in an event of Lambda, an answer of GetRecords, one record or several, in their order.
 
-    An item that was overwritten by one of another entity was removed as the one and inserted as the other, with
-    one sequence number. `stream` and `shard` say where records are from that do not tell it.
+    An item that was overwritten by one of another entity was removed as the one and inserted as the other,
+    with one sequence number. `stream` and `shard` say where records are from that do not tell it.
     """
     for record in records_in(event):
         yield from _changes(table, record, stream, shard)

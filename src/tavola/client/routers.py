@@ -44,9 +44,9 @@ class ChangeUnrouted(StreamError):
 class Router:
     """Functions for the changes of a table, each for those of an entity.
 
-    Changes of entities that no function is for are passed over. Those of no entity at all are not: without a `raw`
-    function they are a `ChangeUnrouted`. `reports_failures` is for a Lambda function whose mapping has
-    ReportBatchItemFailures; without it, what goes wrong is raised and the whole batch comes again.
+    Changes of entities that no function is for are passed over. Those of no entity at all are not: without
+    a `raw` function they are a `ChangeUnrouted`. `reports_failures` is for a Lambda function whose mapping
+    has ReportBatchItemFailures; without it, what goes wrong is raised and the whole batch comes again.
     """
 
     def __init__(self, table: type[Table], *, reports_failures: bool = True) -> None:
@@ -58,7 +58,7 @@ class Router:
     def on(
         self, entity: type[E], *kinds: ChangeKind
     ) -> Callable[[Callable[[EntityChange[E]], R]], Callable[[EntityChange[E]], R]]:
-        """Decorate a function for the changes of an entity and its subclasses, of all kinds unless some are given."""
+        """Decorate a function for the changes of an entity, of all kinds unless some are given."""
         if entity is not Entity and shape_of(entity).table not in (self.table, None):
             raise ModelError(
                 entity.__name__,
@@ -88,7 +88,7 @@ class Router:
                 yield function
 
     def dispatch(self, change: AnyChange) -> None:
-        """Call the functions that a change goes to; what one raises is raised, and the following are not called."""
+        """Call the functions that a change goes to; what one raises is raised, and no other is called."""
         for function in self.functions(change):
             if inspect.iscoroutinefunction(function):
                 raise TypeError(

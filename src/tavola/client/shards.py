@@ -121,8 +121,8 @@ def sequence_of(record: Mapping[str, Any]) -> str:
 class ShardReading:
     """The reading of one shard from a place on; iterators that expire are got anew from where it is.
 
-    `after` is the last record that is dealt with, `since_s` when a shard was begun that has none yet. `tell` hears of
-    records that are lost; the reading goes on with what is there unless it raises.
+    `after` is the last record that is dealt with, `since_s` when a shard was begun that has none yet.
+    `tell` hears of records that are lost; the reading goes on with what is there unless it raises.
     """
 
     def __init__(

@@ -3,9 +3,9 @@
     for change in db.subscribe(Desk, checkpoint="desk.place"):
         …
 
-Shards are read side by side, a child after its parent's end, so the changes of an item come in their order. A change is
-done when the next one is asked for; what was not done when a program ended comes again. What the stream has lost, because
-nobody read it for a day, is an error and no silence.
+Shards are read side by side, a child after its parent's end, so the changes of an item come in their order.
+A change is done when the next one is asked for; what was not done when a program ended comes again. What
+the stream has lost, because nobody read it for a day, is an error and no silence.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class RecordsLost(StreamError):
         self.loss = loss
         told = "its beginning" if after is None else f"number {after}"
         super().__init__(
-            f"{table}: what came after {told} in {shard} was not read for a day and may be lost; bring what was made of "
-            f'the changes up to date from the table itself, and go on with on_loss="go on"'
+            f"{table}: what came after {told} in {shard} was not read for a day and may be lost; bring what was "
+            f'made of the changes up to date from the table itself, and go on with on_loss="go on"'
         )
 
 
@@ -328,7 +328,7 @@ class Following:
         return self._discover_at_s > self._clock.now()
 
     def _succeeded(self) -> Steps[bool]:
-        """Go over to the stream that the table has now, if it is another: from its start, so nothing is missed."""
+        """Go over to the stream that the table has now, if it is another, from its start."""
         assert self._stream is not None, "what is over was there"
         arn = yield from latest_stream_arn(self._name)
         if arn == self._stream.arn:
@@ -350,7 +350,7 @@ class Following:
 
 
 def side_by_side(several: Sequence[Steps[R]]) -> Steps[list[R | TavolaError]]:
-    """Do several steps at the same time, each as far as its next call; return what each came to, or its error."""
+    """Do several steps at the same time; return what each came to, or its error."""
     outcomes: list[Any] = [None] * len(several)
     asked: dict[int, Call] = {}
 

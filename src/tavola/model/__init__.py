@@ -10,20 +10,9 @@ from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
-from tavola.model.queries import (
-    Ask,
-    PrimaryKey,
-    Query,
-    Question,
-    Range,
-    Rest,
-    Selection,
-    Sort,
-    Step,
-    question_of,
-    sort,
-)
+from tavola.model.queries import Ask, PrimaryKey, Query, Rest, Sort, Step, sort
 from tavola.model.relations import Collection, Member, found, members_of
+from tavola.model.selections import Question, Range, Selection, question_of
 from tavola.model.shapes import (
     SHARD,
     VERSION_ATTRIBUTE,

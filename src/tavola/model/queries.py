@@ -29,11 +29,10 @@ from typing import (
     overload,
 )
 
-from tavola.expressions import paths_of
 from tavola.model.access import AccessPattern
-from tavola.model.attributes import Condition
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
+from tavola.model.selections import Range, RangeOperator, Selection
 from tavola.model.shapes import Pattern
 from tavola.model.tables import Index, Shards, Table
 
@@ -44,7 +43,6 @@ T_co = TypeVar("T_co", covariant=True)
 Q = TypeVar("Q", bound="Selection[Any]")
 Q_co = TypeVar("Q_co", covariant=True)
 
-RangeOperator = Literal["lt", "lte", "gt", "gte", "between", "begins_with"]
 Template = str | tuple[str, ...] | None
 
 _TAKEN = frozenset({"where"})  # what a question has besides its parts
@@ -211,95 +209,6 @@ class PrimaryKey(_Declaration, Generic[E_co]):
 
     def __hash__(self) -> int:
         return hash((type(self), *(self.__dict__[name] for name in self.__declared__.partition)))
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The one condition that ends a sort key."""
-
-    part: str
-    operator: RangeOperator
-    operands: tuple[Any, ...]
-
-
-class Selection(Generic[E_co]):
-    """A question about one partition, ready to be asked."""
-
-    __slots__ = ("_filter", "_fixed", "_pattern", "_range", "_values")
-
-    _pattern: Pattern
-    _values: dict[str, Any]
-    _fixed: dict[str, Any]
-    _range: Range | None
-    _filter: Condition[Any] | None
-
-    def where(self: Selection[E], condition: Condition[E]) -> Selection[E]:
-        """Return the same question with a filter: items that fail it are read and paid for, not returned.
-
-        It may name what the index holds of the entity that the query gives, and no attribute of the key itself.
-        """
-        _check_filter(self._pattern, condition)
-        return self._with(filter_=condition if self._filter is None else self._filter & condition)
-
-    def _with(self, range_: Range | None = None, filter_: Condition[Any] | None = None) -> Selection[Any]:
-        made: Selection[Any] = Selection.__new__(Selection)
-        made._pattern = self._pattern
-        made._values = self._values
-        made._fixed = self._fixed
-        made._range = range_ or self._range
-        made._filter = self._filter if filter_ is None else filter_
-        return made
-
-    def __repr__(self) -> str:
-        told = [f"{name}={value!r}" for name, value in (self._values | self._fixed).items()]
-        if self._range is not None:
-            told.append(f"{self._range.part} {self._range.operator} {self._range.operands!r}")
-        return f"<{self._pattern.place} {', '.join(told)}>"
-
-
-def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
-    """Refuse a filter on what the index does not hold, which no item would pass, and on the key's own attributes."""
-    if not isinstance(condition, Condition):
-        raise QueryRefused(
-            pattern.place,
-            f"where() takes a condition such as {pattern.owner.__name__}.field.eq(…), not {condition!r}",
-        )
-    shape = pattern.owner.__shape__
-    index = pattern.key.index
-    held = {source.attribute for source in shape.key.key.sources}
-    for path in paths_of(condition.node):
-        told = str(path.steps[0])
-        field = shape.by_attribute.get(told)
-        name = told if field is None else field.name
-        if told in [source.attribute for source in pattern.key.sources]:
-            raise QueryRefused(
-                pattern.place,
-                f"{name} is part of the key, which a filter cannot name; ask with .{name} instead",
-            )
-        if index is not None and told not in held and not index.holds(told):
-            raise QueryRefused(
-                pattern.place,
-                f"{index.label} does not hold {name}, so no item would pass; project {told!r} there, or compare what "
-                "the query gives",
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The data of a selection, for those who ask it."""
-
-    pattern: Pattern
-    values: Mapping[str, Any]
-    fixed: Mapping[str, Any]
-    range: Range | None
-    filter: Condition[Any] | None
-
-
-def question_of(selection: Selection[Any]) -> Question:
-    """Return what a selection asks, as data."""
-    return Question(
-        selection._pattern, selection._values, selection._fixed, selection._range, selection._filter
-    )
 
 
 class SortPart:

@@ -79,7 +79,7 @@ class OutboxEvent:
 
 @dataclass(frozen=True, slots=True)
 class Unpublished:
-    """An event that the publisher refused; it and what follows it of its aggregate are tried in the next round."""
+    """An event that the publisher refused; it is tried in the next round, before what follows it."""
 
     event: OutboxEvent
     error: Exception

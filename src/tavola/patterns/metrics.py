@@ -69,8 +69,8 @@ class ProjectionFailed(PatternError):
         self.failed = tuple(failed)
         first = failed[0]
         super().__init__(
-            f"{len(failed)} records could not be counted, the first is {first.sequence}: {first.error!r}; mend it, and they "
-            "are counted when they come again"
+            f"{len(failed)} records could not be counted, the first is {first.sequence}: {first.error!r}; mend it, "
+            "and they are counted when they come again"
         )
 
 

@@ -8,10 +8,11 @@
 
     outbox.relay(publish)          # in another process, again and again
 
-The change and its event are one transaction: neither is there without the other. What waits of one aggregate is a list in one
-item, so it has the order of the commits, and each event a number without gaps. A relay publishes from the front of the list and
-then cuts it there. If it dies between, the event is published again under the same number, which is what a consumer
-tells a repetition by. One relay at a time works on a lane; one that was thought dead and wakes up cuts nothing any more.
+The change and its event are one transaction: neither is there without the other. What waits of one
+aggregate is a list in one item, so it has the order of the commits, and each event a number without gaps. A
+relay publishes from the front of the list and then cuts it there. If it dies between, the event is
+published again under the same number, which is what a consumer tells a repetition by. One relay at a time
+works on a lane; one that was thought dead and wakes up cuts nothing any more.
 """
 
 from __future__ import annotations
@@ -89,10 +90,11 @@ class _Turn:
 class Outbox(Recipe[D_co], Generic[D_co, O, L]):
     """Events by aggregate, and the relay that publishes them.
 
-    `waiting` is a sparse query class: its argument is lane, its sort part aggregate. An aggregate is always in one of `lanes`, and a
-    lane has one relay at a time, for `lease` beyond its last sign of life; `reading` is how many lanes there were where they have
-    become fewer. At most `backlog` events of an aggregate wait: then changes of it are refused until a relay has caught up. With
-    `archive` and `keep`, what was published is kept so long.
+    `waiting` is a sparse query class: its argument is lane, its sort part aggregate. An aggregate is always
+    in one of `lanes`, and a lane has one relay at a time, for `lease_for` beyond its last sign of life;
+    `reading` is how many lanes there were where they have become fewer. At most `backlog` events of an
+    aggregate wait: then changes of it are refused until a relay has caught up. With `archive` and `keep`,
+    what was published is kept so long.
     """
 
     def __init__(
@@ -162,10 +164,10 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
     def relay(
         self, publish: Callable[[OutboxEvent], Any], *, lanes: Iterable[int] | None = None
     ) -> Steps[Relayed]:
-        """Publish what waits, in each aggregate's order, and return what was done; with an asynchronous client, `publish` is awaited.
+        """Publish what waits, in each aggregate's order, and return what was done.
 
-        An event is published when `publish` returns. If it raises, its aggregate waits for the next round, the others go on.
-        Lanes that another relay holds are left to it.
+        An event is published when `publish` returns. If it raises, its aggregate waits for the next round,
+        the others go on. Lanes that another relay holds are left to it.
         """
         return (yield from self._round(publish, range(self.reading) if lanes is None else lanes))
 
@@ -178,7 +180,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         every_s: float = 1.0,
         until: Callable[[], bool] = lambda: False,
     ) -> Steps[int]:
-        """Relay again and again, waiting where nothing was to be done, until it is told to stop; return how many were published."""
+        """Relay again and again, waiting where nothing was to be done, until told to stop; return how many."""
         wanted = tuple(range(self.reading) if lanes is None else lanes)
         published = 0
         while not until():
@@ -196,7 +198,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     @verb
     def discard(self, aggregate: str, number: int) -> Steps[OutboxEvent]:
-        """Give up the event that is next of its aggregate, because nobody can publish it; return it, for whoever must know.
+        """Give up the event that is next of its aggregate, because nobody can publish it, and return it.
 
         Of any other number it is an error: what comes before it must be published first.
         """
@@ -294,7 +296,8 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         outgoing = self.outgoing
         changes: list[Change[O]] = [outgoing.fence.set(fence)]
         changes += [outgoing.published.add(len(out))] if out else []
-        changes += [outgoing.messages[place].remove() for place in range(len(out))]  # type: ignore[misc]  # a list's member may go
+        for place in range(len(out)):
+            changes.append(outgoing.messages[place].remove())  # type: ignore[misc, arg-type]  # a member may go
         mine = outgoing.fence.not_exists() | (outgoing.fence <= fence)
         same = outgoing.published == row.published
         if row.published == 0:

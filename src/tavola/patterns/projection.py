@@ -16,10 +16,10 @@
     def shares(ticket: Ticket) -> Iterator[Share]:
         yield Share("tickets", ticket.status)
 
-A function says what an item adds to the numbers as it is now. A mark beside the numbers, one for each item, keeps what it
-added last and by which record. A record changes the numbers by the difference and renews the mark, in one transaction: so at
-every moment the numbers are the sum of the marks. A record that comes again is older than its mark and changes nothing; a
-number never goes below what is counted in it.
+A function says what an item adds to the numbers as it is now. A mark beside the numbers, one for each item,
+keeps what it added last and by which record. A record changes the numbers by the difference and renews the
+mark, in one transaction: so at every moment the numbers are the sum of the marks. A record that comes again
+is older than its mark and changes nothing; a number never goes below what is counted in it.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ class Renewal(Generic[K]):
 class Projector(Recipe[D_co], Generic[D_co, M, K]):
     """Numbers about the entities of a table, kept by its stream.
 
-    `name` tells the marks of several projectors apart. The mark of an item that is gone stays for as long as an old record
-    may still come again, `keep`. `reports_failures` is for a Lambda mapping with ReportBatchItemFailures; without it, what
-    fails is raised and the whole batch comes again.
+    `name` tells the marks of several projectors apart. The mark of an item that is gone stays for as long
+    as an old record may still come again, `keep`. `reports_failures` is for a Lambda mapping with
+    ReportBatchItemFailures; without it, what fails is raised and the whole batch comes again.
     """
 
     def __init__(
@@ -207,8 +207,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
     def recount(self) -> Steps[Sums]:
         """Return what the numbers come to by the items themselves, reading the whole table; nothing is written.
 
-        It agrees with what is kept once the stream was read to its end; an item that has expired counts there until it is
-        deleted.
+        It agrees with what is kept once the stream was read to its end; an item that has expired counts
+        there until it is deleted.
         """
         sums: Sums = {}
         cursor: str | None = None
@@ -220,10 +220,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     @verb
     def rebuild(self) -> Steps[Rebuilt]:
-        """Bring the numbers to what the table says, reading all of it, while the stream may be read at the same time.
+        """Bring the numbers to what the table says, reading all of it; the stream may be read meanwhile.
 
-        For items that were there before the projector was, a function that counts otherwise now, and changes that the stream
-        lost. What comes by the stream later is counted from what is found here.
+        For items that were there before the projector was, a function that counts otherwise now, and
+        changes that the stream lost. What comes by the stream later is counted from what is found here.
         """
         counted = removed = unknown = 0
         cursor: str | None = None
@@ -319,7 +319,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return Renewal(mark, before, change, standing.sequences)
 
     def _commit(self, pack: Sequence[Renewal[K]]) -> Steps[None]:
-        """Renew marks, and change the numbers by what that makes, together; each mark must be as it was read."""
+        """Renew marks and change the numbers by that, together; each mark must be as it was read."""
 
         def fill(writes: Transaction) -> None:
             for each in pack:
@@ -417,7 +417,7 @@ def overtaken(error: TavolaError) -> bool:
 
 
 def lasting(error: TavolaError) -> bool:
-    """Return whether the same transaction would fail again: for what is in it, and not for what goes on around it."""
+    """Return whether the same transaction would fail again, for what is in it and not for what is around."""
     if isinstance(error, TransactionCancelled):
         return any(reason.kind in ("too_large", "invalid") for reason in error.reasons if reason is not None)
     if isinstance(error, Fault):

@@ -1,7 +1,7 @@
 """Shares: what an item adds to numbers, and how the numbers change when it adds something else.
 
-Plain arithmetic of a projector, without a table: the last state of each item in a batch of records, the difference to what
-its mark says, and how many differences go into one transaction.
+Plain arithmetic of a projector, without a table: the last state of each item in a batch of records, the
+difference to what its mark says, and how many differences go into one transaction.
 """
 
 from __future__ import annotations

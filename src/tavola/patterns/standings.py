@@ -1,4 +1,4 @@
-"""Standings: what the records of a batch come to for each item, by what entities were declared to add to numbers."""
+"""Standings: what the records of a batch come to for each item, by what entities add to numbers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Declared:
         return standings
 
     def _note(self, standing: Standing, change: AnyChange) -> None:
-        """Take one more record of an item. Only the last state counts, so what lay between need not be readable."""
+        """Take one more record of an item. Only the last state counts; what lay between need not be readable."""
         standing.sequences.append(change.sequence)
         place = place_of(change)
         if place < standing.place:
@@ -115,7 +115,8 @@ class Declared:
 def place_of(change: AnyChange) -> str:
     """Return how far in a table's streams a change is, as text that sorts so: by stream, then by number.
 
-    A stream's label is the time at which it was enabled, so a table that was made anew goes on after the old one.
+    A stream's label is the time at which it was enabled, so a table that was made anew goes on after the
+    old one.
     """
     stream = change.origin.stream
     if stream is None:

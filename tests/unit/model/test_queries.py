@@ -125,8 +125,11 @@ def test_a_range_ends_a_question() -> None:
     ranged: Any = Ticket.ByAssignee(assignee="ann").priority.lt(3)
     filtered: Any = Ticket.ByAssignee(assignee="ann").where(Ticket.replies > 1)
 
-    assert not hasattr(ranged, "created_at")
-    assert not hasattr(filtered, "priority")
+    with pytest.raises(AttributeError, match=r"Ticket\.ByAssignee: created_at is asked too late"):
+        _ = ranged.created_at
+    with pytest.raises(AttributeError, match=r"Ticket\.ByAssignee: priority is asked too late"):
+        _ = filtered.priority
+    assert not hasattr(ranged, "nothing")
 
 
 def test_a_question_is_data() -> None:
