@@ -17,7 +17,8 @@ import msgspec
 from tavola.client.backend import Unanswered
 from tavola.client.context import Context
 from tavola.client.errors import ItemImmutable
-from tavola.client.marshalling import entity_of, expired, item_of
+from tavola.client.expiry import expired
+from tavola.client.marshalling import entity_of, item_of
 from tavola.client.progress import Progress, Telling
 from tavola.client.steps import Call, Steps, Together, Wait
 from tavola.client.writes import keyed, named

@@ -13,9 +13,10 @@ from typing import Any, Literal
 from tavola.client.cancellations import Reason, ReasonKind
 from tavola.client.context import Context
 from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UniqueTaken
+from tavola.client.expiry import absent, alive, as_seen, expired, there
 from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of, expired
-from tavola.client.requests import absent, alive, all_of, as_seen, conditioned, node_of, there
+from tavola.client.marshalling import entity_of
+from tavola.client.requests import all_of, conditioned, node_of
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
 from tavola.client.upgrades import as_read, made_anew, of_this_schema, outdated, upgraded
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock

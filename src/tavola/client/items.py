@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tavola.client.context import Context
+from tavola.client.expiry import absent, expired
 from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of, expired, item_of
-from tavola.client.requests import absent, conditioned
+from tavola.client.marshalling import entity_of, item_of
+from tavola.client.requests import conditioned
 from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named

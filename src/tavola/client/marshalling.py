@@ -212,15 +212,6 @@ def is_kind(shape: Shape, table: type[Table], item: Mapping[str, Value]) -> bool
     return fits(shape, item)
 
 
-def expired(table: type[Table], item: Mapping[str, Value], now_s: float) -> bool:
-    """Return whether an item's time to live is over, whether or not DynamoDB has deleted it yet."""
-    ttl = table.settings.ttl
-    if ttl is None:
-        return False
-    stored = item.get(ttl)
-    return stored is not None and "N" in stored and float(stored["N"]) <= now_s
-
-
 def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) -> dict[str, Any]:
     """Return some fields of an item as Python has them, for making keys of."""
     return {name: plain(shape.fields[name].value_in(dict(item))) for name in names}

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum, seal, unseal
-from tavola.client.marshalling import expired
+from tavola.client.expiry import expired
 from tavola.client.queries import Asked, sort_place, start_key
 from tavola.client.steps import Call, Steps, Together
 from tavola.errors import TavolaError

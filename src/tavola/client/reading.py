@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from tavola.client.batches import get_items
 from tavola.client.context import Context
-from tavola.client.marshalling import entity_of, expired, is_kind, recognised, view_of
+from tavola.client.expiry import alive, expired
+from tavola.client.marshalling import entity_of, is_kind, recognised, view_of
 from tavola.client.pages import Stretch, read_page
 from tavola.client.queries import Asked, plan_query
-from tavola.client.requests import alive, all_of, expressed, key_only
+from tavola.client.requests import all_of, expressed, key_only
 from tavola.client.steps import Call, Steps, Together
 from tavola.errors import TavolaError
 from tavola.expressions import Call as FunctionCall

@@ -76,50 +76,6 @@ def conditioned(
     return expressed(request, condition=condition, actions=actions)
 
 
-def there(shape: Shape, now_s: float) -> ConditionNode:
-    """Return the condition that an item exists and has not expired."""
-    table = shape.home
-    exists = Call("attribute_exists", (Path((table.settings.hash,)),))
-    ttl = table.settings.ttl
-    if ttl is None or ttl not in shape.by_attribute:
-        return exists
-    return And((exists, Or((Call("attribute_not_exists", (Path((ttl,)),)), _alive(ttl, now_s)))))
-
-
-def absent(shape: Shape, now_s: float) -> ConditionNode:
-    """Return the condition that no item exists, or one that has expired and waits to be deleted."""
-    table = shape.home
-    missing = Call("attribute_not_exists", (Path((table.settings.hash,)),))
-    ttl = table.settings.ttl
-    if ttl is None or ttl not in shape.by_attribute:
-        return missing
-    return Or((missing, ended(ttl, now_s)))
-
-
-def ended(ttl: str, now_s: float) -> ConditionNode:
-    """Return the condition that an item has expired."""
-    return Comparison("<=", Path((ttl,)), Literal({"N": str(int(now_s))}))
-
-
-def as_seen(shape: Shape, node: ConditionNode | None, now_s: float) -> ConditionNode | None:
-    """Return a condition for which an item that has expired is none, whether or not it still stands."""
-    ttl = shape.home.settings.ttl
-    if node is None or ttl is None or ttl not in shape.by_attribute:
-        return node
-    if decider_of(node)({}, {}):
-        return Or((ended(ttl, now_s), node))
-    return And((alive(ttl, now_s), *(node.parts if isinstance(node, And) else (node,))))
-
-
-def alive(shape_table_ttl: str, now_s: float) -> ConditionNode:
-    """Return the filter that leaves out what has expired."""
-    return Or((Call("attribute_not_exists", (Path((shape_table_ttl,)),)), _alive(shape_table_ttl, now_s)))
-
-
-def _alive(ttl: str, now_s: float) -> Comparison:
-    return Comparison(">", Path((ttl,)), Literal({"N": str(int(now_s))}))
-
-
 def key_only(shape: Shape, item: Item) -> Item:
     """Return the table key of an item."""
     settings = shape.home.settings

@@ -13,7 +13,8 @@ from typing import Any
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum
-from tavola.client.marshalling import expired, recognised
+from tavola.client.expiry import expired
+from tavola.client.marshalling import recognised
 from tavola.client.reports import FaultKind, KeyFault, KeyReport, Unreadable
 from tavola.client.rewrites import (
     Form,

@@ -17,8 +17,9 @@ from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
 from tavola.client.context import Context
 from tavola.client.drafts import PASSING, Draft, Verdict
 from tavola.client.errors import TransactionRefused, UpdateContended
+from tavola.client.expiry import expired
 from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of, expired
+from tavola.client.marshalling import entity_of
 from tavola.client.steps import Call, Steps, Wait
 from tavola.client.uniques import Guard, claim, release
 from tavola.client.writes import CONTENTION_MAX, keyed

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tavola.client.expiry import absent, ended
 from tavola.client.marshalling import values_in
-from tavola.client.requests import absent, conditioned, ended
+from tavola.client.requests import conditioned
 from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Change, ModelError, Shape, Table
 from tavola.values import Item

@@ -20,8 +20,9 @@ from tavola.expressions import Path
 from tavola.model.access import WritePattern
 from tavola.model.attributes import Attr, AttrOptions, Operand, attr
 from tavola.model.base import EntityBase
-from tavola.model.binding import bind, field_shapes
+from tavola.model.binding import bind
 from tavola.model.errors import ModelError
+from tavola.model.fields import field_shapes
 from tavola.model.queries import PrimaryKey, Query
 from tavola.model.shapes import Pattern, Shape
 from tavola.model.tables import Index, Table, table_of

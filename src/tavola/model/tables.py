@@ -159,6 +159,11 @@ class TableSettings:
     write_units: int | None
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The attributes of the table's key."""
+        return (self.hash,) if self.range is None else (self.hash, self.range)
+
 
 class Table:
     """A table of the design; subclass it, with indexes as its attributes."""

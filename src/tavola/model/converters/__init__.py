@@ -13,8 +13,10 @@ from tavola.model.converters.converter import (
     placed,
 )
 from tavola.model.converters.plain import decode_plain, encode_plain
+from tavola.model.converters.times import EPOCH_SECONDS
 
 __all__ = [
+    "EPOCH_SECONDS",
     "Converter",
     "EpochMilliseconds",
     "EpochSeconds",
