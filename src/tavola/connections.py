@@ -275,7 +275,7 @@ def _client_context(target: str, region: str | None, settings: Settings) -> tupl
         prefix=settings.get("table_prefix", ""),
         clock=settings.get("clock", SYSTEM_CLOCK),
         entropy=entropy,
-        secret=settings.get("cursor_secret") or SYSTEM_ENTROPY.bytes(32),
+        secret=settings.get("cursor_secret", b""),
         patience=settings.get("patience") or Patience(entropy=entropy),
         region=region or (target.removeprefix("aws:") if target.startswith("aws:") else None),
     )

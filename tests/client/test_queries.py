@@ -130,9 +130,9 @@ def test_a_cursor_holds_where_the_secret_is_shared() -> None:
     """Two processes with one secret take each other's cursors; without it they refuse them."""
     told = seal(b"one", "q", [1])
 
-    assert unseal(b"one", "q", told) == [1]
+    assert unseal(b"one", "q", told, 1) == [1]
     with pytest.raises(CursorRefused, match="secret"):
-        unseal(b"other", "q", told)
+        unseal(b"other", "q", told, 1)
 
 
 def test_a_filter_fills_the_page(desk: Connection) -> None:

@@ -10,6 +10,8 @@ from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.model import Table
 
+_SECRET_BYTES = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -19,9 +21,13 @@ class Context:
     prefix: str = ""
     clock: Clock = SYSTEM_CLOCK
     entropy: Entropy = SYSTEM_ENTROPY
-    secret: bytes = b""
+    secret: bytes = b""  # none given: one by chance, and cursors hold in this process alone
     patience: Patience = field(default_factory=Patience)
     region: str | None = None  # whose prices an explanation tells
+
+    def __post_init__(self) -> None:
+        if not self.secret:
+            object.__setattr__(self, "secret", SYSTEM_ENTROPY.bytes(_SECRET_BYTES))
 
     def name_of(self, table: type[Table]) -> str:
         """Return what a table is called where this client asks."""

@@ -114,8 +114,9 @@ def _tagged(shape: Shape, item: Mapping[str, Value]) -> bool:
 
 
 def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value]) -> E:
-    values = upgraded_values(shape, item)
-    return _validated(entity, {name: value for name, value in values.items() if name in shape.fields})
+    values = {n: value for n, value in upgraded_values(shape, item).items() if n in shape.fields}
+    _fill(shape, values)
+    return _validated(entity, values)
 
 
 def upgraded_values(shape: Shape, item: Mapping[str, Value]) -> dict[str, Any]:
@@ -163,6 +164,12 @@ def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shap
     return _validated(view, values)
 
 
+def view_from(view: type[E], entity: Entity) -> E:
+    """Return a view of an entity that is at hand whole."""
+    values = entity.__dict__
+    return _validated(view, {name: values[name] for name in shape_of(view).fields})
+
+
 def read_source(source: Source, item: Mapping[str, Value]) -> dict[str, Any]:
     """Return the fields that a key attribute of an item tells."""
     stored = item.get(source.attribute)
@@ -197,8 +204,11 @@ def fits(shape: Shape, item: Mapping[str, Value]) -> bool:
         stored = item.get(source.attribute)
         if stored is None:
             return False
-        if source.template is not None and source.template.read(stored.get("S", "")) is None:
-            return False
+        if source.template is not None:
+            text = stored.get("S", "")
+            # Most that are of another kind begin otherwise, and reading a key back is dear.
+            if not text.startswith(source.template.literal_prefix) or source.template.read(text) is None:
+                return False
     return True
 
 

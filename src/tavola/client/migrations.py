@@ -14,9 +14,9 @@ from typing import Any
 from tavola.client.batches import answers
 from tavola.client.context import Context
 from tavola.client.differences import differences, given_up
+from tavola.client.expiry import expired
 from tavola.client.explain.estimates import Known, estimate
 from tavola.client.explain.walk import Prices, prices_in
-from tavola.client.expiry import expired
 from tavola.client.marshalling import recognised
 from tavola.client.reports import BackfillReport, EntityPlan, MigrationPlan, Unreadable
 from tavola.client.rewrites import Rewrite, dropped, form_of, managed_attributes, table_key, whole_rewrite

@@ -6,25 +6,28 @@ have; one cursor holds the place in each. What has expired, or is of another ent
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum, seal, unseal
-from tavola.client.expiry import expired
 from tavola.client.queries import Asked, sort_place, start_key
 from tavola.client.steps import Call, Steps, Together
 from tavola.errors import TavolaError
-from tavola.model import KeyShape, Table
 from tavola.values import Item
 
 R = TypeVar("R")
 
 FILTERED_LIMIT_MIN = 100  # how many items a request with a filter looks at, at least
+GROWTH = 4  # how many times more is asked for after a request of which nothing was kept
+SIZE_MAX = 10_000  # of what a request is told to look at; a page of DynamoDB seldom holds more
+FLIGHT_MAX = 100  # segments of a scan that are read in one round
 
 _DONE = 0
+
+Finish = Callable[[Sequence[Item]], Steps[list[R | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,168 +44,240 @@ class Stretch(Generic[R]):
 class _Lane:
     """One shard's share of an answer."""
 
+    number: int
     request: dict[str, Any]
     start: Item | None = None  # where the next request goes on
     taken: Any = None  # where the page is: None before the first item, a place, or _DONE
     waiting: list[Item] = field(default_factory=list)
     at: int = 0
     exhausted: bool = False
+    size: int = 0  # what the last request was told to look at
+    judged: int = 0  # how many items of the answer had been judged by then, and kept
+    kept: int = 0
 
     @property
     def empty(self) -> bool:
         return self.at >= len(self.waiting)
 
-    def receive(self, answer: dict[str, Any]) -> None:
-        self.waiting = answer["Items"]
-        self.at = 0
-        self.start = answer.get("LastEvaluatedKey")
-        self.exhausted = self.start is None
+    @property
+    def short(self) -> bool:
+        """Whether its next item must be fetched."""
+        return not self.exhausted and self.at >= len(self.waiting)
+
+    @property
+    def state(self) -> Any:
+        """Where a cursor goes on in it."""
+        if self.empty:
+            # What was read after the last item that counted need not be read again.
+            return _DONE if self.exhausted else self.start
+        return self.taken
 
 
 def read_page(
     context: Context,
     asked: Asked,
-    operation: str,
-    table: type[Table],
-    convert: Callable[[Item], R | None],
+    finish: Finish[R],
     *,
     limit: int | None,
     page_size: int | None,
     cursor: str | None,
-    newest_first: bool,
-    key: KeyShape | None,
 ) -> Steps[Stretch[R]]:
-    """Return the next items of an answer; without a limit, those of one round of requests."""
-    question = question_sum(operation, list(asked.requests))
-    lanes = [_Lane(request) for request in asked.requests]
+    """Return the next items of an answer; without a limit, those of one round of requests, or of the first that has any.
+
+    `finish` makes of items what is wanted, in their order, and None of those that are to be left out.
+    """
+    walk = Walk(asked, limit, page_size)
     if cursor is not None:
-        for lane, state in zip(lanes, unseal(context.secret, question, cursor), strict=True):
-            lane.taken = lane.start = state
-            if state == _DONE:
-                lane.start, lane.exhausted = None, True
-    reader = _Reader(asked, operation, lanes, newest_first, key, limit, page_size)
+        walk.go_on(unseal(context.secret, question_sum(asked.identity()), cursor, len(asked.requests)))
     items: list[R] = []
-    now_s = context.clock.now()
-    while True:
-        following = yield from reader.next_lane()
-        if following is None:
+    states: list[Any] | None = None
+    ahead = 1
+    while limit is None or len(items) < limit:
+        wanted = None if limit is None else limit - len(items)
+        before = walk.states if ahead > 1 else []
+        taken = yield from walk.take(None if wanted is None else min(wanted * ahead, SIZE_MAX))
+        if not taken:
             break
-        if limit is not None and len(items) >= limit:
-            break  # there is more, for sure
-        lane = following
-        item = lane.waiting[lane.at]
-        lane.at += 1
-        lane.taken = start_key(asked, item)
-        if not expired(table, item, now_s):
-            found = convert(item)
-            if found is not None:
-                items.append(found)
-        if limit is None and reader.round_over() and items:
+        made = yield from finish([item for _, item in taken])
+        kept = [at for at, each in enumerate(made) if each is not None]
+        if wanted is not None and len(kept) > wanted:
+            del kept[wanted:]
+            states = _cut(asked, before, taken[: kept[-1] + 1])
+        items += [each for at in kept if (each := made[at]) is not None]
+        walk.judged, walk.kept = walk.judged + len(taken), walk.kept + len(kept)
+        ahead = 1 if kept else ahead * GROWTH
+        if states is not None or (limit is None and items):
             break
-    over = all(lane.exhausted and lane.empty for lane in lanes)
-    told = None if over else seal(context.secret, question, [_state(lane) for lane in lanes])
-    return Stretch(items, told, reader.scanned, reader.requests)
+    if states is None:
+        more = (yield from walk.more()) if limit is not None else not walk.over
+        states = walk.states if more else None
+    told = None if states is None else seal(context.secret, question_sum(asked.identity()), states)
+    return Stretch(items, told, walk.scanned, walk.requests)
 
 
-def _state(lane: _Lane) -> Any:
-    if lane.empty:
-        # What was read after the last item that counted need not be read again.
-        return _DONE if lane.exhausted else lane.start
-    return lane.taken
+def _cut(asked: Asked, before: list[Any], taken: Sequence[tuple[_Lane, Item]]) -> list[Any]:
+    """Return where the lanes are when, after some state, just these items were taken."""
+    states = list(before)
+    for lane, item in taken:
+        states[lane.number] = start_key(asked, item)
+    return states
 
 
-class _Reader:
-    """Fetches the lanes and says which has the next item."""
+def read_all(
+    operation: str, requests: Sequence[dict[str, Any]], receive: Callable[[dict[str, Any]], object]
+) -> Steps[None]:
+    """Hand over every page of some requests, all requests under way at once."""
+    left = list(requests)
+    while left:
+        answers = yield from _answers([Call(operation, request) for request in left])
+        following = []
+        for request, answer in zip(left, answers, strict=True):
+            receive(answer)
+            if "LastEvaluatedKey" in answer:
+                following.append({**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]})
+        left = following
 
-    def __init__(
-        self,
-        asked: Asked,
-        operation: str,
-        lanes: list[_Lane],
-        newest_first: bool,
-        key: KeyShape | None,
-        limit: int | None,
-        page_size: int | None,
-    ) -> None:
+
+def _answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any]]]:
+    if len(calls) == 1:
+        return [(yield calls[0])]
+    answers = yield Together(tuple(calls))
+    for answer in answers:
+        if isinstance(answer, TavolaError):
+            raise answer
+    return list(answers)
+
+
+class Walk:
+    """The items of an answer in order, fetched as they are needed."""
+
+    def __init__(self, asked: Asked, limit: int | None, page_size: int | None) -> None:
         self._asked = asked
-        self._operation = operation
-        self._lanes = lanes
-        self._newest_first = newest_first
-        self._key = key
+        self._lanes = [_Lane(number, request) for number, request in enumerate(asked.requests)]
         self._limit = limit
         self._page_size = page_size
+        self._merged = asked.order == "merged" and len(self._lanes) > 1
         self._heap: list[tuple[Any, int]] | None = None
+        self._last: _Lane | None = None  # whose next item has no place in the heap
+        self._waiting = 0
+        self.judged = 0  # of the items that were taken, as the taker says, and how many of them were kept
+        self.kept = 0
         self.scanned = 0
         self.requests = 0
 
-    def round_over(self) -> bool:
-        """Return whether everything that was fetched is taken."""
-        return all(lane.empty for lane in self._lanes)
+    def go_on(self, states: Sequence[Any]) -> None:
+        """Begin where a cursor says, instead of at the beginning."""
+        for lane, state in zip(self._lanes, states, strict=True):
+            lane.taken = state
+            if state == _DONE:
+                lane.exhausted = True
+            else:
+                lane.start = state
 
-    def next_lane(self) -> Steps[_Lane | None]:
+    @property
+    def states(self) -> list[Any]:
+        """Where to go on in each lane."""
+        return [lane.state for lane in self._lanes]
+
+    @property
+    def over(self) -> bool:
+        """Whether everything is taken, and that was all."""
+        return self._waiting == 0 and all(lane.exhausted for lane in self._lanes)
+
+    def more(self) -> Steps[bool]:
+        """Return whether another item follows."""
+        return (yield from self._next()) is not None
+
+    def take(self, count: int | None) -> Steps[list[tuple[_Lane, Item]]]:
+        """Return the next items, with their lanes; without a count, those that come without asking again."""
+        taken: list[tuple[_Lane, Item]] = []
+        while count is None or len(taken) < count:
+            lane = yield from self._next()
+            if lane is None:
+                break
+            most = len(lane.waiting) if count is None else lane.at + count - len(taken)
+            found = lane.waiting[lane.at : lane.at + 1 if self._merged else most]
+            lane.at += len(found)
+            lane.taken = start_key(self._asked, found[-1])
+            self._waiting -= len(found)
+            taken += [(lane, item) for item in found]
+            if count is None and (lane.short if self._merged else self._waiting == 0):
+                break
+        return taken
+
+    def _next(self) -> Steps[_Lane | None]:
         """Return the lane of the next item in order, None at the end."""
-        if len(self._lanes) == 1 or self._asked.in_turn or self._key is None:
-            for lane in self._lanes:
-                while lane.empty and not lane.exhausted:
-                    yield from self._fetch([lane])
-                if not lane.empty:
-                    return lane
-            return None
+        if self._merged:
+            return (yield from self._first())
+        while True:
+            if self._waiting:
+                return next(lane for lane in self._lanes if not lane.empty)
+            short = self._short()
+            if not short:
+                return None
+            yield from self._fetch(short[: 1 if self._asked.order == "in turn" else FLIGHT_MAX])
+
+    def _first(self) -> Steps[_Lane | None]:
+        """Return the lane whose next item is before those of all others."""
         if self._heap is None:
-            while short := [lane for lane in self._lanes if lane.empty and not lane.exhausted]:
+            while short := self._short():
                 yield from self._fetch(short)
             self._heap = []
-            for number, lane in enumerate(self._lanes):
-                self._push(number, lane)
-            heapify(self._heap)
-            self._last: int | None = None
+            for lane in self._lanes:
+                self._push(lane)
         elif self._last is not None:
-            lane = self._lanes[self._last]
-            while lane.empty and not lane.exhausted:
-                yield from self._fetch([lane])
-            self._push(self._last, lane)
-            self._last = None
+            while self._last.short:
+                yield from self._fetch([self._last])
+            self._push(self._last)
+        self._last = None
         if not self._heap:
             return None
-        _, number = heappop(self._heap)
-        self._last = number
-        return self._lanes[number]
+        self._last = self._lanes[heappop(self._heap)[1]]
+        return self._last
 
-    def _push(self, number: int, lane: _Lane) -> None:
+    def _short(self) -> list[_Lane]:
+        return [lane for lane in self._lanes if lane.short]
+
+    def _push(self, lane: _Lane) -> None:
         if not lane.empty:
             assert self._heap is not None
-            assert self._key is not None
-            place = sort_place(self._key, lane.waiting[lane.at], self._asked.key_attributes)
-            heappush(self._heap, (_Falling(place) if self._newest_first else place, number))
+            assert self._asked.key is not None
+            place = sort_place(self._asked.key, lane.waiting[lane.at], self._asked.key_attributes)
+            heappush(self._heap, (_Falling(place) if self._asked.newest_first else place, lane.number))
 
-    def _fetch(self, lanes: list[_Lane]) -> Steps[None]:
-        calls = tuple(Call(self._operation, self._request(lane)) for lane in lanes)
+    def _fetch(self, lanes: Sequence[_Lane]) -> Steps[None]:
+        calls = [Call(self._asked.operation, self._request(lane, len(lanes))) for lane in lanes]
         self.requests += len(calls)
-        if len(calls) == 1:
-            answers = [(yield calls[0])]
-        else:
-            answers = yield Together(calls)
-        for lane, answer in zip(lanes, answers, strict=True):
-            if isinstance(answer, TavolaError):
-                raise answer
-            self.scanned += answer.get("ScannedCount", len(answer["Items"]))
-            lane.receive(answer)
+        for lane, answer in zip(lanes, (yield from _answers(calls)), strict=True):
+            found: list[Item] = answer["Items"]
+            self.scanned += answer.get("ScannedCount", len(found))
+            self._waiting += len(found)
+            lane.waiting, lane.at = found, 0
+            lane.start = answer.get("LastEvaluatedKey")
+            lane.exhausted = lane.start is None
 
-    def _request(self, lane: _Lane) -> dict[str, Any]:
+    def _request(self, lane: _Lane, together: int) -> dict[str, Any]:
         request = dict(lane.request)
         if lane.start is not None:
             request["ExclusiveStartKey"] = lane.start
         size = self._page_size
         if size is None and self._limit is not None:
-            # One more than is wanted tells whether there is more.
-            size = (
-                self._limit + 1
-                if "FilterExpression" not in request
-                else max(self._limit + 1, FILTERED_LIMIT_MIN)
-            )
+            size = lane.size = self._size(lane, together)
+            lane.judged, lane.kept = self.judged, self.kept
         if size is not None:
             request["Limit"] = size
         return request
+
+    def _size(self, lane: _Lane, together: int) -> int:
+        """Return how many items a request looks at: one more than is wanted tells whether there is more."""
+        assert self._limit is not None
+        barren = self.judged > lane.judged and self.kept == lane.kept
+        if lane.size and (barren or not lane.waiting):
+            return min(lane.size * GROWTH, max(SIZE_MAX, lane.size))
+        size = self._limit + 1
+        if self._asked.order == "any":
+            size = -(-size // together)  # whatever comes from any of them will do
+        return size if "FilterExpression" not in lane.request else max(size, FILTERED_LIMIT_MIN)
 
 
 class _Falling:
@@ -219,4 +294,4 @@ class _Falling:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Falling) and bool(self.place == other.place)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # it is compared, and kept nowhere

@@ -8,11 +8,12 @@ from typing import Any
 from tavola.client.context import Context
 from tavola.client.steps import Call, Steps, Wait
 from tavola.errors import TavolaError
-from tavola.model import Index, ModelError, Table, shape_of
+from tavola.model import Index, ModelError, Table, entities_of, entity_given, shape_of
 from tavola.protocol import Fault
 
 POLL_S = 0.5
 POLLS_MAX = 1200
+_KEY_TAGS = frozenset({"S", "N", "B"})
 
 
 class TableNotReady(TavolaError):
@@ -38,30 +39,34 @@ class TableMismatch(TavolaError):
 
 
 def key_types(table: type[Table]) -> dict[str, str]:
-    """Return the type of each key attribute, as the entities of a table write it."""
-    types: dict[str, str] = {}
-    for entity in table.entities.values():
+    """Return the type of each key attribute: as the entities' keys write it, else as a field does, else text."""
+    written: dict[str, str] = {}
+    fields: dict[str, str] = {}
+    for entity in entities_of(table):
         shape = shape_of(entity)
         assert shape.key is not None
         for key in (shape.key.key, *shape.keys):
-            for source in key.sources:
-                types[source.attribute] = source.tag
+            written |= {source.attribute: source.tag for source in key.sources}
+        for found in shape.fields.values():
+            if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
+                fields[found.attribute] = next(iter(found.converter.tags))
     settings = table.settings
-    for name in (settings.hash, settings.range):
-        if name is not None:
-            types.setdefault(name, "S")
-    for index in table.indexes:
-        for name in index.attributes:
-            types.setdefault(name, "S")
-    return types
+    names = [settings.hash, *([] if settings.range is None else [settings.range])]
+    names += [name for index in table.indexes for name in index.attributes]
+    return {name: written.get(name) or fields.get(name, "S") for name in names}
 
 
 def table_request(context: Context, table: type[Table]) -> dict[str, Any]:
     """Return the CreateTable that a model asks for."""
-    if not table.entities:
+    entities = entities_of(table)
+    if not entities:
         raise ModelError(
             table.__name__, "no entity lives in it yet; import the module that declares them first"
         )
+    for pattern in (found for entity in entities for found in shape_of(entity).patterns.values()):
+        entity_given(
+            pattern
+        )  # a view that cannot be given, or is nowhere, is refused before there is a table
     settings = table.settings
     types = key_types(table)
     used = [n for n in (settings.hash, settings.range) if n is not None]
@@ -97,7 +102,7 @@ def table_request(context: Context, table: type[Table]) -> dict[str, Any]:
 
 
 def index_request(table: type[Table], index: Index) -> dict[str, Any]:
-    """Return one index as CreateTable and UpdateTable write it; the tag goes where entities are told apart by it."""
+    """Return one index as CreateTable and UpdateTable write it; it projects what the model says and nothing more."""
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if isinstance(index.projection, tuple):
         projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
@@ -126,7 +131,8 @@ def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, s
 def create_table(context: Context, table: type[Table]) -> Steps[bool]:
     """Make a table with all its settings, or leave the one that is there; return whether it was made.
 
-    One that is there with another key is no table for this model, and is refused.
+    One that is there with another key is no table for this model, and is refused. Its time to live and its recovery are
+    switched on where the model says so and they are off: whoever made it may not have come so far.
     """
     name = context.name_of(table)
     made = True
@@ -142,13 +148,26 @@ def create_table(context: Context, table: type[Table]) -> Steps[bool]:
         reasons = key_refusals(table, described)
         if reasons:
             raise TableMismatch(name, reasons)
-    if made and settings.ttl is not None:
+    if settings.ttl is not None and (made or not (yield from _ends(name))):
         told = {"Enabled": True, "AttributeName": settings.ttl}
         yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": told})
-    if made and settings.recovery:
+    if settings.recovery and (made or not (yield from _remembers(name))):
         wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
         yield Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": wanted})
     return made
+
+
+def _ends(name: str) -> Steps[bool]:
+    """Return whether items of a table end by some attribute."""
+    answer = yield Call("DescribeTimeToLive", {"TableName": name})
+    return answer["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED"
+
+
+def _remembers(name: str) -> Steps[bool]:
+    """Return whether a table's past is kept."""
+    answer = yield Call("DescribeContinuousBackups", {"TableName": name})
+    told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    return told.get("PointInTimeRecoveryStatus") == "ENABLED"
 
 
 def key_refusals(table: type[Table], described: Mapping[str, Any]) -> tuple[str, ...]:
@@ -186,8 +205,8 @@ def active(name: str) -> Steps[dict[str, Any]]:
     raise TableNotReady(name)
 
 
-def delete_table(context: Context, table: type[Table]) -> Steps[bool]:
-    """Delete a table; return whether there was one."""
+def delete_table(context: Context, table: type[Table]) -> Steps[None]:
+    """Delete a table, if it is there, and wait until it is gone."""
     name = context.name_of(table)
     try:
         yield Call("DeleteTable", {"TableName": name})
@@ -197,5 +216,5 @@ def delete_table(context: Context, table: type[Table]) -> Steps[bool]:
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             raise
-        return fault.message is None or "DeleteTable" not in str(fault.message)
+        return
     raise TableNotReady(name)

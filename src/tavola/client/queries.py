@@ -8,10 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from typing import Literal as Literal_
 
 from tavola.client.context import Context
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.expressions import Between, Call, Comparison, ConditionNode, Literal, Path
+from tavola.expressions import (
+    Between,
+    Call,
+    Comparison,
+    ConditionNode,
+    Literal,
+    Path,
+    Renderer,
+    ValueRef,
+)
 from tavola.model import (
     SHARD,
     Entity,
@@ -20,7 +30,9 @@ from tavola.model import (
     QueryRefused,
     Question,
     Range,
+    Shape,
     Source,
+    entity_given,
     plain,
     shape_of,
     shard_of,
@@ -29,7 +41,10 @@ from tavola.values import Item, Value
 
 TIME_SHARDS_MAX = 1000
 
+Order = Literal_["merged", "in turn", "any"]
+
 _OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
+_NOTHING: tuple[Value, ...] = ({"S": ""}, {"B": ""})  # what no key can be
 _STEP = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 
 
@@ -37,11 +52,14 @@ _STEP = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 class Asked:
     """A question, ready to be paged: a request for each shard, and how their answers are put in order."""
 
-    pattern: Pattern
+    operation: str
     requests: tuple[dict[str, Any], ...]
-    in_turn: bool  # the shards follow each other in order, so that they need not be merged
-    accepts: Callable[[Entity], bool] | None  # compares once more what a key tells without its last digits
+    order: Order  # of the shards: by sort key, one after another, or as they come
     key_attributes: tuple[str, ...]  # what a place in the answer is told by
+    identity: Callable[[], list[Any]]  # what makes it this question, whoever asks it and when
+    key: KeyShape | None = None  # whose sort key puts the answers in order
+    newest_first: bool = False
+    accepts: Callable[[Entity], bool] | None = None  # compares once more what a key tells only roughly
     empty: bool = False
 
 
@@ -52,20 +70,54 @@ def plan_query(
     newest_first: bool = False,
     consistent: bool | None = None,
     also: Sequence[ConditionNode] = (),
+    projection: Sequence[str] = (),
 ) -> Asked:
     """Return the requests of a question; `also` is filtered for besides what it says itself."""
     pattern = question.pattern
     shape = shape_of(pattern.owner)
-    table = shape.home
     key = pattern.key
     assert shape.key is not None
-    base: dict[str, Any] = {"TableName": context.name_of(table)}
-    if key.index is not None:
-        base["IndexName"] = key.index.name
+    sort_node, rough, empty = _sort_condition(pattern, question)
+    if rough:
+        _check_comparable(pattern, shape, rough)
+    shards, order = _shards(pattern, question, newest_first)
+    # The shards' requests are one but for the values of the partition, which are put in last.
+    nodes: list[ConditionNode | None] = [
+        Comparison("=", Path((source.attribute,)), ValueRef(f":p{number}"))
+        for number, source in enumerate(key.hash)
+    ]
+    request = expressed(
+        _base(context, pattern, shape, newest_first, consistent),
+        key_condition=all_of([*nodes, sort_node]),
+        filter_=all_of([node_of(question.filter), *also]),
+        projection=projection,
+    )
+    told = request.get("ExpressionAttributeValues", {})
+    values = {name: plain(value) for name, value in (*question.values.items(), *question.fixed.items())}
+    requests = []
+    for shard in shards:
+        partition = _partition(pattern, {**values, **shard})
+        empty = empty or any(value in _NOTHING for value in partition.values())
+        requests.append({**request, "ExpressionAttributeValues": {**partition, **told}})
+    attributes = dict.fromkeys(s.attribute for s in (*shape.key.key.sources, *key.sources))
+    return Asked(
+        "Query", tuple(requests), order, tuple(attributes),
+        lambda: _identity(context, question, newest_first), key, newest_first,
+        _comparer(question) if rough else None, empty or not requests,
+    )  # fmt: skip
+
+
+def _base(
+    context: Context, pattern: Pattern, shape: Shape, newest_first: bool, consistent: bool | None
+) -> dict[str, Any]:
+    index = pattern.key.index
+    base: dict[str, Any] = {"TableName": context.name_of(shape.home)}
+    if index is not None:
+        base["IndexName"] = index.name
     if consistent is None:
         consistent = pattern.access is not None and pattern.access.consistent
     if consistent:
-        if key.index is not None and not key.index.local:
+        if index is not None and not index.local:
             raise QueryRefused(
                 pattern.place,
                 "a global index is read eventually; only the table and local indexes can be read consistently",
@@ -73,46 +125,67 @@ def plan_query(
         base["ConsistentRead"] = True
     if newest_first:
         base["ScanIndexForward"] = False
-    sort_node, exact, empty = _sort_condition(pattern, question)
-    filter_ = all_of([node_of(question.filter), *also])
-    requests = []
-    shards, in_turn = _shards(pattern, question, context)
-    if newest_first and in_turn:
-        shards = shards[::-1]
-    for shard in shards:
-        nodes = [
-            _partition(pattern, source, {**question.values, **question.fixed, **shard}) for source in key.hash
-        ]
-        requests.append(expressed(dict(base), key_condition=all_of([*nodes, sort_node]), filter_=filter_))
-    attributes = dict.fromkeys(
-        (*(s.attribute for s in shape.key.key.sources), *(s.attribute for s in key.sources))
-    )
-    return Asked(
-        pattern, tuple(requests), in_turn, None if exact else _comparer(question), tuple(attributes), empty
-    )
+    return base
 
 
-def _partition(pattern: Pattern, source: Source, values: Mapping[str, Any]) -> ConditionNode:
-    found = source.value({name: plain(value) for name, value in values.items()})
-    if found is None:
-        raise QueryRefused(pattern.place, f"the partition needs {', '.join(source.fields)}")
-    return Comparison("=", Path((source.attribute,)), Literal(found))
+def _identity(context: Context, question: Question, newest_first: bool) -> list[Any]:
+    """Return what a question is, as data that is the same in every process and however it is sharded."""
+    pattern, range_ = question.pattern, question.range
+    shape = shape_of(pattern.owner)
+    index = pattern.key.index
+
+    def spelled(name: str, value: Any) -> Value:
+        return shape.fields[name].encode(plain(value))
+
+    return [
+        "Query", context.name_of(shape.home), None if index is None else index.name, pattern.place, newest_first,
+        {name: spelled(name, value) for name, value in question.values.items()},
+        {name: spelled(name, value) for name, value in question.fixed.items()},
+        None if range_ is None else [range_.part, range_.operator, *(spelled(range_.part, o) for o in range_.operands)],
+        told_condition(node_of(question.filter)),
+    ]  # fmt: skip
 
 
-def _sort_condition(pattern: Pattern, question: Question) -> tuple[ConditionNode | None, bool, bool]:
-    """Return the condition on the sort key, whether it is exact, and whether nothing can satisfy it."""
-    nodes: list[ConditionNode] = []
+def told_condition(node: ConditionNode | None) -> list[Any] | None:
+    """Return a condition as data, equal for equal ones."""
+    if node is None:
+        return None
+    renderer = Renderer()
+    return [renderer.condition(node), renderer.names, renderer.values]
+
+
+def _partition(pattern: Pattern, values: Mapping[str, Any]) -> dict[str, Value]:
+    """Return the values of the partition, by the places that the requests have for them."""
+    found: dict[str, Value] = {}
+    for number, source in enumerate(pattern.key.hash):
+        value = source.value(values)
+        if value is None:
+            raise QueryRefused(pattern.place, f"the partition needs {', '.join(source.fields)}")
+        found[f":p{number}"] = value
+    return found
+
+
+def _sort_condition(pattern: Pattern, question: Question) -> tuple[ConditionNode | None, set[str], bool]:
+    """Return the condition on the sort key, which fields it compares only roughly, and whether nothing can meet it."""
+    nodes: list[ConditionNode | None] = []
     fixed = {n: plain(v) for n, v in {**question.values, **question.fixed}.items()}
-    exact = True
+    range_ = question.range
+    rough: set[str] = set()
     for source in pattern.key.range:
         path = Path((source.attribute,))
         if source.field is not None:
             name = source.field.name
             if name in fixed:
-                nodes.append(Comparison("=", path, Literal(source.field.encode(fixed[name]))))
+                value = source.field.encode(fixed[name])
+                if value in _NOTHING:
+                    return None, rough, True
+                nodes.append(Comparison("=", path, Literal(value)))
                 continue
-            if question.range is not None and question.range.part == name:
-                nodes.append(_native_range(path, source, question.range))
+            if range_ is not None and range_.part == name:
+                node, empty = _native_range(path, source, range_)
+                if empty:
+                    return None, rough, True
+                nodes.append(node)
             break
         assert source.template is not None
         known: dict[str, Any] = {}
@@ -121,20 +194,36 @@ def _sort_condition(pattern: Pattern, question: Question) -> tuple[ConditionNode
                 break
             known[name] = fixed[name]
         ahead = source.template.fields[len(known) :]
-        if question.range is not None and ahead and ahead[0] == question.range.part:
-            operands = tuple(map(plain, question.range.operands))
-            span = source.template.bounds(known, question.range.operator, *operands)
+        compared = set(known)
+        if range_ is not None and ahead and ahead[0] == range_.part:
+            span = source.template.bounds(known, range_.operator, *map(plain, range_.operands))
+            compared.add(range_.part)
         else:
             span = source.template.bounds(known)
-        exact = exact and span.exact
+        if not span.exact:
+            rough |= source.template.lossy_fields & compared
         if span.empty:
-            return None, exact, True
+            return None, rough, True
         told = span.condition()
         if told is not None:
             nodes.append(_text_condition(path, *told))
         if ahead:
             break
-    return all_of(nodes), exact, False
+    return all_of(nodes), rough, False
+
+
+def _check_comparable(pattern: Pattern, owner: Shape, rough: set[str]) -> None:
+    """Refuse a comparison that the key decides only roughly, and that what comes back does not tell either."""
+    if pattern.hydrate or pattern.result == owner.entity.__name__:
+        return
+    absent = sorted(rough - shape_of(entity_given(pattern)).fields.keys())
+    if absent:
+        raise QueryRefused(
+            pattern.place,
+            f"the key tells {', '.join(absent)} without its last digits, and {pattern.result} does not have it, so this "
+            f"cannot be compared; give {pattern.result} the field, say hydrate=True, or ask with gte or lt and a value "
+            "that the key tells whole",
+        )
 
 
 def _text_condition(path: Path, operator: str, texts: tuple[str, ...]) -> ConditionNode:
@@ -146,44 +235,70 @@ def _text_condition(path: Path, operator: str, texts: tuple[str, ...]) -> Condit
     return Comparison(operator, path, literals[0])
 
 
-def _native_range(path: Path, source: Source, range_: Range) -> ConditionNode:
+def _native_range(path: Path, source: Source, range_: Range) -> tuple[ConditionNode | None, bool]:
+    """Return the condition on a field that is its own key, None where it is none, and whether nothing can meet it."""
     assert source.field is not None
-    literals = [Literal(source.field.encode(operand)) for operand in range_.operands]
-    if range_.operator == "between":
-        return Between(path, literals[0], literals[1])
-    if range_.operator == "begins_with":
-        return Call("begins_with", (path, literals[0]))
-    return Comparison(_OPERATORS[range_.operator], path, literals[0])
+    operator = range_.operator
+    values = [source.field.encode(operand) for operand in range_.operands]
+    if operator == "between" and _sortable(values[0]) > _sortable(values[1]):
+        return None, True
+    if values[-1] in _NOTHING:  # no key is empty: each comes after it, and DynamoDB is not to be asked for it
+        return None, operator in ("lt", "lte", "between")
+    literals = [Literal(value) for value in values]
+    if operator == "between":
+        if values[0] in _NOTHING:
+            return Comparison("<=", path, literals[1]), False
+        return Between(path, literals[0], literals[1]), False
+    if operator == "begins_with":
+        return Call("begins_with", (path, literals[0])), False
+    return Comparison(_OPERATORS[operator], path, literals[0]), False
 
 
-def _shards(pattern: Pattern, question: Question, context: Context) -> tuple[list[dict[str, Any]], bool]:
-    """Return what to add to the values for each shard, and whether the shards follow each other in order."""
+def _shards(
+    pattern: Pattern, question: Question, newest_first: bool
+) -> tuple[Sequence[dict[str, Any]], Order]:
+    """Return what to add to the values for each shard, and how the shards' answers are put in order."""
     shards = pattern.key.shards
     if shards is None:
-        return [{}], False
+        return [{}], "in turn"
     if shards.by != "time":
         if pattern.key.index is None and shards.of and set(shards.of) <= question.values.keys():
-            return [{SHARD: shard_of(shards, shape_of(pattern.owner), question.values)}], False
-        return [{SHARD: number} for number in range(shards.reads)], False
+            return [{SHARD: shard_of(shards, shape_of(pattern.owner), question.values)}], "in turn"
+        return [{SHARD: number} for number in range(shards.reads)], "merged"
     field = shards.of[0]
     told = {**question.values, **question.fixed}
     if field in told:
-        return [{field: told[field]}], True
+        return [{field: told[field]}], "in turn"
     range_ = question.range
-    if range_ is None or range_.part != field or range_.operator in ("lt", "lte", "begins_with"):
+    if range_ is None or range_.part != field or range_.operator != "between":
         raise QueryRefused(
             pattern.place,
-            f"it is sharded by the {shards.bucket} of {field}; ask with {field}.between(…) or {field}.gte(…)",
+            f"it is sharded by the {shards.bucket} of {field}, and only a range with both ends says which shards to "
+            f"ask; ask with {field}.between(start, end)",
         )
-    now = datetime.fromtimestamp(context.clock.now(), UTC)
-    start, end = range_.operands[0], range_.operands[1] if range_.operator == "between" else now
+    start, end = range_.operands
     buckets = _buckets(start, end, shards.bucket)
     if len(buckets) > TIME_SHARDS_MAX:
         raise QueryRefused(
-            pattern.place, f"the range is {len(buckets)} shards long; ask for {TIME_SHARDS_MAX} at most"
+            pattern.place, f"the range is more than {TIME_SHARDS_MAX} shards long; ask for a shorter one"
         )
-    sorts = pattern.key.range[0].fields if pattern.key.range else ()
-    return [{field: bucket} for bucket in buckets], bool(sorts) and sorts[0] == field
+    falling = _falling(pattern.key, field, buckets)
+    if falling is not None and falling != newest_first:
+        buckets.reverse()
+    return [{field: bucket} for bucket in buckets], "merged" if falling is None else "in turn"
+
+
+def _falling(key: KeyShape, field: str, buckets: Sequence[datetime]) -> bool | None:
+    """Return whether the sort key falls as time rises; None where it does not go by time, bucket by bucket."""
+    source = next(iter(key.range), None)
+    if source is None or source.fields[:1] != (field,):
+        return None
+    if source.template is None:
+        return False
+    part = source.template.steps[0].part
+    if not part.ordered or (part.lossy and len({part.encode(bucket) for bucket in buckets}) < len(buckets)):
+        return None
+    return part.descending
 
 
 def _buckets(start: datetime, end: datetime, bucket: str) -> list[datetime]:
@@ -200,12 +315,15 @@ def _buckets(start: datetime, end: datetime, bucket: str) -> list[datetime]:
     found: list[datetime] = []
     while at <= end and len(found) <= TIME_SHARDS_MAX:
         found.append(at)
-        if bucket in _STEP:
-            at += _STEP[bucket]
-        elif bucket == "month":
-            at = (at + timedelta(days=32)).replace(day=1)
-        else:
-            at = at.replace(year=at.year + 1)
+        try:
+            if bucket in _STEP:
+                at += _STEP[bucket]
+            elif bucket == "month":
+                at = (at + timedelta(days=32)).replace(day=1)
+            else:
+                at = at.replace(year=at.year + 1)
+        except (OverflowError, ValueError):
+            break  # the last there is
     return found
 
 
@@ -218,7 +336,7 @@ def _comparer(question: Question) -> Callable[[Entity], bool]:
         values = entity.__dict__
         if any(name in values and values[name] != value for name, value in fixed.items()):
             return False
-        if range_ is None or range_.part not in values:
+        if range_ is None or range_.part not in values:  # the key has told it whole
             return True
         found, (first, *_) = values[range_.part], range_.operands
         match range_.operator:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tavola.client.batches import get_items
 from tavola.client.context import Context
+from tavola.client.entries import Entries, hides_expiry
 from tavola.client.expiry import alive, expired
-from tavola.client.marshalling import entity_of, is_kind, recognised, view_of
-from tavola.client.pages import Stretch, read_page
-from tavola.client.queries import Asked, plan_query
-from tavola.client.requests import all_of, expressed, key_only
-from tavola.client.steps import Call, Steps, Together
-from tavola.errors import TavolaError
+from tavola.client.marshalling import entity_of, is_kind, recognised
+from tavola.client.pages import Finish, Stretch, read_all, read_page
+from tavola.client.queries import Asked, plan_query, told_condition
+from tavola.client.requests import all_of, expressed, node_of
+from tavola.client.steps import Steps
 from tavola.expressions import Call as FunctionCall
 from tavola.expressions import Comparison, ConditionNode, Literal, Or, Path
 from tavola.keys import Template
+from tavola.limits import SCAN_SEGMENTS_MAX
 from tavola.model import (
+    UNIQUE_ATTRIBUTE,
     Collection,
     Condition,
     Entity,
     KeyShape,
     ModelError,
-    Pattern,
     Selection,
     Shape,
     Table,
@@ -67,52 +67,19 @@ def query(
     if asked.empty:
         return Stretch([], None, 0, 0)
     owner = shape_of(pattern.owner)
-    if pattern.hydrate:
-        return (yield from _hydrated(context, asked, owner, paging))
-    stretch: Stretch[E] = yield from read_page(
-        context, asked, "Query", owner.home, _converter(pattern, owner, asked),
-        limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor,
-        newest_first=paging.newest_first, key=pattern.key,
+    result = owner.entity if pattern.result == owner.entity.__name__ else entity_given(pattern)
+    entries = Entries(
+        context, owner, pattern.key, result,
+        hydrate=pattern.hydrate, filter_=node_of(question.filter), accepts=asked.accepts,
     )  # fmt: skip
+    return (yield from _page(context, asked, entries.made, paging))
+
+
+def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Steps[Stretch[Any]]:
+    stretch: Stretch[Any] = yield from read_page(
+        context, asked, finish, limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor
+    )
     return stretch
-
-
-def _hydrated(context: Context, asked: Asked, owner: Shape, paging: Paging) -> Steps[Stretch[Any]]:
-    """Return a page of whole entities, of which the index holds only a part; what is gone meanwhile is left out."""
-    table = owner.home
-    entries: Stretch[Item] = yield from read_page(
-        context, asked, "Query", table, lambda item: item if fits_index(owner, table, item) else None,
-        limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor,
-        newest_first=paging.newest_first, key=asked.pattern.key,
-    )  # fmt: skip
-    items = yield from get_items(context, table, [key_only(owner, entry) for entry in entries.items], False)
-    now_s = context.clock.now()
-    found = [entity_of(owner.entity, i) for i in items if i is not None and not expired(table, i, now_s)]
-    if asked.accepts is not None:
-        found = [entity for entity in found if asked.accepts(entity)]
-    return Stretch(found, entries.cursor, entries.scanned, entries.requests)
-
-
-def fits_index(owner: Shape, table: type[Table], item: Item) -> bool:
-    """Return whether an index's entry is of an entity; the tag is looked at where it is projected."""
-    return is_kind(owner, table, item)
-
-
-def _converter(pattern: Pattern, owner: Shape, asked: Asked) -> Callable[[Item], Any]:
-    table = owner.home
-    result = owner.entity
-    if pattern.result != owner.entity.__name__:
-        result = entity_given(pattern)
-    key, accepts = pattern.key, asked.accepts
-    whole = result is owner.entity and (key.index is None or key.index.projection == "ALL")
-
-    def convert(item: Item) -> Any:
-        if not is_kind(owner, table, item):
-            return None
-        entity = entity_of(result, item) if whole else view_of(result, item, key, owner)
-        return entity if accepts is None or accepts(entity) else None
-
-    return convert
 
 
 def scan(
@@ -131,30 +98,43 @@ def scan(
     else:
         table = what
     paging.check(what.__name__)
-    filter_ = all_of([_tagged(shape, table), None if where is None else where.node])
+    _check_segments(what.__name__, segments)
+    filter_ = all_of([_tagged(shape, table), node_of(where)])
     base: dict[str, Any] = {"TableName": context.name_of(table)}
     if consistent:
         base["ConsistentRead"] = True
-    requests = []
-    for segment in range(segments):
-        more = {} if segments == 1 else {"Segment": segment, "TotalSegments": segments}
-        requests.append(expressed({**base, **more}, filter_=filter_))
-    settings = table.settings
-    keys = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
-    pattern: Any = None if shape is None else shape.key
-    asked = Asked(pattern, tuple(requests), False, None, keys)
-
-    def convert(item: Item) -> Entity | None:
-        if shape is not None:
-            return entity_of(shape.entity, item) if is_kind(shape, table, item) else None
-        kind = recognised(table, item)
-        return None if kind is None else entity_of(kind, item)
-
-    stretch: Stretch[Any] = yield from read_page(
-        context, asked, "Scan", table, convert,
-        limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor, newest_first=False, key=None,
+    request = expressed(base, filter_=filter_)
+    requests = [request]
+    if segments > 1:
+        requests = [{**request, "Segment": segment, "TotalSegments": segments} for segment in range(segments)]
+    kind = None if shape is None else shape.name
+    asked = Asked(
+        "Scan", tuple(requests), "any", table.settings.key_names,
+        lambda: ["Scan", context.name_of(table), kind, told_condition(node_of(where))],
     )  # fmt: skip
-    return stretch
+
+    def finish(items: Sequence[Item]) -> Steps[list[Entity | None]]:
+        yield from ()
+        now_s = context.clock.now()
+        return [None if expired(table, item, now_s) else _scanned(shape, table, item) for item in items]
+
+    return (yield from _page(context, asked, finish, paging))
+
+
+def _check_segments(place: str, segments: int) -> None:
+    if not 1 <= segments <= SCAN_SEGMENTS_MAX:
+        raise ModelError(
+            place,
+            f"segments={segments!r} is no way to share a scan; give 1 to {SCAN_SEGMENTS_MAX:,}, about as many as "
+            "there are connections to read with",
+        )
+
+
+def _scanned(shape: Shape | None, table: type[Table], item: Item) -> Entity | None:
+    if shape is not None:
+        return entity_of(shape.entity, item) if is_kind(shape, table, item) else None
+    kind = recognised(table, item)
+    return None if kind is None else entity_of(kind, item)
 
 
 def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
@@ -169,39 +149,61 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
 
 
 def count(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
-    """Return how many items a question finds; they are read and paid for, and not sent."""
+    """Return how many items a question finds; they are read and paid for, and not sent where that can be helped."""
     question = question_of(selection)
-    owner = shape_of(question.pattern.owner)
-    index = question.pattern.key.index
-    also: list[ConditionNode] = []
-    if (
-        index is None or index.projection == "ALL"
-    ):  # else neither the tag nor the time to live can be asked for
-        tagged = _tagged(owner, owner.home)
-        also += [] if tagged is None else [tagged]
-        ttl = owner.home.settings.ttl
-        also += [] if ttl is None else [alive(ttl, context.clock.now())]
-    asked = plan_query(context, question, consistent=consistent, also=also)
+    owner, key = shape_of(question.pattern.owner), question.pattern.key
+    table, now_s = owner.home, context.clock.now()
+    also, told = _count_filter(owner, key, now_s)
+    projection = () if told else _telling(owner, key)
+    asked = plan_query(context, question, consistent=consistent, also=also, projection=projection)
     if asked.empty:
         return 0
-    if asked.accepts is not None:
+    if asked.accepts is not None or hides_expiry(owner, key):
         return (yield from _count_read(context, selection, consistent))
-    requests = [{**request, "Select": "COUNT"} for request in asked.requests]
     total = 0
-    while requests:
-        if len(requests) == 1:
-            answers: list[Any] = [(yield Call("Query", requests[0]))]
-        else:
-            answers = yield Together(tuple(Call("Query", request) for request in requests))
-        following = []
-        for request, answer in zip(requests, answers, strict=True):
-            if isinstance(answer, TavolaError):
-                raise answer
+
+    def receive(answer: dict[str, Any]) -> None:
+        nonlocal total
+        if told:
             total += answer["Count"]
-            if "LastEvaluatedKey" in answer:
-                following.append({**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]})
-        requests = following
+            return
+        items = answer["Items"]
+        total += sum(is_kind(owner, table, item) and not expired(table, item, now_s) for item in items)
+
+    requests = [{**request, "Select": "COUNT"} for request in asked.requests] if told else asked.requests
+    yield from read_all("Query", requests, receive)
     return total
+
+
+def _count_filter(owner: Shape, key: KeyShape, now_s: float) -> tuple[list[ConditionNode], bool]:
+    """Return the filter that leaves what a query would give, and whether it leaves nothing else.
+
+    An attribute that an index does not hold cannot be asked for, nor can one that is its key; and without a tag only
+    the table's key tells the kinds apart.
+    """
+    settings = owner.home.settings
+    also: list[ConditionNode] = []
+    told = True
+    tagged = _tagged(owner, owner.home)
+    if tagged is not None and (key.index is None or key.index.holds(settings.tag or "")):
+        also.append(tagged)
+    else:
+        told = False
+    ttl = settings.ttl
+    if ttl is not None and (key.index is None or key.index.holds(ttl)):
+        if key.index is not None and ttl in key.index.attributes:
+            told = False
+        else:
+            also.append(alive(ttl, now_s))
+    return also, told
+
+
+def _telling(owner: Shape, key: KeyShape) -> tuple[str, ...]:
+    """Return the attributes, of those that are there to be read, by which an item's kind and end are told."""
+    settings = owner.home.settings
+    more = (name for name in (settings.tag, settings.ttl, UNIQUE_ATTRIBUTE) if name is not None)
+    index = key.index
+    return (*settings.key_names, *(name for name in more if index is None or index.holds(name)))
 
 
 def _count_read(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
@@ -226,24 +228,16 @@ def collect(context: Context, collection: C, consistent: bool | None, newest_fir
     request = _collection_request(context, collection, first.key, table, consistent)
     if newest_first:
         request["ScanIndexForward"] = False
-    found: dict[str, list[Entity]] = {member.name: [] for member in members}
-    names = {member.entity: member for member in members}
-    now_s = context.clock.now()
-    while True:
-        answer = yield Call("Query", request)
-        for item in answer["Items"]:
-            member = names.get(recognised(table, item) or Entity)
-            if member is None or expired(table, item, now_s):
-                continue
-            index = member.key.index
-            whole = index is None or index.projection == "ALL"
-            owner = shape_of(member.entity)
-            found[member.name].append(
-                entity_of(member.entity, item) if whole else view_of(member.entity, item, member.key, owner)
-            )
-        if "LastEvaluatedKey" not in answer:
-            break
-        request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+    items: list[Item] = []
+    yield from read_all("Query", [request], lambda answer: items.extend(answer["Items"]))
+    by_entity: dict[type[Entity] | None, list[Item]] = {}
+    for item in items:
+        by_entity.setdefault(recognised(table, item), []).append(item)
+    found: dict[str, list[Entity]] = {}
+    for member in members:
+        entries = Entries(context, shape_of(member.entity), member.key, member.entity)
+        made = yield from entries.made(by_entity.get(member.entity, ()))
+        found[member.name] = [entity for entity in made if entity is not None]
     filled = kind(**{name: collection.__dict__[name] for name in kind.__parts__})
     for member in members:
         entities = found[member.name]

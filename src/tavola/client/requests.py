@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tavola.expressions import (
-    Action,
-    And,
-    Call,
-    Comparison,
-    ConditionNode,
-    Literal,
-    Or,
-    Path,
-    Renderer,
-    UpdateNode,
-    decider_of,
-)
+from tavola.expressions import Action, And, ConditionNode, Path, ProjectionNode, Renderer, UpdateNode
 from tavola.expressions import update as update_node
 from tavola.model import Condition, Shape
 from tavola.values import Item
@@ -46,6 +34,7 @@ def expressed(
     actions: Sequence[Action] = (),
     key_condition: ConditionNode | None = None,
     filter_: ConditionNode | None = None,
+    projection: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a request with its expressions, names and values written into it."""
     renderer = Renderer()
@@ -58,6 +47,9 @@ def expressed(
     if actions:
         node: UpdateNode = update_node(*actions)
         request["UpdateExpression"] = renderer.update(node)
+    if projection:
+        paths = tuple(Path((name,)) for name in dict.fromkeys(projection))
+        request["ProjectionExpression"] = renderer.projection(ProjectionNode(paths))
     if renderer.names:
         request["ExpressionAttributeNames"] = renderer.names
     if renderer.values:
@@ -78,6 +70,4 @@ def conditioned(
 
 def key_only(shape: Shape, item: Item) -> Item:
     """Return the table key of an item."""
-    settings = shape.home.settings
-    names = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
-    return {name: item[name] for name in names}
+    return {name: item[name] for name in shape.home.settings.key_names}

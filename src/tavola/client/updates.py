@@ -113,7 +113,7 @@ class UpdatePlan:
         """Return whether the item surely is not in an index after the update."""
         if any(name in self.known and self.known[name] not in allowed for name, allowed in key.members):
             return True
-        return key.sparse and any(name in self.known and self.known[name] is None for name in key.fields)
+        return key.sparse and any(name in self.known and self.known[name] is None for name in key.needed)
 
     def bare(self) -> tuple[Action, ...]:
         """Return the changes alone, for an item that is written whole."""

@@ -39,6 +39,7 @@ from tavola.expressions.nodes import (
     Remove,
     Set,
     UpdateNode,
+    ValueRef,
 )
 from tavola.expressions.parser import parse_condition, parse_projection, parse_update
 from tavola.expressions.partiql import (
@@ -111,6 +112,7 @@ __all__ = [
     "Update",
     "UpdateNode",
     "UpdateRefused",
+    "ValueRef",
     "Where",
     "apply",
     "bind",

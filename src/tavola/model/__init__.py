@@ -8,7 +8,7 @@ data, and the same one is linted, priced, provisioned and served.
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
-from tavola.model.entity import Entity, entity_given, shape_of, upgrade
+from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
 from tavola.model.queries import Ask, PrimaryKey, Query, Rest, Sort, Step, sort
 from tavola.model.relations import Collection, Member, found, members_of
@@ -75,6 +75,7 @@ __all__ = [
     "WritePattern",
     "attr",
     "decode_plain",
+    "entities_of",
     "entity_given",
     "found",
     "members_of",

@@ -7,8 +7,9 @@ meet on one key.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
+from tavola.model.access import WriteKind, check_amounts
 from tavola.model.errors import ModelError
 from tavola.model.shapes import VERSION_ATTRIBUTE, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Table
@@ -84,12 +85,37 @@ def _check_attributes(shape: Shape) -> None:
 
 
 def _check_writes(shape: Shape) -> None:
+    """Refuse ways of writing that no write of the entity can be."""
     for write in shape.writes:
+        place = f"{shape.entity.__name__} {write.title!r}"
+        check_amounts(shape.entity.__name__, write)
+        if write.kind not in get_args(WriteKind):
+            raise ModelError(
+                place, f"kind={write.kind!r} is no way to write; give {', '.join(get_args(WriteKind))}"
+            )
+        if (write.kind == "update") != bool(write.changes):
+            told = "names no field that it changes" if write.kind == "update" else "names fields in changes="
+            raise ModelError(
+                place, f"it is a {write.kind}, and {told}; say changes=(…) of an update, and of nothing else"
+            )
+        if write.kind == "update" and shape.immutable:
+            raise ModelError(
+                place,
+                "it is an update, and the entity is immutable: its items are put once; leave one of them out",
+            )
         for name in write.changes:
             if name not in shape.fields:
                 raise ModelError(
-                    f"{shape.entity.__name__} {write.title!r}",
-                    f"it changes {name!r}, which is no field; there are {', '.join(shape.fields)}",
+                    place, f"it changes {name!r}, which is no field; there are {', '.join(shape.fields)}"
+                )
+            if name in shape.key_fields:
+                raise ModelError(
+                    place,
+                    f"it changes {name}, which is part of the key and stays; put a new item, and delete the old",
+                )
+            if shape.fields[name].lock:
+                raise ModelError(
+                    place, f"it changes {name}, the lock, which every write raises; leave it out"
                 )
 
 

@@ -35,7 +35,6 @@ from tavola.expressions import (
     Or,
     Path,
     Remove,
-    literal,
 )  # fmt: skip
 from tavola.expressions import Operand as Node
 from tavola.expressions import (
@@ -43,8 +42,13 @@ from tavola.expressions import (
 )
 from tavola.limits import EXPRESSION_IN_OPERANDS_MAX
 from tavola.model.base import EntityBase
-from tavola.model.errors import ModelError, QueryRefused
+from tavola.model.converters import Converter, encode_plain, placed
+from tavola.model.converters.plain import ANY
+from tavola.model.errors import ModelError, QueryRefused, ValueNotStorable
 from tavola.values import Value
+
+if TYPE_CHECKING:
+    from tavola.model.shapes import FieldShape
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -53,6 +57,8 @@ T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V")
 
 Number = int | Decimal
+
+_COUNTED = frozenset({"int", "decimal", "float"})  # kinds whose amounts are values of their own type
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,25 +118,30 @@ class Term(Generic[E_contra, T_co]):
 class Operand(Term[E_contra, T_co]):
     """A field of an entity, or a part of one, in a condition or an update."""
 
-    __slots__ = ("_encode", "field")
+    __slots__ = ("_part", "_shape")
     __hash__ = None  # type: ignore[assignment]  # == makes a condition, so there is no set of these
 
-    def __init__(self, node: Node, field: str, encode: Callable[[Any], Value]) -> None:
+    def __init__(self, node: Node, shape: FieldShape, part: Converter | None = None) -> None:
         super().__init__(node)
-        self.field = field
-        self._encode = encode
+        self._shape = shape
+        self._part = part  # how a part of the field is written; None: it is the field itself
+
+    @property
+    def field(self) -> str:
+        """The name of the field that it is, or is a part of."""
+        return self._shape.name
 
     # Conditions.
 
     def eq(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this equals a value; None asks that it is absent."""
-        if value is None:
+        if value is None or self._is_absence(value):
             return self.not_exists()
         return Condition(Comparison("=", self._node, self._operand(value)))
 
     def ne(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is another value; None asks that it is there."""
-        if value is None:
+        if value is None or self._is_absence(value):
             return self.exists()
         return Condition(Comparison("<>", self._node, self._operand(value)))
 
@@ -195,7 +206,7 @@ class Operand(Term[E_contra, T_co]):
 
     def begins_with(self: Operand[E, str | bytes | None], prefix: str | bytes) -> Condition[E]:
         """Return the condition that this text or binary begins with a prefix."""
-        return Condition(Call("begins_with", (self._node, literal(prefix))))
+        return Condition(Call("begins_with", (self._node, Literal(self._written(encode_plain, prefix)))))
 
     @overload
     def contains(self: Operand[E, str | None], part: str) -> Condition[E]: ...
@@ -205,32 +216,41 @@ class Operand(Term[E_contra, T_co]):
     ) -> Condition[E]: ...
     def contains(self, part: Any) -> Condition[Any]:
         """Return the condition that this text has a part, or this set or list a member."""
-        return Condition(Call("contains", (self._node, literal(part))))
+        inside = self._converter.inside
+        member = None if inside is None else inside(None)
+        encode = encode_plain if member is None else member.encode_inside
+        return Condition(Call("contains", (self._node, Literal(self._written(encode, part)))))
 
     def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
-        return Operand(Call("size", (self._path,)), self.field, _encode_plain)
+        return Operand(Call("size", (self._path,)), self._shape, ANY)
 
     # Changes.
 
     def set(self, value: T_co | Term[E_contra, T_co], /) -> Change[E_contra]:
-        """Return the change that puts a value here; None takes the field away."""
+        """Return the change that puts a value here; None takes the field away.
+
+        A value passes the field's own validation, and is refused here if it does not. What another field, or a sum,
+        will come to is not known before it is written.
+        """
         if isinstance(value, Term):
             return self._change(SetAction(self._path, value._node))
-        encoded = None if value is None else self._encode(value)
+        encoded = None if value is None else self._held(value)
         if not encoded:  # an empty set is absent, as None is
-            return self._change(Remove(self._path))
+            return self._removal()
         return self._change(SetAction(self._path, Literal(encoded)))
 
     def set_if_absent(self, value: T_co) -> Change[E_contra]:  # type: ignore[misc]  # it is only read
         """Return the change that puts a value here unless there is one."""
-        once = Call("if_not_exists", (self._path, self._operand(value)))
-        return self._change(SetAction(self._path, once))
+        if value is None:
+            raise ModelError(self._place, "None is stored as absence, which is no value to set; give one")
+        node = value._node if isinstance(value, Operand) else self._full(self._held(value))
+        return self._change(SetAction(self._path, Call("if_not_exists", (self._path, node))))
 
     def remove(self: MayBeAbsent[E]) -> Change[E]:
         """Return the change that takes this away; for fields that may be None."""
         assert isinstance(self, Operand)
-        return self._change(Remove(self._path))
+        return self._removal()
 
     @overload
     def add(self: Operand[E, Number | None], amount: Number, /) -> Change[E]: ...
@@ -239,9 +259,14 @@ class Operand(Term[E_contra, T_co]):
     @overload
     def add(self: Operand[E, frozenset[V] | None], amount: Set[V], /) -> Change[E]: ...
     def add(self, amount: Any, /) -> Change[Any]:
-        """Return the change that adds to this number (absent is 0), or members to this set."""
-        encoded = self._encode(amount) if isinstance(amount, Set) else _encode_plain(amount)
-        return self._change(Add(self._path, Literal(encoded)))
+        """Return the change that adds to this number (absent is 0), or members to this set.
+
+        What it comes to is not known before it is written, so no constraint of the field is checked; a condition can:
+        `when=Account.balance >= 10`.
+        """
+        if isinstance(amount, Set):
+            return self._change(Add(self._path, self._full(self._encoded(amount))))
+        return self._change(Add(self._path, self._amount(amount)))
 
     @overload
     def discard(self: Operand[E, MutableSet[V] | None], members: Set[V]) -> Change[E]: ...
@@ -249,11 +274,11 @@ class Operand(Term[E_contra, T_co]):
     def discard(self: Operand[E, frozenset[V] | None], members: Set[V]) -> Change[E]: ...
     def discard(self, members: Any) -> Change[Any]:
         """Return the change that takes members out of this set."""
-        return self._change(Delete(self._path, Literal(self._encode(members))))
+        return self._change(Delete(self._path, self._full(self._encoded(members))))
 
     def append(self: Operand[E, list[V] | None], *members: V) -> Change[E]:
         """Return the change that puts members at the end of this list, which may be absent."""
-        more = Literal(self._encode(list(members)))
+        more = Literal(self._encoded(list(members)))
         present = Call("if_not_exists", (self._path, Literal({"L": []})))
         return self._change(SetAction(self._path, Call("list_append", (present, more))))
 
@@ -262,14 +287,14 @@ class Operand(Term[E_contra, T_co]):
     @overload
     def __add__(self: Operand[E, Decimal | None], amount: Number) -> Term[E, Decimal]: ...
     def __add__(self, amount: Any) -> Term[Any, Any]:
-        return Term(Arithmetic("+", self._node, Literal(_encode_plain(amount))))
+        return Term(Arithmetic("+", self._node, self._amount(amount)))
 
     @overload
     def __sub__(self: Operand[E, int | None], amount: int) -> Term[E, int]: ...  # type: ignore[overload-overlap]  # on None alone
     @overload
     def __sub__(self: Operand[E, Decimal | None], amount: Number) -> Term[E, Decimal]: ...
     def __sub__(self, amount: Any) -> Term[Any, Any]:
-        return Term(Arithmetic("-", self._node, Literal(_encode_plain(amount))))
+        return Term(Arithmetic("-", self._node, self._amount(amount)))
 
     @overload
     def __getitem__(self: Operand[E, list[V] | tuple[V, ...] | None], step: int) -> Operand[E, V]: ...
@@ -281,7 +306,9 @@ class Operand(Term[E_contra, T_co]):
     ) -> Operand[E, Any]: ...
     def __getitem__(self, step: str | int) -> Operand[Any, Any]:
         """Return a part of the document in this field: `Ticket.address["city"]`, `Ticket.lines[0]`."""
-        return Operand(Path((*self._path.steps, step)), self.field, _encode_plain)
+        inside = self._converter.inside
+        found = None if inside is None else inside(step)
+        return Operand(Path((*self._path.steps, step)), self._shape, found or ANY)
 
     @property
     def _path(self) -> Path:
@@ -293,18 +320,64 @@ class Operand(Term[E_contra, T_co]):
         return Change(action, self.field, len(self._path.steps) == 1)
 
     def _operand(self, value: Any) -> Node:
+        """Return what is compared with: a field, or a value as the field would hold it."""
         if value is None:
             raise QueryRefused(
                 self.field, "None is stored as absence, which has no order; ask with exists() or not_exists()"
             )
-        return value._node if isinstance(value, Operand) else Literal(self._encode(value))
+        if isinstance(value, Operand):
+            return value._node  # type: ignore[no-any-return]  # a Node, as every operand's
+        encoded = self._encoded(value)
+        if self._part is None and (alike := self._shape.alike(value)) is not value and alike is not None:
+            encoded = self._encoded(alike)
+        return self._full(encoded)
+
+    def _held(self, value: Any) -> Value:
+        """Return a value as the field would hold it, and as that is stored; nothing where it would be absent."""
+        encoded = self._encoded(value)
+        if self._part is None and (held := self._shape.checked(value)) is not value:
+            return {} if held is None else self._encoded(held)
+        return encoded
+
+    def _encoded(self, value: Any) -> Value:
+        return self._written(self._shape.encode if self._part is None else self._part.encode_inside, value)
+
+    def _amount(self, amount: Any) -> Literal:
+        counted = self._converter.kind in _COUNTED
+        return Literal(self._written(self._converter.encode if counted else encode_plain, amount))
+
+    def _written(self, encode: Callable[[Any], Value], value: Any) -> Value:
+        try:
+            return encode(value)
+        except ValueNotStorable as error:
+            raise placed(error, self._place) from None
+
+    def _full(self, encoded: Value) -> Literal:
+        if not encoded:
+            raise ModelError(self._place, "an empty set is stored as absence; give it members")
+        return Literal(encoded)
+
+    def _removal(self) -> Change[Any]:
+        if self._part is None and self._shape.indispensable:
+            raise ModelError(
+                self._place, "it is required, and an item without it could not be read; give it a value"
+            )
+        return self._change(Remove(self._path))
+
+    def _is_absence(self, value: Any) -> bool:
+        return isinstance(value, Set) and not value and self._part is None and self._shape.absent is not None
+
+    @property
+    def _converter(self) -> Converter:
+        return self._part or self._shape.converter
+
+    @property
+    def _place(self) -> str:
+        steps = self._node.steps[1:] if isinstance(self._node, Path) else ()
+        return self._shape.place + "".join(f"[{step!r}]" for step in steps)
 
     def __repr__(self) -> str:
         return f"<Operand {self.field}>"
-
-
-def _encode_plain(value: Any) -> Value:
-    return literal(value).value
 
 
 @dataclass(frozen=True, slots=True)

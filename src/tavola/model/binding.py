@@ -57,6 +57,11 @@ def bind(
             raise ModelError(
                 cls.__name__, "it has patterns and no Key; declare class Key(PrimaryKey[…], pk=…)"
             )
+        if writes:
+            raise ModelError(
+                cls.__name__,
+                "it has writes= and no Key, so nothing is written as it; declare one, or leave writes out",
+            )
         shape.table = None
         return shape
     assert table is not None

@@ -6,15 +6,18 @@ whole, everything in it is compiled to a `Shape`, and what cannot work is refuse
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from difflib import get_close_matches
-from inspect import signature
+from functools import partial
+from inspect import get_annotations, signature
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, dataclass_transform, get_args
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.errors import PydanticUndefinedAnnotation
 
 from tavola.expressions import Path
 from tavola.model.access import WritePattern
@@ -22,7 +25,7 @@ from tavola.model.attributes import Attr, AttrOptions, Operand, attr
 from tavola.model.base import EntityBase
 from tavola.model.binding import bind
 from tavola.model.errors import ModelError
-from tavola.model.fields import field_shapes
+from tavola.model.fields import cuts_to_seconds, field_shapes
 from tavola.model.queries import PrimaryKey, Query
 from tavola.model.shapes import Pattern, Shape
 from tavola.model.tables import Index, Table, table_of
@@ -38,6 +41,7 @@ Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _building: ContextVar[bool] = ContextVar("building", default=False)
+_assigned: ContextVar[frozenset[int]] = ContextVar("assigned", default=frozenset())  # by identity
 _entities: WeakValueDictionary[tuple[str, str], type[Entity]] = WeakValueDictionary()
 _waiting: dict[int, Pattern] = {}  # queries whose view is not declared yet, by identity
 _BASE_NAMES = frozenset(name for name in dir(BaseModel) if not name.startswith("_"))
@@ -104,7 +108,7 @@ def _refuse_options(name: str, options: dict[str, Any]) -> None:
 class Entity(EntityBase, metaclass=EntityMeta):
     """An item of a table as an object; subclass it, with `Attr` fields and nested keys."""
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, validate_assignment=True)
 
     def __init_subclass__(
         cls,
@@ -125,6 +129,24 @@ class Entity(EntityBase, metaclass=EntityMeta):
         """
         super().__init_subclass__()
 
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Set a field to a valid value; what the entity's own validators set meanwhile is taken as it is."""
+            if not self.__pydantic_decorators__.model_validators or name not in self.__pydantic_fields__:
+                super().__setattr__(name, value)
+                return
+            assigned = _assigned.get()
+            if id(self) in assigned:
+                self.__dict__[name] = value
+                self.__pydantic_fields_set__.add(name)
+                return
+            token = _assigned.set(assigned | {id(self)})
+            try:
+                super().__setattr__(name, value)
+            finally:
+                _assigned.reset(token)
+
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         inherited = {
@@ -140,13 +162,60 @@ class Entity(EntityBase, metaclass=EntityMeta):
         open_types = cls.__pydantic_generic_metadata__[
             "parameters"
         ]  # a generic base has no items before they are given
-        if cls.__pydantic_complete__ and not open_types:
+        if open_types:
+            return
+        if not cls.__pydantic_complete__:
+            for found in _patterns_in(cls).values():
+                found.__compile__ = partial(
+                    shape_of, cls
+                )  # by who uses it first, or hears which name is unknown
+            return
+        try:
+            _compile(cls)
+            _settle(cls, again=again)
+        except ModelError:
+            del _entities[name]
+            raise
+
+    @classmethod
+    def model_rebuild(
+        cls,
+        *,
+        force: bool = False,
+        raise_errors: bool = True,
+        _parent_namespace_depth: int = 2,
+        _types_namespace: Mapping[str, Any] | None = None,
+    ) -> bool | None:
+        """Look up names that were unknown when the class was made, also among the entities beside it.
+
+        It is done by itself when the entity is first used. A name that is still unknown is an error, always.
+        """
+        token = _building.set(
+            True
+        )  # pydantic looks at the class's attributes, and shall see no operands there
+        try:
             try:
-                _compile(cls)
-                _settle(cls, again=again)
-            except ModelError:
-                del _entities[name]
-                raise
+                return super().model_rebuild(
+                    force=force,
+                    _parent_namespace_depth=_parent_namespace_depth + 1,
+                    _types_namespace=_types_namespace,
+                )
+            except PydanticUndefinedAnnotation:
+                return super().model_rebuild(force=True, _types_namespace=names_near(cls))
+        except PydanticUndefinedAnnotation as error:
+            raise _undefined(cls, error.name or "") from None
+        finally:
+            _building.reset(token)
+
+
+def _undefined(cls: type, name: str) -> ModelError:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    field = next((n for n, told in get_annotations(cls).items() if word.search(str(told))), None)
+    return ModelError(
+        cls.__name__ if field is None else f"{cls.__name__}.{field}",
+        f"its type names {name}, which is not to be found; is it spelled so, and declared at the top of its module, or "
+        "imported there and not only for type checkers?",
+    )
 
 
 def upgrade(version: int) -> Callable[[F], F]:
@@ -160,7 +229,7 @@ def upgrade(version: int) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        function.__upgrades__ = version  # type: ignore[attr-defined]
+        function.__upgrades__ = version  # type: ignore[attr-defined]  # a mark on any function
         return function
 
     return mark
@@ -179,6 +248,18 @@ def shape_of(entity: type[Entity]) -> Shape:
         found = entity.__dict__["__shape__"]
     assert isinstance(found, Shape)
     return found
+
+
+def entities_of(table: type[Table]) -> tuple[type[Entity], ...]:
+    """Return the entities of a table; those with names still unknown are compiled now, or refused."""
+    for entity in list(_entities.values()):
+        if "__shape__" not in vars(entity) and not entity.__pydantic_complete__:
+            patterns = _patterns_in(entity).values()
+            if entity.__options__.get("table") is table or any(
+                table_of(found.__declared__.on) is table for found in patterns
+            ):
+                shape_of(entity)
+    return tuple(table.entities.values())
 
 
 def entity_given(pattern: Pattern) -> type[Entity]:
@@ -224,7 +305,7 @@ def names_near(cls: type) -> dict[str, Any]:
 
 def _compile(cls: type[Entity]) -> None:
     options = cls.__options__
-    nested = {n: f for n, f in vars(cls).items() if isinstance(f, type) and issubclass(f, PrimaryKey | Query)}
+    nested = _patterns_in(cls)
     table = options.get("table") or _table_of_patterns(cls, nested)
     upgrades = {
         found.__upgrades__: found
@@ -243,6 +324,12 @@ def _compile(cls: type[Entity]) -> None:
         writes=tuple(options.get("writes", ())),
         immutable=bool(options.get("immutable")),
     )
+    if cuts_to_seconds(cls, cls.__shape__.fields):
+        cls.model_rebuild(force=True, _types_namespace=names_near(cls))
+
+
+def _patterns_in(cls: type[Entity]) -> dict[str, type[Any]]:
+    return {n: f for n, f in vars(cls).items() if isinstance(f, type) and issubclass(f, PrimaryKey | Query)}
 
 
 def _settle(cls: type[Entity], *, again: bool) -> None:
@@ -266,10 +353,10 @@ def _settle(cls: type[Entity], *, again: bool) -> None:
             del _waiting[number]
 
 
-def _table_of_patterns(cls: type[Entity], nested: dict[str, type]) -> type[Table] | None:
+def _table_of_patterns(cls: type[Entity], nested: dict[str, type[Any]]) -> type[Table] | None:
     found: dict[str, type[Table]] = {}
     for name, pattern in nested.items():
-        table = table_of(pattern.__declared__.on)  # type: ignore[attr-defined]
+        table = table_of(pattern.__declared__.on)
         if table is not None:
             found[name] = table
     if len(set(found.values())) > 1:
@@ -298,11 +385,22 @@ def _operands_of(cls: type[Entity]) -> dict[str, Operand[Any, Any]]:
     if shape is None and not cls.__pydantic_complete__:
         shape = shape_of(cls)
     fields = shape.fields if shape is not None else field_shapes(cls, None)
-    operands: dict[str, Operand[Any, Any]] = {
-        name: Operand(Path((found.attribute,)), name, found.encode) for name, found in fields.items()
-    }
-    cls.__operands__ = operands  # type: ignore[attr-defined]
+    operands: dict[str, Operand[Any, Any]] = {}
+    for name, found in fields.items():
+        found.entity = cls
+        operands[name] = Operand(Path((found.attribute,)), found)
+    cls.__operands__ = operands  # type: ignore[attr-defined]  # its metaclass looks there
     return operands
 
 
-__all__ = ["Attr", "AttrOptions", "Entity", "Index", "StalePolicy", "entity_given", "shape_of", "upgrade"]
+__all__ = [
+    "Attr",
+    "AttrOptions",
+    "Entity",
+    "Index",
+    "StalePolicy",
+    "entities_of",
+    "entity_given",
+    "shape_of",
+    "upgrade",
+]

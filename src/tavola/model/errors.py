@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tavola.errors import TavolaError
+from tavola.values import Value
 
 
 class ModelError(TavolaError):
@@ -23,7 +26,24 @@ class ValueNotStorable(ModelError):
 
 
 class ItemUnreadable(ModelError):
-    """A stored item that its entity cannot be made from."""
+    """A stored item that its entity cannot be made from; which one it is, where that is known."""
+
+    def __init__(
+        self, place: str, problem: str, table: str | None = None, key: Mapping[str, Value] | None = None
+    ) -> None:
+        self.table = table
+        self.key = key  # as DynamoDB has keys
+        self.reason = problem
+        which = "" if key is None else f" (in {table}, {_spelled(key)})"
+        super().__init__(place, problem + which)
+
+    def at(self, table: str, key: Mapping[str, Value]) -> ItemUnreadable:
+        """Return the same of a certain item."""
+        return ItemUnreadable(self.place, self.reason, table, key)
+
+
+def _spelled(key: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name}={next(iter(value.values()))!r}" for name, value in key.items())
 
 
 class DocumentRefused(ModelError):

@@ -5,6 +5,7 @@ A key is never absent and tells its item from every other, so each field in it h
 
 from __future__ import annotations
 
+from tavola.model.access import check_amounts
 from tavola.model.key_sources import KeyBinder
 from tavola.model.queries import Declared
 from tavola.model.shapes import SHARD, KeyShape, Pattern, Source
@@ -37,6 +38,8 @@ def bind_primary(binder: KeyBinder, declared: Declared) -> Pattern:
     _check_whole(binder, sources)
     if declared.shards is not None:
         _check_shards(binder, declared.shards, needed)
+    if declared.access is not None:
+        check_amounts(binder.place, declared.access)
     written = tuple(source for source in sources if source.field is None)
     key = KeyShape(None, (hash_,), range_, False, (), declared.shards, frozenset(needed), written)
     return Pattern(binder.name, cls, key, declared.partition, (), declared.access, False, cls.__name__)

@@ -13,7 +13,7 @@ class is only declared here; its entity compiles it when it is whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
 from typing import (
@@ -33,7 +33,7 @@ from tavola.model.access import AccessPattern
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.selections import Range, RangeOperator, Selection
-from tavola.model.shapes import Pattern
+from tavola.model.shapes import FieldShape, Pattern
 from tavola.model.tables import Index, Shards, Table
 
 E = TypeVar("E", bound="EntityBase")
@@ -72,6 +72,8 @@ class _Declaration:
 
     __declared__: ClassVar[Declared]
     __pattern__: ClassVar[Pattern]
+    __compile__: ClassVar[Callable[[], Any] | None] = None  # where its entity waits for a name
+    __narrow__: ClassVar[Mapping[str, FieldShape]]
 
     def __init__(self, **values: Any) -> None:
         declared = getattr(self, "__declared__", None)
@@ -84,6 +86,8 @@ class _Declaration:
                 raise QueryRefused(
                     type(self).__qualname__, f"{name} is None, and nothing is stored under None; give a value"
                 )
+        for name, field in self.__fields__().items():
+            values[name] = field.checked(values[name])  # as the items' own values were
         self.__dict__.update(values)
 
     def _refuse(self, values: Mapping[str, Any], declared: Declared) -> None:
@@ -100,6 +104,8 @@ class _Declaration:
     @classmethod
     def __compiled__(cls) -> Pattern:
         """Return the compiled pattern; an error where the class stands in no entity."""
+        if "__pattern__" not in cls.__dict__ and cls.__compile__ is not None:
+            cls.__compile__()
         pattern = cls.__dict__.get("__pattern__")
         if pattern is None:
             raise ModelError(
@@ -107,6 +113,18 @@ class _Declaration:
             )
         assert isinstance(pattern, Pattern)
         return pattern
+
+    @classmethod
+    def __fields__(cls) -> Mapping[str, FieldShape]:
+        """Return the fields of its arguments whose values are more than their type says, such as lower case."""
+        found: Mapping[str, FieldShape] | None = cls.__dict__.get("__narrow__")
+        if found is None:
+            pattern = cls.__dict__.get("__pattern__")
+            if pattern is None:
+                return {}
+            fields = pattern.owner.__shape__.fields
+            found = cls.__narrow__ = {n: fields[n] for n in pattern.partition if not fields[n].bare}
+        return found
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={self.__dict__.get(name)!r}" for name in self.__declared__.partition)
@@ -292,7 +310,8 @@ class Ask(Generic[Q_co, T_co]):
 
     def eq(self, value: T_co) -> Q_co:  # type: ignore[misc]  # it is only read
         """Ask for one value; the next part can be asked then."""
-        return self._checked(value)._fix(self._name, value)  # type: ignore[no-any-return]
+        query = self._checked(value)
+        return query._fix(self._name, self._field.checked(value))  # type: ignore[no-any-return]
 
     def lt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
         """Ask for less than a value."""
@@ -322,8 +341,16 @@ class Ask(Generic[Q_co, T_co]):
         """Ask for texts with a prefix."""
         return self._ranged("begins_with", prefix)
 
+    @property
+    def _field(self) -> FieldShape:
+        pattern = self._query._pattern  # type: ignore[attr-defined]  # a selection's
+        found: FieldShape = pattern.owner.__shape__.fields[self._name]
+        return found
+
     def _ranged(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
         query = self._checked(*operands)
+        if operator != "begins_with":
+            operands = tuple(map(self._field.alike, operands))
         return query._with(range_=Range(self._name, operator, operands))  # type: ignore[no-any-return]
 
     def _checked(self, *operands: Any) -> Any:
@@ -384,7 +411,7 @@ class Query(_Declaration, Selection[E_co]):
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self._pattern = type(self).__compiled__()
-        self._values = values
+        self._values = {name: self.__dict__[name] for name in values}
         self._fixed = {}
         self._range = None
         self._filter = None

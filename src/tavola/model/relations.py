@@ -26,13 +26,13 @@ from typing import (
 )
 
 from tavola.keys import Template
-from tavola.model.access import AccessPattern
+from tavola.model.access import AccessPattern, check_amounts
 from tavola.model.entity import Entity, names_near, shape_of
 from tavola.model.errors import ModelError, QueryRefused
 from tavola.model.part_types import check_part_types
 from tavola.model.shapes import KeyShape, Shape
 from tavola.model.tables import Index, Table
-from tavola.model.views import recoverable
+from tavola.model.views import projected, recoverable
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,13 @@ class Collection:
             raise ModelError(
                 cls.__qualname__, f"on={told!r} is no index; write on=Table.index, or leave it out"
             )
+        if access is not None:
+            check_amounts(cls.__qualname__, access)
+            if access.consistent and isinstance(on, Index) and not on.local:
+                raise ModelError(
+                    cls.__qualname__,
+                    f"{on.label} is a global index, which is never read consistently; leave consistent=True out",
+                )
         cls.__pk__, cls.__sk__, cls.__on__, cls.__access__ = pk, sk, on, access
         for name in cls.__parts__:
             if name in cls.__dict__:
@@ -136,7 +143,7 @@ def members_of(cls: type[Collection]) -> tuple[Member, ...]:
     """
     known = cls.__dict__.get("__members__")
     if known is None:
-        known = cls.__members__ = _bind(cls)  # type: ignore[attr-defined]
+        known = cls.__members__ = _bind(cls)  # type: ignore[attr-defined]  # kept by this function alone
     assert isinstance(known, tuple)
     return known
 
@@ -236,7 +243,13 @@ def _check_held(place: str, member: Member) -> None:
     index, owner = member.key.index, shape_of(member.entity)
     if index is None:
         return
-    absent = sorted(f.name for f in owner.fields.values() if not recoverable(f, index, member.key, owner))
+    ttl = owner.home.settings.ttl
+    absent = sorted(
+        found.name
+        for found in owner.fields.values()
+        if not recoverable(found, index, member.key, owner)
+        or (found.attribute == ttl and not projected(found, index))
+    )
     if absent:
         raise ModelError(
             place,

@@ -14,13 +14,14 @@ from hashlib import sha256
 from typing import Any
 from zlib import crc32
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from tavola.keys import BoundTemplate, KeyPartMissing
 from tavola.limits import RANGE_KEY_BYTES_MAX
 from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.checks import Check, told
 from tavola.model.converters import Converter
-from tavola.model.errors import ModelError
+from tavola.model.errors import ItemUnreadable, ModelError, ValueNotStorable
 from tavola.model.tables import Index, Shards, Table
 from tavola.values import Item, Value
 
@@ -32,8 +33,8 @@ class FieldShape:
     """A field of an entity: its name in Python and in the table, and how its values are written."""
 
     __slots__ = (
-        "__dict__", "absent", "annotation", "attribute", "converter", "decode", "default", "encode", "lock",
-        "name", "nullable", "required", "unique", "within",
+        "__dict__", "absent", "annotation", "attribute", "converter", "decode", "default", "encode", "entity",
+        "lock", "name", "nullable", "required", "unique", "within",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +51,7 @@ class FieldShape:
         default: Any = None,
     ) -> None:
         self.name = name
+        self.entity: Any = None  # whose it is, once that is known
         self.attribute = attribute
         self.annotation = annotation
         self.converter = converter
@@ -65,19 +67,71 @@ class FieldShape:
             default  # what an item reads as that lacks it; None also where that is made when asked for
         )
 
+    @property
+    def place(self) -> str:
+        """How errors name it."""
+        return self.name if self.entity is None else f"{self.entity.__name__}.{self.name}"
+
     @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.annotation)
+    def _check(self) -> Check:
+        return Check(self.entity, self.name, self.annotation)
+
+    @property
+    def bare(self) -> bool:
+        """Whether its values are all that its type has, so that whoever knows the type need not ask."""
+        return self._check.bare
+
+    @cached_property
+    def made_anew(self) -> bool:
+        """Whether its default is made each time, so that nobody knows what an absent one will read as."""
+        fields = getattr(self.entity, "__pydantic_fields__", {})
+        return self.name in fields and fields[self.name].default_factory is not None
+
+    @property
+    def indispensable(self) -> bool:
+        """Whether an item that lacks it cannot be read."""
+        return self.required and not self.nullable and self.absent is None
+
+    def new_default(self, others: dict[str, Any]) -> Any:
+        """Return its default for a new item, None where it has none; `others` are fields that are known."""
+        if not self.made_anew:
+            return self.default
+        return self.entity.__pydantic_fields__[self.name].get_default(
+            call_default_factory=True, validated_data=others
+        )
+
+    def checked(self, value: Any) -> Any:
+        """Return a value as an entity would hold it; refuse one that no entity could."""
+        if self._check.bare:
+            return value
+        try:
+            return self._check(value)
+        except ValidationError as error:
+            raise ValueNotStorable(self.place, f"{value!r} does not fit it: {told(error)}") from error
+
+    def alike(self, value: Any) -> Any:
+        """Return a value to be compared with: as an entity would hold it, or as it is where none could."""
+        if self._check.bare:
+            return value
+        try:
+            return self._check(value)
+        except ValidationError:
+            return value
 
     def value_in(self, item: Item) -> Any:
         """Return the field's value in an item as Python has it; its default if it is absent."""
         stored = item.get(self.attribute)
-        return self.default if stored is None else self._adapter.validate_python(self.decode(stored))
+        if stored is None:
+            return self.default
+        try:
+            return self._check(self.decode(stored))
+        except ValidationError as error:
+            raise ItemUnreadable(self.place, f"a stored item does not fit it: {told(error)}") from error
 
     def takes(self, value: Any) -> bool:
-        """Return whether a value, or an enum's plain one, is one of its type."""
+        """Return whether a value, or an enum's plain one, is one that it can have."""
         try:
-            self._adapter.validate_python(value)
+            self._check(value)
         except ValidationError:
             return False
         return True
@@ -127,6 +181,12 @@ class KeyShape:
     shards: Shards | None
     fields: frozenset[str]  # every field that decides about the key
     written: tuple[Source, ...]  # the attributes that Tavola writes: no fields of their own, no table keys
+    needed: frozenset[str] = field(init=False, compare=False)  # the fields without which there is no key
+
+    def __post_init__(self) -> None:
+        names = {name for source in self.sources for name in source.fields if name != SHARD}
+        names |= set(() if self.shards is None else self.shards.of)
+        object.__setattr__(self, "needed", frozenset(names))
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -209,6 +269,10 @@ class Shape:
         tuple[str, Callable[[], Any] | None], ...
     ] = ()  # fields that read otherwise than their default
 
+    def __post_init__(self) -> None:
+        for found in self.fields.values():
+            found.entity = self.entity
+
     @property
     def key_fields(self) -> frozenset[str]:
         """The fields of the table's key."""
@@ -260,7 +324,7 @@ class Shape:
             if found is None:
                 return None
             item[source.attribute] = found
-        if key.sparse and any(values.get(name) is None for name in key.fields):
+        if key.sparse and any(values.get(name) is None for name in key.needed):
             return None
         return item
 

@@ -24,7 +24,7 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.entity import Entity, entity_given, shape_of
+from tavola.model.entity import Entity, entities_of, entity_given, shape_of
 from tavola.model.relations import Collection, members_of
 from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
@@ -62,7 +62,7 @@ def design_of(*declarations: Declaration) -> Design:
             if issubclass(found, Collection) and _home(found) in tables
         }
     for table in tables:
-        for entity in table.entities.values():
+        for entity in entities_of(table):
             views |= dict.fromkeys(_views(entity))
     return Design(
         tuple(_table(table, [found for found in collections if _home(found) is table]) for table in tables),
@@ -81,7 +81,7 @@ def _named(module: ModuleType) -> Iterator[type[Table] | type[Entity] | type[Col
 
 
 def _modules(table: type[Table]) -> Iterator[ModuleType]:
-    for cls in (table, *table.entities.values()):
+    for cls in (table, *entities_of(table)):
         module = sys.modules.get(cls.__module__)
         if module is not None:
             yield module
@@ -109,7 +109,7 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
             )
             for index in table.indexes
         ),
-        tuple(_entity(entity) for entity in table.entities.values()),
+        tuple(_entity(entity) for entity in entities_of(table)),
         tuple(_collection(collection) for collection in collections),
         _description(table),
     )
@@ -122,7 +122,7 @@ def _key_types(table: type[Table]) -> dict[str, KeyTag]:
     """
     written: dict[str, str] = {}
     fields: dict[str, str] = {}
-    for entity in table.entities.values():
+    for entity in entities_of(table):
         shape = shape_of(entity)
         assert shape.key is not None, "what lives in a table has a key"
         for key in (shape.key.key, *shape.keys):

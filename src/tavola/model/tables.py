@@ -33,8 +33,9 @@ class Shards:
     """How the items under one partition key are spread over several, and found again.
 
     `by="hash"` takes the shard from the item's key, or from the fields in `of`; `by="random"` takes any. To
-    change the count while live, write with the new one and read with the larger of the two (`reading`)
-    until the items are rewritten.
+    change the count of an index while live, write with the new one and read with the larger of the two (`reading`)
+    until the items are rewritten. The count of a table's own key is for ever: an item cannot move to another key,
+    so it would no longer be found by its own, and be put a second time.
     """
 
     count: int

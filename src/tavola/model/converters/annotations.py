@@ -309,8 +309,9 @@ class _Build:
             return encode(value.root if isinstance(value, cls) else value)
 
         return Converter(
-            encode_root, inner.decode_inside, inner.tags, (cls,), kind=inner.kind, word=cls.__name__
-        )
+            encode_root, inner.decode_inside, inner.tags, (cls,),
+            kind=inner.kind, word=cls.__name__, inside=inner.inside,
+        )  # fmt: skip
 
     def _record(self, cls: type) -> Converter:
         begun = self.begun.get(cls)
@@ -373,10 +374,13 @@ def _later(whole: dict[str, Converter], word: str, tags: frozenset[str], detail:
     def decode(value: Value) -> Any:
         return whole["whole"].decode_inside(value)
 
+    def inside(step: str | int | None) -> Converter | None:
+        found = whole["whole"].inside
+        return None if found is None else found(step)
+
     types = () if detail is None else (detail.cls,)
-    return Converter(
-        encode, decode, tags, types, detail=detail, kind="record" if detail else "other", word=word
-    )
+    kind = "record" if detail else "other"
+    return Converter(encode, decode, tags, types, detail=detail, kind=kind, word=word, inside=inside)
 
 
 def _mentions(annotation: Any, wanted: Any) -> bool:

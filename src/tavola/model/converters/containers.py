@@ -43,7 +43,9 @@ def of_list(member: Converter, kind: type = list) -> Converter:
 
     word = f"list[{word_inside(member)}]"
     decode_list = _list_decoder(member.decode_inside, as_text)
-    return Converter(encode_list, decode_list, _L, (kind,), kind="list", word=word)
+    return Converter(
+        encode_list, decode_list, _L, (kind,), kind="list", word=word, inside=lambda step: member
+    )
 
 
 def _list_decoder(decode_member: Decode, as_text: bool) -> Decode:
@@ -95,8 +97,11 @@ def of_tuple(members: tuple[Converter, ...]) -> Converter:
             return decode_plain(value)
         return [decode(element) for decode, element in zip(decoders, content, strict=True)]
 
+    def inside(step: str | int | None) -> Converter | None:
+        return members[step] if isinstance(step, int) and step < count else None
+
     word = f"tuple[{', '.join(map(word_inside, members))}]"
-    return Converter(encode_tuple, decode_tuple, _L, (tuple,), kind="list", word=word)
+    return Converter(encode_tuple, decode_tuple, _L, (tuple,), kind="list", word=word, inside=inside)
 
 
 def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Converter:
@@ -133,6 +138,7 @@ def of_set(member: Converter, kind: type[set[Any]] | type[frozenset[Any]]) -> Co
         absent=kind,
         kind="set",
         word=f"set[{word_inside(member)}]",
+        inside=lambda step: member,
     )
 
 
@@ -173,7 +179,7 @@ def of_map(key: Converter, member: Converter, kind: type = dict) -> Converter:
         return {decode_name(name): decode_member(element) for name, element in content.items()}
 
     word = f"map[{word_inside(member)}]" if key.kind == "text" else f"map[{key.word}, {word_inside(member)}]"
-    return Converter(encode_map, decode_map, _M, (kind,), kind="map", word=word)
+    return Converter(encode_map, decode_map, _M, (kind,), kind="map", word=word, inside=lambda step: member)
 
 
 def _is_mapping(value: object) -> bool:

@@ -62,6 +62,8 @@ class Converter:
     kind: str = "other"  # the family: text, int, list, record, …
     word: str = "other"  # the whole type in words, such as `list[text]`
     detail: Any = None  # what the room's own modules know besides
+    # What a step into it leads to, None: any member of it; where nothing is said, all that is plain.
+    inside: Callable[[str | int | None], Converter | None] | None = None
 
     @property
     def encode_inside(self) -> Encode:

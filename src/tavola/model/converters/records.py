@@ -158,7 +158,10 @@ def of_record(record: Record, members: Mapping[str, Converter]) -> Converter:
     )
     types = (dict,) if is_typeddict(cls) else (cls,)
     decode = _decoder(record, members)
-    return Converter(encode, decode, frozenset({"M"}), types, detail=record, kind="record", word=cls.__name__)
+    return Converter(
+        encode, decode, frozenset({"M"}), types,
+        detail=record, kind="record", word=cls.__name__, inside=lambda step: members.get(str(step)),
+    )  # fmt: skip
 
 
 def _encoders(members: Mapping[str, Converter]) -> tuple[tuple[str, Encode], ...]:
