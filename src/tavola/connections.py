@@ -7,53 +7,28 @@ The library's one wiring. `connect` gives a handle over a backend, which is how 
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 from urllib.parse import urlsplit
 
-from tavola.backends import (
-    AsyncEmbeddedBackend,
-    EmbeddedBackend,
-    ExtraMissing,
-    MockRefused,
-    PastUnavailable,
-)
-from tavola.client import (
-    AsyncBackend,
-    AsyncDb,
-    AsyncDriver,
-    AsyncRemembering,
-    Backend,
-    Context,
-    Db,
-    Driver,
-    ItemVersion,
-    Patience,
-    Remembering,
-    Steps,
-    async_item_versions,
-    item_versions,
-)
-from tavola.clock import SYSTEM_CLOCK, Clock, pause
+from tavola.backends import AsyncEmbeddedBackend, EmbeddedBackend
+from tavola.client import Context, Patience
+from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Buckets, Engine
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
-from tavola.protocol import DEFAULT_SCOPE, Scope, Wording, instant_of, instant_text
+from tavola.handles import AsyncConnection, Connection, ConnectionClosed
+from tavola.mocks import Decorated, Mock, Mocked, extra_missing
+from tavola.protocol import DEFAULT_SCOPE, Scope, Wording
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
 _REGION = re.compile(r"[a-z0-9-]{1,63}")
 _ACCOUNT = re.compile(r"[0-9]{12}")
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-R = TypeVar("R")
 
 
 class EngineSettings(TypedDict, total=False):
@@ -98,138 +73,6 @@ _ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE - _CLIENT
 
 class ConnectionRefused(TavolaError):
     """A target or setting that cannot be connected with."""
-
-
-class ConnectionClosed(TavolaError):
-    """A connection that was asked after it was closed."""
-
-    def __init__(self, target: str) -> None:
-        self.target = target
-        super().__init__(f"The connection to {target} is closed; connect again")
-
-
-class Connection(Db):
-    """A handle on DynamoDB, wherever it is; closing it closes the backend."""
-
-    def __init__(self, backend: Backend, target: str = "a backend", context: Context | None = None) -> None:
-        self.backend = backend
-        self.target = target
-        self._closed = False
-        self._context = context or Context()
-        self._driver = Driver(backend, self._context.patience, pause)
-
-    def _run(self, steps: Steps[R]) -> R:
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return self._driver.run(steps)
-
-    def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers.
-
-        Bytes in the request stand for a B; in the response a B is base64 text.
-        """
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return self.backend.call(operation, {} if request is None else request)
-
-    def as_of(self, moment: datetime | float | str) -> Connection:
-        """Return a connection to the same tables as they were at a moment, for reading alone.
-
-        The moment is a `datetime` with a zone, epoch seconds or ISO 8601 text (without a zone: UTC). It goes as
-        far back as point-in-time recovery of the table read does. Closing it leaves this one open.
-        """
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        if not isinstance(self.backend, Remembering):
-            raise PastUnavailable(self.target)
-        at_us = instant_of(moment)
-        return Connection(
-            self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
-        )
-
-    def history(self, table: str, key: Mapping[str, Any]) -> Iterator[ItemVersion]:
-        """Yield what an item was, from the beginning of what its table keeps of the past to now.
-
-        The key is DynamoDB JSON. The first version tells what stood at that beginning, the last what stands.
-        """
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return item_versions(self.backend, table, key)
-
-    def close(self) -> None:
-        """Let the backend go; a second time does nothing."""
-        if not self._closed:
-            self._closed = True
-            self.backend.close()
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Connection to {self.target}{', closed' if self._closed else ''}>"
-
-
-class AsyncConnection(AsyncDb):
-    """A handle on DynamoDB, wherever it is, for a program on an event loop; closing it closes the backend."""
-
-    def __init__(
-        self, backend: AsyncBackend, target: str = "a backend", context: Context | None = None
-    ) -> None:
-        self.backend = backend
-        self.target = target
-        self._closed = False
-        self._context = context or Context()
-        self._driver = AsyncDriver(backend, self._context.patience)
-
-    async def _run(self, steps: Steps[R]) -> R:
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return await self._driver.run(steps)
-
-    async def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers."""
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return await self.backend.call(operation, {} if request is None else request)
-
-    async def as_of(self, moment: datetime | float | str) -> AsyncConnection:
-        """Return a connection to the same tables as they were at a moment, as `Connection.as_of` does."""
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        if not isinstance(self.backend, AsyncRemembering):
-            raise PastUnavailable(self.target)
-        at_us = instant_of(moment)
-        return AsyncConnection(
-            await self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
-        )
-
-    def history(self, table: str, key: Mapping[str, Any]) -> AsyncIterator[ItemVersion]:
-        """Yield what an item was, as `Connection.history` does."""
-        if self._closed:
-            raise ConnectionClosed(self.target)
-        return async_item_versions(self.backend, table, key)
-
-    async def close(self) -> None:
-        """Let the backend go; a second time does nothing."""
-        if not self._closed:
-            self._closed = True
-            await self.backend.close()
-
-    async def __aenter__(self) -> AsyncConnection:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<AsyncConnection to {self.target}{', closed' if self._closed else ''}>"
 
 
 def connect(
@@ -338,7 +181,7 @@ def _remote(
     try:
         from tavola.backends.aws import AwsConfiguration  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        missing = _extra_missing(error, f'connect("{target}")')
+        missing = extra_missing(error, f'connect("{target}")')
         from tavola.backends.http import LocalConfiguration, is_local  # noqa: PLC0415 - as above
 
         if endpoint is None or not is_local(endpoint) or "profile" in settings:
@@ -346,13 +189,6 @@ def _remote(
         return _There(LocalConfiguration(endpoint, region=region, account=account), rest)
     profile = settings.get("profile")
     return _There(AwsConfiguration(region=region, endpoint=endpoint, account=account, profile=profile), rest)
-
-
-def _extra_missing(error: ModuleNotFoundError, what: str) -> ExtraMissing:
-    """Return the sentence for a missing botocore; whatever else is missing is no extra of ours."""
-    if (error.name or "").partition(".")[0] != "botocore":
-        raise error
-    return ExtraMissing(what)
 
 
 def _engine_settings(settings: Settings | EngineSettings) -> Any:
@@ -403,128 +239,6 @@ def _url_of(target: str) -> str:
     return target.rstrip("/")
 
 
-class Mocked:
-    """What is behind boto3 inside a mock: its engine, and a connection to look at the same tables."""
-
-    def __init__(self, opened: Callable[[], Engine], scope: Scope, *, owned: bool, renewable: bool) -> None:
-        self._opened = opened
-        self._scope = scope
-        self._owned = owned
-        self._renewable = renewable
-        self._closed = False
-        self._open()
-
-    @property
-    def engine(self) -> Engine:
-        """The engine that answers now."""
-        return self._engine
-
-    @property
-    def connection(self) -> Connection:
-        """A connection to the mock's own account and region."""
-        return self._connection
-
-    def reset(self) -> None:
-        """Take an empty engine in the place of the one so far; only for the mock's own in memory."""
-        if not self._renewable:
-            raise MockRefused(
-                "reset() empties an engine in memory that mock() opened itself; "
-                "of a file or an engine of yours, delete the tables"
-            )
-        old = self._connection
-        self._open()
-        old.close()
-
-    def execute(self, operation: str, body: bytes, scope: Scope) -> bytes:
-        """Return the answer of the engine that is there now."""
-        if self._closed:
-            raise MockRefused("the mock ended before this request was answered; wait for threads inside it")
-        return self._engine.execute(operation, body, scope)
-
-    def close(self) -> None:
-        """Close the connection, and the engine if it is the mock's own."""
-        self._closed = True
-        self._connection.close()
-
-    def _open(self) -> None:
-        self._engine = self._opened()
-        self._connection = Connection(
-            EmbeddedBackend(self._engine, self._scope, owned=self._owned), "the engine of a mock"
-        )
-
-
-class Mock:
-    """A block, or a decorated function, inside which boto3 and botocore talk to an engine in this process.
-
-    Each time it is entered it opens what it was told to: without an engine or a path, a new one in memory.
-    """
-
-    def __init__(self, made: Callable[[], Mocked], scope: Scope, region: str | None) -> None:
-        self._made = made
-        self._scope = scope
-        self._region = region  # as it was asked for; None: what boto3 finds configured
-        self._entered: list[tuple[Mocked, Callable[[], None]]] = []
-
-    def __enter__(self) -> Mocked:
-        try:
-            from tavola.backends import mocking  # noqa: PLC0415 - an extra
-        except ModuleNotFoundError as error:
-            raise _extra_missing(error, "mock()") from error
-        mocked = self._made()
-        stage = mocking.Stage(mocked.execute, self._scope, self._region)
-        mocking.enter(stage)
-        self._entered.append((mocked, functools.partial(mocking.leave, stage)))
-        return mocked
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        mocked, leave = self._entered.pop()
-        leave()
-        mocked.close()
-
-    def start(self) -> Mocked:
-        """Enter the mock, for a `setUp`; `stop` leaves it."""
-        return self.__enter__()
-
-    def stop(self) -> None:
-        """Leave the mock that `start` entered."""
-        self.__exit__(None, None, None)
-
-    def __call__(self, function: Decorated) -> Decorated:
-        """Return a function that runs inside the mock, from its call to its end."""
-        if inspect.isclass(function) or inspect.isasyncgenfunction(function) or not callable(function):
-            raise MockRefused(
-                f"mock() decorates functions and not {function!r}; decorate its tests, enter "
-                "`with tavola.mock():` inside, or call start() and stop() in setUp and tearDown"
-            )
-        wrapped: Any
-        if inspect.iscoroutinefunction(function):
-
-            async def wrapped(*args: Any, **kwargs: Any) -> Any:
-                with self._again():
-                    return await function(*args, **kwargs)
-
-        elif inspect.isgeneratorfunction(function):
-
-            def wrapped(*args: Any, **kwargs: Any) -> Any:
-                with self._again():
-                    return (yield from function(*args, **kwargs))
-
-        else:
-
-            def wrapped(*args: Any, **kwargs: Any) -> Any:
-                with self._again():
-                    return function(*args, **kwargs)
-
-        decorated: Any = functools.wraps(function)(wrapped)
-        return decorated  # type: ignore[no-any-return]  # it is called as the function is
-
-    def _again(self) -> Mock:
-        """Return a mock like this one: calls that overlap each leave their own."""
-        return Mock(self._made, self._scope, self._region)
-
-
 @overload
 def mock(function: Decorated, /) -> Decorated: ...
 @overload
@@ -570,3 +284,20 @@ def mock(
         handle = functools.partial(Mocked, opened, scope, owned=True, renewable=path is None)
     made = Mock(handle, scope, region)
     return made if function is None else made(function)
+
+
+__all__ = [
+    "FORMS",
+    "AsyncConnection",
+    "ClientSettings",
+    "Connection",
+    "ConnectionClosed",
+    "ConnectionRefused",
+    "EngineSettings",
+    "Mock",
+    "Mocked",
+    "Settings",
+    "connect",
+    "connect_async",
+    "mock",
+]

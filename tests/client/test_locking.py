@@ -75,7 +75,7 @@ def test_what_was_overtaken_is_refused(office: Connection, verb: str) -> None:
         write()
 
     assert overtaken.value.found == now == Order(order_id="o1", customer="c", note="theirs", revision=2)
-    assert "was written by somebody else since it was read" in str(overtaken.value)
+    assert "was written since it was read, by somebody else or by an update()" in str(overtaken.value)
     assert mine.revision == 1
     assert gone.value.found is None
     assert office.get(Order.Key(order_id="o1")) is None

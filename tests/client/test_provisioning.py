@@ -236,13 +236,59 @@ def test_a_table_without_entities_is_refused() -> None:
 
 def test_an_endpoint_without_an_operation_is_no_difference() -> None:
     """What a local endpoint does not have (backups, tags) is not compared there."""
-    from tavola.client.table_changes import _asked
+    from tavola.client.provisioning import asked
     from tavola.protocol import UnknownOperationFault
 
-    steps = _asked("ListTagsOfResource", {})
+    steps = asked("ListTagsOfResource", {})
     next(steps)
 
     with pytest.raises(StopIteration) as done:
         steps.throw(UnknownOperationFault())
 
     assert done.value.value is None
+
+
+@pytest.mark.parametrize("last", ["UpdateTimeToLive", "UpdateContinuousBackups"])
+def test_a_table_that_was_left_half_made_is_made_whole(last: str) -> None:
+    """Time to live and recovery are switched on by the next create_tables, where the first was interrupted before."""
+    whole = design(indexes={}, ttl="ends", recovery=True, recovery_days=7)
+    with connect("memory:") as db:
+        call = db.backend.call
+
+        def interrupted(operation: str, request: Any) -> Any:
+            if operation == last:
+                raise KeyboardInterrupt
+            return call(operation, request)
+
+        db.backend.call = interrupted  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            db.create_tables(whole.Depot)
+        db.backend.call = call  # type: ignore[method-assign]
+        assert db.table_changes(whole.Depot)
+
+        db.create_tables(whole.Depot)
+
+        assert not db.table_changes(whole.Depot)
+
+
+def test_a_table_that_is_there_is_asked_for_what_its_model_wants_alone() -> None:
+    """A table without time to live and recovery in its model costs no question about them."""
+    with connect("memory:") as db:
+        db.create_tables(plain().Depot)
+        call, seen = db.backend.call, []
+
+        def watched(operation: str, request: Any) -> Any:
+            seen.append(operation)
+            return call(operation, request)
+
+        db.backend.call = watched  # type: ignore[method-assign]
+        db.create_tables(plain().Depot)
+
+    assert seen == ["CreateTable", "DescribeTable"]
+
+
+def test_tables_that_are_not_there_are_deleted_without_an_error(db: Any) -> None:
+    """Deleting gives nothing back, for a table that was there and for one that was not."""
+    assert db.delete_tables(plain().Depot) is None
+    assert db.delete_tables(plain().Depot) is None
+    assert db.call("ListTables")["TableNames"] == []

@@ -197,7 +197,14 @@ def test_what_the_types_say(office: Connection) -> None:
     office.create(Order(order_id="o1", customer="c"))
     tx = office.transaction()
     placed = tx.create(Order(order_id="o1", customer="c"))
-    moved = tx.update(Ticket.Key(ticket_id="t1"), Ticket.status.set("closed"), create=True)
+    moved = tx.update(
+        Ticket.Key(ticket_id="t1"),
+        Ticket.status.set("closed"),
+        Ticket.customer_id.set("c"),
+        Ticket.subject.set("VPN"),
+        Ticket.created_at.set(AT),
+        create=True,
+    )
     gone = tx.delete(Event.Key(ticket_id="t1", at=AT, event_id="e1"))
     assert_type(placed, Intent[Order])
     assert_type(moved, Intent[Ticket])

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tavola.client import Db
-from tavola.patterns.recipe import Pause, Steps, Work
+from tavola.patterns.recipe import Pause, Turns, Work
 
 
 class Running:
     """One verb under way."""
 
-    def __init__(self, steps: Steps[Any]) -> None:
+    def __init__(self, steps: Turns[Any]) -> None:
         self._steps = steps
         self._next: Any = None
         self.done = False
@@ -48,7 +48,7 @@ class Running:
 
 
 def interleavings(
-    make: Callable[[], tuple[Db, Sequence[Steps[Any]]]], most: int = 400
+    make: Callable[[], tuple[Db, Sequence[Turns[Any]]]], most: int = 400
 ) -> Iterator[list[Any]]:
     """Give the outcomes of each order, from a fresh start every time; `most` orders, in a fixed sequence."""
     prefix: list[int] = []

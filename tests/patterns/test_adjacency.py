@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tavola import Attr, Connection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
 from tavola.client import Db
-from tavola.patterns import Bonds, CycleFound, Edges, RecipeRefused, Steps, WalkTooLong
+from tavola.patterns import Bonds, CycleFound, Edges, RecipeRefused, Turns, WalkTooLong
 from tavola.patterns.recipe import ask
 from tests.patterns.interleaving import interleavings
 
@@ -241,7 +241,7 @@ def test_bonds_are_seen_from_both_sides(db: Connection, made: Callable[..., Any]
 
 
 def _sides(
-    binding: Callable[[Bonds[Any, Friend]], Steps[Any]], parting: Callable[[Bonds[Any, Friend]], Steps[Any]]
+    binding: Callable[[Bonds[Any, Friend]], Turns[Any]], parting: Callable[[Bonds[Any, Friend]], Turns[Any]]
 ) -> set[int]:
     """Return how many sides of one bond are left, over all orders of the calls of a bind and a part."""
     made: list[Connection] = []
@@ -266,14 +266,14 @@ def test_a_bond_is_never_half() -> None:
     bond = Friend(one="ben", other="ann")
     bind: Any = Bonds.bind
 
-    def whole(friends: Bonds[Any, Friend]) -> Steps[Any]:
+    def whole(friends: Bonds[Any, Friend]) -> Turns[Any]:
         return bind.steps(friends, bond)  # type: ignore[no-any-return]
 
-    def halves(friends: Bonds[Any, Friend]) -> Steps[Any]:
+    def halves(friends: Bonds[Any, Friend]) -> Turns[Any]:
         yield from ask(lambda db: db.put(bond))
         yield from ask(lambda db: db.put(Friend(one="ann", other="ben")))
 
-    def parting(friends: Bonds[Any, Friend]) -> Steps[Any]:
+    def parting(friends: Bonds[Any, Friend]) -> Turns[Any]:
         return Bonds.part.steps(friends, "ann", "ben")
 
     assert _sides(whole, parting) <= {0, 2}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from tavola.patterns import (
     ItemTooLarge,
     RecipeRefused,
     S3Blobs,
-    StoredBlob,
 )
+from tests.patterns.interleaving import Running
 
 
 class Desk(Table):
@@ -42,7 +43,7 @@ class Document(Entity, table=Desk):
 
 
 class FakeS3:
-    """The five calls of an S3 client that a store makes, answered from a dict."""
+    """The four calls of an S3 client that a store makes, answered from a dict."""
 
     class Absent(Exception):
         """What botocore raises."""
@@ -64,12 +65,6 @@ class FakeS3:
         if Key not in self.objects:
             raise self.Absent
         return {"Body": io.BytesIO(self.objects[Key][0])}
-
-    def head_object(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803 - boto3's
-        """Look."""
-        if Key not in self.objects:
-            raise self.Absent
-        return {"LastModified": self.objects[Key][1]}
 
     def delete_object(self, Bucket: str, Key: str) -> None:  # noqa: N803 - boto3's
         """Delete."""
@@ -131,6 +126,8 @@ def db(opened: Callable[..., Connection]) -> Connection:
 
 
 NOISE = os.urandom(300_000)
+NONE = timedelta(0)
+EVER = timedelta(days=1)  # taken away from now: so that nothing is too young
 
 
 @pytest.mark.parametrize("data", [b"", b"short", b"long and dull " * 100_000, NOISE, NOISE * 3])
@@ -157,17 +154,18 @@ def test_what_is_short_once_compressed_stays_in_the_item(shelf: Shelf) -> None:
         dull, noise = blobs.keep(b"dull " * 100_000), blobs.keep(NOISE)
 
         assert (dull.encoding, dull.place) == ("zlib", None)
-        assert (noise.encoding, noise.place) == ("plain", noise.sha256)
-        assert shelf.names == [noise.sha256]
+        assert noise.encoding == "plain"
+        assert shelf.names == [noise.place]
 
 
-def test_equal_values_are_one_blob(shelf: Shelf) -> None:
-    """A blob is named for what it holds."""
+def test_equal_values_are_blobs_of_their_own(shelf: Shelf) -> None:
+    """A blob is written once and never again, so that one which is being deleted is not the one that is kept."""
     with connect("memory:") as db:
         blobs = Blobs(db, shelf.store)
+        one, other = blobs.keep(NOISE), blobs.keep(NOISE)
 
-        assert blobs.keep(NOISE) == blobs.keep(NOISE)
-        assert len(shelf.names) == 1
+        assert one.sha256 == other.sha256
+        assert sorted(shelf.names) == sorted([one.place, other.place])
 
 
 def test_damage_and_loss_are_found(shelf: Shelf) -> None:
@@ -199,55 +197,162 @@ def test_a_failed_write_leaves_no_item_without_its_blob() -> None:
 
         shelf.s3.broken = False
         orphan = blobs.keep(NOISE)  # and its put never comes
-        shelf.age(orphan.sha256, timedelta(days=2))
+        shelf.age(orphan.place, timedelta(days=2))
 
-        assert [found.name for found in blobs.sweep(Desk).orphans] == [orphan.sha256]
+        assert [found.name for found in blobs.sweep(Desk, older=NONE).noted] == [orphan.place]
+        assert [found.name for found in blobs.sweep(Desk, older=NONE).orphans] == [orphan.place]
         assert shelf.names == []
 
 
 def test_a_sweep_takes_orphans_alone(
     db: Connection, made: Callable[..., Any], shelf: Shelf, clock: ManualClock
 ) -> None:
-    """What an item points to, deep in a list too, and what is too young to judge stay; the rest goes."""
-    clock.set(datetime.now(UTC).timestamp())  # files have the machine's time
+    """What an item points to, deep in a list too, and what is too young to judge stay; the rest is noted, and goes later."""
+    now = datetime.now(UTC).timestamp()  # files have the machine's time
+    clock.set(now)
     blobs = made(Blobs, db, shelf.store, inline=0)
     body, page, orphan, young = (blobs.keep(bytes([n]) * 50) for n in range(4))
     db.put(Document(document_id="d1", body=body))
     db.put(Document(document_id="d2", pages=[page]))
     for blob in (body, page, orphan):
-        shelf.age(blob.sha256, timedelta(days=2))
+        shelf.age(blob.place, timedelta(days=2))
 
-    told = blobs.sweep(Desk, older=timedelta(days=1), delete=False)
-    assert [blob.name for blob in told.orphans] == [orphan.sha256]
+    assert blobs.sweep(Desk, delete=False).noted == blobs.sweep(Desk).noted  # only the second notes it
+    clock.set(now + 86_000)
+    assert blobs.sweep(Desk).orphans == ()  # it was noted less than a day ago
+    clock.set(now + 86_401)
+    shelf.age(young.place, timedelta(days=-1))
+    told = blobs.sweep(Desk, delete=False)
+    assert [blob.name for blob in told.orphans] == [orphan.place]
     assert len(shelf.names) == 4
-    swept = blobs.sweep(Desk, older=timedelta(days=1))
+    swept = blobs.sweep(Desk)
 
-    assert (swept.kept, swept.young, swept.bytes) == (2, 1, told.orphans[0].size)
-    assert sorted(shelf.names) == sorted(blob.sha256 for blob in (body, page, young))
+    assert (swept.kept, swept.young, swept.noted, swept.bytes) == (2, 1, (), told.orphans[0].size)
+    assert sorted(shelf.names) == sorted(blob.place for blob in (body, page, young))
 
 
-def test_a_value_that_is_wanted_again_is_not_swept(shelf: Shelf) -> None:
-    """An old orphan whose value is kept anew, while a sweep is under way, survives it."""
+def test_a_sweep_looks_at_items_that_it_does_not_know(
+    db: Connection, made: Callable[..., Any], shelf: Shelf
+) -> None:
+    """Blobs of entities that the sweeping program has not imported, and those in JSON, are found in the items themselves."""
+    blobs = made(Blobs, db, shelf.store, inline=0)
+    known, text, raw, map_, name = (blobs.keep(bytes([n]) * 50) for n in range(5))
+    db.put(Document(document_id="d1", body=known))
+    db.put(Document(document_id="d2", text=text.model_dump_json()))
+    strange = {
+        "pk": {"S": "STRANGE"}, "sk": {"S": "1"}, "_entity": {"S": "NobodyKnows"}, "B": {"S": "no base64"},
+        "raw": {"B": b64encode(raw.model_dump_json().encode()).decode()},
+        "deep": {"L": [{"M": {"blob": {"M": {"place": {"S": map_.place}}}}}]},
+        "names": {"M": {name.place: {"NULL": True}}}, "many": {"BS": [b64encode(b"x").decode()]},
+    }  # fmt: skip
+    db.call("PutItem", {"TableName": "Desk", "Item": strange})
+
+    for _ in range(3):
+        swept = blobs.sweep(Elsewhere, older=-EVER)
+        assert (swept.orphans, swept.noted, swept.kept) == ((), (), 5)
+    assert blobs.read(known) == bytes(50)
+
+
+class Elsewhere(Table, name="Desk"):
+    """The same table, in a program that knows none of its entities."""
+
+
+def test_an_item_that_moves_while_it_is_sought_keeps_its_blob(shelf: Shelf) -> None:
+    """An item that goes from a place not yet read to one that was is missed by that sweep, and found by the next."""
     with connect("memory:") as db:
         db.create_tables(Desk)
         blobs = Blobs(db, shelf.store, inline=0)
         blob = blobs.keep(NOISE)
-        shelf.age(blob.sha256, timedelta(days=2))
+        db.put(Document(document_id="d1", body=blob))
+        sweep: Any = Blobs.sweep
+        running = Running(sweep.steps(blobs, Desk, older=-EVER))
+        running.step(db)  # the blobs are listed
+        found = db.delete(Document.Key(document_id="d1"))
+        assert found is not None
+        running.step(db)  # the table is read
+        db.put(found.model_copy(update={"document_id": "d2"}))
+        while not running.done:
+            running.step(db)
 
-        class Wanting(type(shelf.store)):  # type: ignore[misc]  # whichever store it is
-            """The store, in which somebody writes between the listing and the deletion."""
-
-            def list(self) -> Iterator[StoredBlob]:
-                """List, and then be written to."""
-                found = list(super().list())
-                blobs.keep(NOISE)
-                yield from found
-
-        shelf.store.__class__ = Wanting
-        swept = blobs.sweep(Desk)
-
-        assert swept.orphans == ()
+        assert [told.name for told in running.outcome.noted] == [blob.place]
+        assert blobs.sweep(Desk, older=-EVER).orphans == ()
+        assert blobs.sweep(Desk, older=-EVER).kept == 1
         assert blobs.read(blob) == NOISE
+
+
+def test_a_value_that_is_wanted_again_is_not_swept(shelf: Shelf) -> None:
+    """A value that is kept anew at any moment of a sweep that deletes its old blob is there afterwards."""
+    for moment in range(8):
+        with connect("memory:") as db:
+            db.create_tables(Desk)
+            blobs = Blobs(db, shelf.store, inline=0)
+            blobs.keep(NOISE)
+            blobs.sweep(Desk, older=-EVER)
+            sweep: Any = Blobs.sweep
+            running = Running(sweep.steps(blobs, Desk, older=-EVER))
+            for step in range(8):
+                if step == moment:
+                    db.put(Document(document_id="d1", body=blobs.keep(NOISE)))
+                if not running.done:
+                    running.step(db)
+            assert len(running.outcome.orphans) == 1
+            found = db.get(Document.Key(document_id="d1"))
+            assert found is not None
+            assert found.body is not None
+            assert blobs.read(found.body) == NOISE
+            shelf.store.delete(found.body.place)
+
+
+def test_what_else_is_there_is_left_alone(shelf: Shelf) -> None:
+    """Files and objects that are no blobs are neither listed nor deleted, however old."""
+    shelf.store.put("0" * 64, b"a checksum, perhaps")
+    shelf.store.put("README", b"mine")
+    with connect("memory:") as db:
+        db.create_tables(Desk)
+        for _ in range(2):
+            assert Blobs(db, shelf.store).sweep(Desk, older=-EVER).orphans == ()
+
+    assert shelf.names == []
+    assert shelf.store.get("README") == b"mine"
+
+
+def test_new_folders_are_safe_before_their_blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every folder that is made has its entry above it on the disk when put returns, the store's own included."""
+    opened: dict[int, str] = {}
+    synced: list[str] = []
+    open_, fsync = os.open, os.fsync
+
+    def opening(path: Any, *more: Any, **options: Any) -> int:
+        handle = open_(path, *more, **options)
+        opened[handle] = str(path)
+        return handle
+
+    def syncing(handle: int) -> None:
+        synced.append(opened.get(handle, "?"))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "open", opening)
+    monkeypatch.setattr(os, "fsync", syncing)
+    store = FolderBlobs(tmp_path / "one" / "blobs")
+    store.put("ab12", b"x")
+    store.put("ab13", b"x")
+
+    folders = [str(tmp_path / place) for place in ("", "one", "one/blobs", "one/blobs/ab")]
+    assert [path for path in synced if path in folders] == [*folders, folders[-1]]
+
+
+def test_a_blob_that_goes_while_it_is_listed_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that another sweep deletes between its name and its size is left out."""
+    store = FolderBlobs(tmp_path)
+    for first in "ab":
+        store.put(first * 80, b"x")
+    listing = store.list()
+    assert next(listing).name == "a" * 80
+    store.delete("b" * 80)
+
+    assert list(listing) == []
 
 
 def test_a_half_written_file_is_no_blob(tmp_path: Path) -> None:
@@ -257,6 +362,10 @@ def test_a_half_written_file_is_no_blob(tmp_path: Path) -> None:
     (tmp_path / "ab" / ".new-xyz").write_bytes(b"half")
 
     assert list(store.list()) == []
+    store.tidy(datetime.now(UTC) - timedelta(days=1))
+    assert (tmp_path / "ab" / ".new-xyz").exists()  # it may still be written
+    store.tidy(datetime.now(UTC) + timedelta(days=1))
+    assert not (tmp_path / "ab" / ".new-xyz").exists()
     with pytest.raises(RecipeRefused, match="no name of a blob"):
         store.get("../secret")
 

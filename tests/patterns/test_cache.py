@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect, connect_async
 from tavola.client import Db
 from tavola.patterns import Cache, CacheEntry, CacheValueTooLarge, RecipeRefused
-from tavola.patterns.recipe import Steps, ask
+from tavola.patterns.recipe import Turns, ask
 from tests.patterns.interleaving import interleavings
 
 
@@ -188,7 +188,7 @@ def test_a_stampede_works_once(served: str) -> None:
 class Unprotected(Cache[Db, Profile]):
     """The fault that the tests must see: look, work it out, keep it."""
 
-    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Steps[Profile | None]:
+    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Turns[Profile | None]:
         entry = yield from self._entry(cache_key)
         if self._fresh(entry):
             return self._load(entry)

@@ -16,8 +16,8 @@ from tavola.patterns import (
     Counters,
     Recipe,
     RecipeRefused,
-    Steps,
     Tally,
+    Turns,
     WindowCounter,
     WindowCounters,
 )
@@ -127,7 +127,7 @@ def test_folding_while_others_add() -> None:
         made[-1].put(Visits(name="home", part=1, value=5))
         few = Counters(made[-1], Visits, shards=1, reading=2)
 
-        def late() -> Steps[None]:
+        def late() -> Turns[None]:
             key = Visits.Key(name="home", part=1)
             yield from ask(lambda db: db.update(key, Visits.value.add(2), create=True))
 
@@ -178,14 +178,14 @@ class NaiveCounters(Recipe[Db]):
     """The fault that the tests must see."""
 
     @verb
-    def add(self, name: str) -> Steps[None]:
+    def add(self, name: str) -> Turns[None]:
         """Add one, unless somebody does so at the same time."""
         found = yield from ask(lambda db: db.get(Naive.Key(name=name), consistent=True))
         value = 0 if found is None else found.value
         yield from ask(lambda db: db.put(Naive(name=name, value=value + 1)))
 
     @verb
-    def total(self, name: str) -> Steps[int]:
+    def total(self, name: str) -> Turns[int]:
         """Return the value."""
         found = yield from ask(lambda db: db.get(Naive.Key(name=name)))
         return 0 if found is None else found.value

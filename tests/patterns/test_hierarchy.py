@@ -23,9 +23,19 @@ from tavola import (
     connect,
     sort,
 )
-from tavola.client import Db
-from tavola.patterns import MoveRefused, Node, NodeExists, NodeMissing, RecipeRefused, Steps, Tree
-from tavola.patterns.recipe import ask
+from tavola.client import Db, UpdateContended
+from tavola.patterns import (
+    MoveRefused,
+    Node,
+    NodeExists,
+    NodeMissing,
+    RecipeRefused,
+    Tree,
+    TreeBusy,
+    TreeWork,
+    Turns,
+)
+from tavola.patterns.recipe import ask, together, verb
 from tests.patterns.interleaving import Running, interleavings
 
 
@@ -52,6 +62,28 @@ class Unit(Node, table=Firm):
     class Children(Query["Unit"], on=Firm.gsi1, pk="TREE#{tree}#{parent}", sk="{path}"):
         tree: str
         parent: str
+        path: Sort[str] = sort()
+
+
+class UnitWork(TreeWork, table=Firm):
+    """What is under way in a firm."""
+
+    class Key(PrimaryKey["UnitWork"], pk="TREE#{tree}", sk="WORK"):
+        tree: str
+
+
+class Badge(Node, table=Firm):
+    """A node with unique values, each of which is an item more in a transaction."""
+
+    one: Attr[str] = attr(unique=True)
+    two: Attr[str] = attr(unique=True)
+
+    class Key(PrimaryKey["Badge"], pk="BADGES#{tree}", sk="NODE#{path}"):
+        tree: str
+        path: str
+
+    class Under(Query["Badge"], on=Key):
+        tree: str
         path: Sort[str] = sort()
 
 
@@ -89,7 +121,7 @@ def db(opened: Callable[..., Connection]) -> Connection:
 @pytest.fixture
 def units(db: Connection, made: Callable[..., Any]) -> Any:
     """A firm of eight units."""
-    tree = made(Tree, db, Unit, under=Unit.Under, children=Unit.Children)
+    tree = made(Tree, db, Unit, UnitWork, under=Unit.Under, children=Unit.Children)
     for path in PATHS:
         tree.add(tree.node("acme", path, head=f"head of {path}"))
     return tree
@@ -115,7 +147,7 @@ def test_every_level_is_one_question(units: Any, db: Connection) -> None:
 
 def test_children_without_an_index(db: Connection, made: Callable[..., Any]) -> None:
     """Without an index the children are found in the subtree."""
-    tree = made(Tree, db, Unit, under=Unit.Under)
+    tree = made(Tree, db, Unit, UnitWork, under=Unit.Under)
     for path in ("a", "a/b", "a/b/c", "d"):
         tree.add(tree.node("t", path))
 
@@ -168,7 +200,7 @@ def test_a_subtree_is_moved_whole(units: Any) -> None:
         "apac/japan",
     ]
     assert units.get("acme", "apac/italy/rome").head == "head of emea/italy/rome"
-    assert units.get("acme", "apac/italy").moved_from is None
+    assert units.under_way("acme") is None
     assert _paths(units.children("acme", "apac/italy")) == ["apac/italy/milan", "apac/italy/rome"]
     assert _paths(units.subtree("acme", "emea")) == ["emea/italy-north", "emea/spain"]
 
@@ -193,11 +225,13 @@ def test_a_removal_takes_the_subtree(units: Any) -> None:
     assert _paths(units.subtree("acme")) == ["apac", "apac/japan"]
 
 
-def _planted(count: int, kind: type[Tree[Any, Unit]] = Tree) -> tuple[Connection, Tree[Any, Unit]]:
+def _planted(
+    count: int, kind: type[Tree[Any, Unit, UnitWork]] = Tree
+) -> tuple[Connection, Tree[Any, Unit, UnitWork]]:
     """Return a tree with a node a, so many nodes below it, and an empty b."""
     db = connect("memory:", patience=Patience(base_s=0))
     db.create_tables(Firm)
-    tree = kind(db, Unit, under=Unit.Under, children=Unit.Children)
+    tree = kind(db, Unit, UnitWork, under=Unit.Under, children=Unit.Children)
     for path in ("a", "b", "a/x", *(f"a/x/{number:03}" for number in range(count))):
         tree.add(tree.node("t", path))
     return db, tree
@@ -226,38 +260,235 @@ def test_an_interrupted_move_goes_on(stop: int) -> None:
     db.close()
 
 
-def test_another_move_does_not_tear_a_tree_apart() -> None:
-    """While a move is under way, neither its head nor what is left can be taken elsewhere."""
-    db, tree = _planted(40)
-    move: Any = Tree.move
-    running = Running(move.steps(tree, "t", "a", "b/a"))
-    while db.get(Unit.Key(tree="t", path="b/a")) is None:
+MOVE: Any = Tree.move
+ADD: Any = Tree.add
+REMOVE: Any = Tree.remove
+
+
+def _begun(db: Db, tree: Any, path: str, to: str) -> Running:
+    """Return a move whose head has gone, and nothing else."""
+    running = Running(MOVE.steps(tree, "t", path, to))
+    while tree.get("t", to) is None:
         running.step(db)
+    return running
+
+
+def test_another_move_does_not_tear_a_tree_apart() -> None:
+    """While a move is under way nothing else is moved or removed in its tree: head, rest, ancestors, destination."""
+    db, tree = _planted(40)
+    _begun(db, tree, "a/x", "b/x")
     tree.add(tree.node("t", "c"))
 
-    with pytest.raises(MoveRefused, match="on its way from 'a'"):
-        tree.move("t", "b/a", "c/a")
-    with pytest.raises(NodeMissing):
-        tree.move("t", "a", "c")
-    tree.move("t", "a", "b/a")
-    assert len(tree.subtree("t", "b/a")) == 41
+    for path, to in (("b/x", "c/x"), ("a/x", "c/x"), ("a", "c/a"), ("b", "c/b"), ("c", "d")):
+        with pytest.raises(TreeBusy, match="'a/x' is on its way to 'b/x'"):
+            tree.move("t", path, to)
+    for path in ("a", "b", "c", "/"):
+        with pytest.raises(TreeBusy, match="must wait"):
+            tree.remove("t", path)
+    assert tree.under_way("t").path == "a/x"
+    tree.move("t", "a/x", "b/x")
+
+    assert len(tree.subtree("t", "b/x")) == 40
+    assert tree.move("t", "a", "c/a").nodes == 1
     db.close()
 
 
-class Careless(Tree[Any, Unit]):
+def test_nothing_is_added_where_a_move_is_under_way() -> None:
+    """At the old path, below it and at the destination an addition is refused until the move is over; elsewhere it is not."""
+    db, tree = _planted(30)
+    running = _begun(db, tree, "a", "b/a")
+
+    for path in ("a", "a/new", "a/x/new", "b/a/new", "b/a/x"):
+        with pytest.raises(TreeBusy, match=r"finish\('t'\)"):
+            tree.add(tree.node("t", path))
+    tree.add(tree.node("t", "b/new"))
+    tree.add(tree.node("t", "ab"))
+    while not running.done:
+        running.step(db)
+
+    assert len(tree.subtree("t", "b/a")) == 31
+    tree.add(tree.node("t", "a"))
+    tree.add(tree.node("t", "b/a/new"))
+    db.close()
+
+
+def test_what_was_left_is_finished_by_anybody() -> None:
+    """A move or a removal that was left is ended without knowing what it was; then there is nothing more to finish."""
+    db, tree = _planted(30)
+    _begun(db, tree, "a", "b/a")
+    assert tree.finish("t")
+    assert len(tree.subtree("t", "b/a")) == 31
+
+    running = Running(REMOVE.steps(tree, "t", "b"))
+    while tree.under_way("t") is None:
+        running.step(db)
+    assert tree.finish("t")
+    assert tree.subtree("t").items == ()
+    assert not tree.finish("t")
+    while not running.done:
+        running.step(db)
+    assert running.outcome == 0  # all of it was done by the other
+    db.close()
+
+
+def test_a_mover_that_wakes_up_late_moves_nothing() -> None:
+    """What was read for a move is not written once the move is over, even if the same one has been begun again."""
+    db, tree = _planted(3)
+    late = _begun(db, tree, "a", "b/a")
+    late.step(db)
+    late.step(db)  # it knows which nodes are left, and sleeps
+    tree.finish("t")
+    tree.move("t", "b/a", "a")
+    again = _begun(db, tree, "a", "b/a")
+    while not late.done:
+        late.step(db)
+
+    assert late.outcome.nodes == 1
+    assert len(tree.subtree("t", "a")) == 4
+    while not again.done:
+        again.step(db)
+    assert len(tree.subtree("t", "b/a")) == 4
+    db.close()
+
+
+def _held(kind: type[Tree[Any, Unit, UnitWork]], verbs: Callable[[Any], list[Any]], most: int = 400) -> int:
+    """Return in how many orders of some verbs' calls a node was left without its parent, or work was left over."""
+    made: list[tuple[Connection, Tree[Any, Unit, UnitWork]]] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(_planted(2, kind))
+        return made[-1][0], verbs(made[-1][1])
+
+    torn = 0
+    for _ in interleavings(make, most=most):
+        db, tree = made[-1]
+        paths = {"/", *_paths(tree.subtree("t"))}
+        whole = all(node.parent in paths for node in tree.subtree("t"))
+        torn += not (whole and tree.under_way("t") is None)
+        db.close()
+    return torn
+
+
+class Unfenced(Tree[Any, Unit, UnitWork]):
+    """The fault that the test must see: additions do not look at what is under way."""
+
+    @verb
+    def add(self, node: Unit) -> Turns[Unit]:
+        """Add under a parent that is there."""
+        above = self.key(tree=node.tree, path=node.parent)
+        parents = [] if node.parent == "/" else [above]
+        yield from together(lambda writes: ([writes.check(key) for key in parents], writes.create(node)))
+        return node
+
+
+def test_a_removal_leaves_no_orphan() -> None:
+    """In every order of the calls of a removal and an addition below it no node is without its parent."""
+
+    def verbs(tree: Any) -> list[Any]:
+        return [REMOVE.steps(tree, "t", "a"), type(tree).add.steps(tree, tree.node("t", "a/new"))]
+
+    assert _held(Tree, verbs) == 0
+    assert _held(Unfenced, verbs) > 0
+
+
+@pytest.mark.parametrize("other", [("a", "c"), ("a/x", "c"), ("b", "a/x/b"), ("a", None), ("b", None)])
+def test_no_order_of_two_tears_a_tree_apart(other: tuple[str, str | None]) -> None:
+    """Two moves, or a move and a removal, in every order of their calls: each node has its parent, nothing is left over."""
+    path, to = other
+
+    def verbs(tree: Any) -> list[Any]:
+        second = REMOVE.steps(tree, "t", path) if to is None else MOVE.steps(tree, "t", path, to)
+        return [MOVE.steps(tree, "t", "a/x", "b/x"), second]
+
+    assert _held(Tree, verbs, most=150) == 0
+
+
+def _forget(db: Connection, path: str, *attributes: str) -> None:
+    key = {"pk": {"S": "TREE#t"}, "sk": {"S": f"NODE#{path}"}}
+    names = {f"#{number}": name for number, name in enumerate(attributes)}
+    told = f"REMOVE {', '.join(names)}"
+    db.call("UpdateItem", {"TableName": "Firm", "Key": key, "UpdateExpression": told, "ExpressionAttributeNames": names})  # fmt: skip
+
+
+def test_nodes_that_lack_a_field_are_moved() -> None:
+    """A field with a default that was added to the entity later is absent in older nodes, and they are moved all the same."""
+    db, tree = _planted(1)
+    for path in ("a", "a/x"):
+        db.update(Unit.Key(tree="t", path=path), Unit.head.set("x"))
+        _forget(db, path, "head")
+    key = {"pk": {"S": "TREE#t"}, "sk": {"S": "NODE#a/x/000"}}
+    null = {"TableName": "Firm", "Key": key, "UpdateExpression": "SET labels = :n, mine = :m"}
+    db.call("UpdateItem", {**null, "ExpressionAttributeValues": {":n": {"SS": ["l"]}, ":m": {"NULL": True}}})
+
+    with db.measured() as spent:
+        assert tree.move("t", "a", "b/a").nodes == 3
+
+    assert spent.operations["TransactWriteItems"] == 2
+    assert tree.get("t", "b/a/x/000").labels == {"l"}
+    db.close()
+
+
+def test_a_move_that_is_always_overtaken_ends() -> None:
+    """A node that somebody changes each time it is to be moved is an error after a while, and no endless loop."""
+    db, tree = _planted(0)
+    running = _begun(db, tree, "a", "b/a")
+    number = 0
+    while not running.done:
+        number += 1
+        assert number < 200
+        db.update(Unit.Key(tree="t", path="a/x"), Unit.head.set(str(number)))
+        running.step(db)
+
+    assert isinstance(running.outcome, UpdateContended)
+    assert tree.finish("t")
+    db.close()
+
+
+def test_nodes_that_do_not_fit_a_transaction_are_moved_in_smaller_ones() -> None:
+    """Unique values and large nodes take more of a transaction than it has: fewer nodes go into each."""
+    with connect("memory:", patience=Patience(base_s=0)) as db:
+        db.create_tables(Firm)
+        badges = Tree(db, Badge, UnitWork, under=Badge.Under)
+        for path in ("a", "b", *(f"a/{number:03}" for number in range(60))):
+            badges.add(badges.node("t", path, one=path, two=path))
+        assert badges.move("t", "a", "b/a").nodes == 61
+        assert badges.remove("t", "b") == 62
+        assert badges.subtree("t").items == ()
+
+        units = Tree(db, Unit, UnitWork, under=Unit.Under)
+        for path in ("a", *(f"a/{number:03}" for number in range(25))):
+            units.add(units.node("t", path, head="x" * 150_000))
+        assert units.move("t", "a", "b").nodes == 26
+
+
+def test_a_stranger_at_the_destination_is_named() -> None:
+    """A node that was put past the tree where another is to go stops the move; once it is deleted, the move goes on."""
+    db, tree = _planted(1)
+    _begun(db, tree, "a", "b/a")
+    db.put(tree.node("t", "b/a/x"))
+
+    with pytest.raises(MoveRefused, match="'b/a/x' that was written past the tree"):
+        tree.move("t", "a", "b/a")
+    db.delete(Unit.Key(tree="t", path="b/a/x"))
+    tree.move("t", "a", "b/a")
+    assert len(tree.subtree("t", "b/a")) == 2
+    db.close()
+
+
+class Careless(Tree[Any, Unit, UnitWork]):
     """The fault that the test must see: nodes are moved as they were read, whatever became of them since."""
 
-    def _move_some(self, nodes: list[Unit], path: str, to: str) -> Steps[int]:
-        for node in nodes:
-            yield from self._carry(node, to + node.path[len(path) :])
-        return len(nodes)
+    def _move_some(self, work: UnitWork, nodes: Any, to: str) -> Turns[Any]:
+        for each in nodes:
+            yield from self._carry(each.node, to + each.node.path[len(work.path) :])
+        return "done"
 
-    def _carry(self, node: Unit, path: str) -> Steps[None]:
+    def _carry(self, node: Unit, path: str) -> Turns[None]:
         yield from ask(lambda db: db.put(self._at(node, path)))
         yield from ask(lambda db: db.delete(self.key(tree=node.tree, path=node.path)))
 
 
-def _change() -> Steps[bool]:
+def _change() -> Turns[bool]:
     """Change a node, wherever it is; return whether it was found."""
     for path in ("a/x", "b/a/x"):
         try:
@@ -268,13 +499,13 @@ def _change() -> Steps[bool]:
     return False
 
 
-def _set_head(path: str) -> Steps[None]:
+def _set_head(path: str) -> Turns[None]:
     yield from ask(lambda db: db.update(Unit.Key(tree="t", path=path), Unit.head.set("new")))
 
 
-def _losses(kind: type[Tree[Any, Unit]]) -> int:
+def _losses(kind: type[Tree[Any, Unit, UnitWork]]) -> int:
     """Return in how many orders of the calls of a move, an addition and a change one of these is lost."""
-    made: list[tuple[Connection, Tree[Any, Unit]]] = []
+    made: list[tuple[Connection, Tree[Any, Unit, UnitWork]]] = []
 
     def make() -> tuple[Db, list[Any]]:
         made.append(_planted(0, kind))

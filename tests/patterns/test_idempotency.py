@@ -41,8 +41,8 @@ from tavola.patterns import (
     Outcome,
     Recipe,
     RecipeRefused,
-    Steps,
     StoredFailure,
+    Turns,
     ask,
     verb,
 )
@@ -644,7 +644,7 @@ class Naive(Recipe[Db]):
     """The fault that the tests must see: look whether it was done, do it, note that it was done."""
 
     @verb
-    def once(self, request: str, work: Callable[[Any], Receipt]) -> Steps[Answer[Receipt]]:
+    def once(self, request: str, work: Callable[[Any], Receipt]) -> Turns[Answer[Receipt]]:
         """Do it, unless somebody does so at the same time."""
         key = Requests.Key(scope="-", request=request)
         found = yield from ask(lambda db: db.get(key, consistent=True))
@@ -725,7 +725,7 @@ def test_in_every_order_the_write_is_done_once() -> None:
 
 
 class Losing:
-    """Steps under way whose calls are made, and the answer of one of them lost."""
+    """Turns under way whose calls are made, and the answer of one of them lost."""
 
     def __init__(self, lost: int) -> None:
         self.lost = lost

@@ -21,7 +21,7 @@ from tavola.patterns import (
     RelayLease,
 )
 from tavola.patterns.messages import events_in
-from tavola.patterns.recipe import Steps, ask
+from tavola.patterns.recipe import Turns, ask
 from tests.client.conftest import START_S, Awaited
 from tests.patterns.interleaving import Running
 
@@ -415,14 +415,14 @@ def test_a_relay_killed_at_each_of_its_calls_loses_nothing() -> None:
     assert steps > 6
 
 
-def _told(publish: Any, event: OutboxEvent) -> Steps[None]:
+def _told(publish: Any, event: OutboxEvent) -> Turns[None]:
     yield from ask(lambda db: publish(event))
 
 
 class CutsFirst(Outbox[Any, Outgoing, Relaying]):
     """A relay that takes events off the list before it publishes them."""
 
-    def _aggregate(self, turn: Any, aggregate: str, publish: Any) -> Steps[None]:
+    def _aggregate(self, turn: Any, aggregate: str, publish: Any) -> Turns[None]:
         row = yield from self._row(aggregate)
         assert row is not None
         events = events_in(row, turn.fence)
@@ -434,7 +434,7 @@ class CutsFirst(Outbox[Any, Outgoing, Relaying]):
 class CutsAnyhow(Outbox[Any, Outgoing, Relaying]):
     """A relay that cuts as many as it published, whatever is at the front by then."""
 
-    def _write(self, row: Any, changes: Any, when: Any, out: Any) -> Steps[bool]:
+    def _write(self, row: Any, changes: Any, when: Any, out: Any) -> Turns[bool]:
         return (yield from super()._write(row, changes, Outgoing.aggregate.exists(), out))
 
 

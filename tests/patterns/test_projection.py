@@ -349,7 +349,7 @@ def test_designs_that_cannot_be_projected_are_refused(memory: Connection) -> Non
         ([Share("a", str(n)) for n in range(50)], "50 shares, and 49 fit"),
         ([Share("a", "")], "empty text"),
         ([Share("a", "x" * 3000)], "size limit of 1024 bytes"),
-        ([Share("a", value=Decimal("1." + "1" * 40))], "38 significant digits"),
+        ([Share("a", value=Decimal("1." + "1" * 40))], "up to 38 digits"),
     ],
 )
 def test_shares_that_cannot_be_kept_fail_their_record(

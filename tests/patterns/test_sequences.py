@@ -24,7 +24,7 @@ from tavola import (
     sort,
 )
 from tavola.client import Db
-from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Steps
+from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Turns
 from tavola.patterns.recipe import ask, verb
 from tests.patterns.interleaving import interleavings
 
@@ -177,7 +177,7 @@ class Counting(Recipe[Db]):
     """The document's way, which the tests must see fail: count what is there, add one, write."""
 
     @verb
-    def next(self, ticket_id: str) -> Steps[int]:
+    def next(self, ticket_id: str) -> Turns[int]:
         """Return a number that somebody else may get as well."""
         count = yield from ask(lambda db: db.count(Event.InTicket(ticket_id=ticket_id), consistent=True))
         yield from ask(lambda db: db.put(Event(ticket_id=ticket_id, number=count + 1, kind="note")))

@@ -124,12 +124,8 @@ def _ticket(number: int, item: tuple[int, int, str]) -> Ticket:
 def _questions(pattern: Any, low: int, high: int) -> Iterator[Any]:
     """Give a question of each operator, on the first and on the second part."""
     a, b = _moment(low), _moment(high)
-    if pattern is not Ticket.Times:
-        yield pattern(status="open")
-        yield pattern(status="open").at.lt(a)
-        yield pattern(status="open").at.lte(a)
-    yield pattern(status="open").at.gt(a)
-    yield pattern(status="open").at.gte(a)
+    if pattern.__name__ != "Times":
+        yield from _unbounded(pattern, a)
     yield pattern(status="open").at.between(a, b)
     yield pattern(status="open").at.eq(a)
     yield pattern(status="open").at.eq(a).rank.lt(high)
@@ -137,6 +133,18 @@ def _questions(pattern: Any, low: int, high: int) -> Iterator[Any]:
     yield pattern(status="open").at.eq(a).rank.between(low, high)
     yield pattern(status="open").at.eq(a).rank.eq(high)
     yield pattern(status="open").at.eq(a).rank.eq(high).ticket_id.begins_with("t0")
+
+
+def _unbounded(pattern: Any, at: datetime) -> Iterator[Any]:
+    """Give the questions that shards by time refuse, because they have no end or no beginning."""
+    yield pattern(status="open")
+    yield pattern(status="open").at.lt(at)
+    yield pattern(status="open").at.lte(at)
+    yield pattern(status="open").at.gt(at)
+    yield pattern(status="open").at.gte(at)
+
+
+UNBOUNDED = len(list(_unbounded(Ticket.Plain, START)))
 
 
 def _paged(db: Connection, question: Any, limit: int | None, newest_first: bool) -> list[str]:
@@ -155,32 +163,103 @@ def _paged(db: Connection, question: Any, limit: int | None, newest_first: bool)
         assert page.items, "a page that leads on holds something"
 
 
-@settings(max_examples=20, deadline=None)
-@given(ITEMS, st.integers(0, 6), st.integers(0, 12), st.integers(1, 9), st.booleans())
+def _design(sk: str, bucket: str) -> Any:
+    """Return an entity whose indexes all have one sort key: in one partition, and under each kind of shards."""
+
+    class Wall(Table, name="Wall"):
+        plain = Gsi(pk="g0pk", sk="g0sk")
+        two = Gsi(pk="g1pk", sk="g1sk")
+        many = Gsi(pk="g2pk", sk="g2sk")
+        chance = Gsi(pk="g3pk", sk="g3sk")
+        times = Gsi(pk="g4pk", sk="g4sk")
+
+    class Notice(Entity, table=Wall):
+        ticket_id: Attr[str]
+        status: Attr[str]
+        rank: Attr[int]
+        at: Attr[datetime]
+
+        class Key(PrimaryKey["Notice"], pk="NOTICE#{ticket_id}", sk="NOTICE"):
+            ticket_id: str
+
+        class Plain(Query["Notice"], on=Wall.plain, pk="S#{status}", sk=sk):
+            status: str
+            at: Sort[datetime] = sort()
+            rank: Sort[int] = sort()
+            ticket_id: Sort[str] = sort()
+
+        class Two(Query["Notice"], on=Wall.two, pk="S#{status}", sk=sk, shards=2):
+            status: str
+            at: Sort[datetime] = sort()
+            rank: Sort[int] = sort()
+            ticket_id: Sort[str] = sort()
+
+        class Many(Query["Notice"], on=Wall.many, pk="S#{status}", sk=sk, shards=Shards(7, of=("rank",))):
+            status: str
+            at: Sort[datetime] = sort()
+            rank: Sort[int] = sort()
+            ticket_id: Sort[str] = sort()
+
+        class Chance(Query["Notice"], on=Wall.chance, pk="S#{status}", sk=sk, shards=Shards(5, by="random")):
+            status: str
+            at: Sort[datetime] = sort()
+            rank: Sort[int] = sort()
+            ticket_id: Sort[str] = sort()
+
+        class Times(
+            Query["Notice"], on=Wall.times, pk="S#{status}", sk=sk, shards=Shards.by_time("at", bucket)
+        ):
+            status: str
+            at: Sort[datetime] = sort()
+            rank: Sort[int] = sort()
+            ticket_id: Sort[str] = sort()
+
+    return Notice
+
+
+DESIGNS = [
+    _design("{at}#{rank:04}#{ticket_id}", "day"),
+    _design("{at:desc}#{rank:desc}#{ticket_id}", "day"),
+    _design("{at:day}#{rank:desc}#{ticket_id}", "hour"),
+]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=["rising", "falling", "rough"])
+@settings(max_examples=10, deadline=None)
+@given(
+    ITEMS,
+    st.integers(0, 6),
+    st.integers(0, 12),
+    st.integers(1, 9),
+    st.booleans(),
+    st.sampled_from([None, 1, 3]),
+)
 def test_scatter_gather_is_one_partitions_answer(
-    items: list[tuple[int, int, str]], low: int, high: int, limit: int, newest_first: bool
+    design: Any,
+    items: list[tuple[int, int, str]],
+    low: int,
+    high: int,
+    limit: int,
+    newest_first: bool,
+    page_size: int | None,
 ) -> None:
-    """Sharded in any way, with every operator, limit and direction, an answer is what one partition would give."""
-    with connect("memory:", entropy=SeededEntropy(7), clock=_Late()) as db:
-        db.create_tables(Desk)
-        db.put_many(_ticket(number, item) for number, item in enumerate(items))
-        for pattern in (*SHARDED, Ticket.Times):
-            plain = list(_questions(Ticket.Plain, low, high))
-            if pattern is Ticket.Times:
-                plain = plain[3:]
-            for expected, question in zip(plain, _questions(pattern, low, high), strict=True):
-                wanted = [t.ticket_id for t in db.query(expected, newest_first=newest_first)]
+    """Sharded in any way, with every operator, limit, order of parts and direction, an answer is what one partition would give."""
+    with connect("memory:", entropy=SeededEntropy(7)) as db:
+        db.create_tables(design.__options__["table"])
+        db.put_many(
+            design(ticket_id=f"t{number:03}", status=status, rank=rank, at=_moment(at))
+            for number, (at, rank, status) in enumerate(items)
+        )
+        plain = list(_questions(design.Plain, low, high))
+        answers = [[t.ticket_id for t in db.query(each, newest_first=newest_first)] for each in plain]
+        for pattern in (design.Two, design.Many, design.Chance, design.Times):
+            wanted = answers[UNBOUNDED:] if pattern is design.Times else answers
+            for expected, question in zip(wanted, _questions(pattern, low, high), strict=True):
                 for size in (None, limit):
-                    assert _paged(db, question, size, newest_first) == wanted
-                assert db.count(question) == len(wanted)
-
-
-class _Late:
-    """A clock after all tickets, so that shards by time are all in the past."""
-
-    def now(self) -> float:
-        """Return a moment."""
-        return (START + timedelta(days=30)).timestamp()
+                    assert _paged(db, question, size, newest_first) == expected
+                every = db.query(question, newest_first=newest_first, page_size=page_size)
+                assert [ticket.ticket_id for ticket in every] == expected
+                assert db.count(question) == len(expected)
 
 
 CHANGES = st.lists(

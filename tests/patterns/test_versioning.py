@@ -40,7 +40,7 @@ from tavola.patterns import (
     Problem,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     VersionConflict,
     Versioned,
     Versions,
@@ -326,7 +326,7 @@ class NaiveVersions(Recipe[Db]):
     """The fault that the test must see: the next number is read, then written."""
 
     @verb
-    def change(self, key: PrimaryKey[Review], edit: Callable[[Review], None], *, by: str) -> Steps[Review]:
+    def change(self, key: PrimaryKey[Review], edit: Callable[[Review], None], *, by: str) -> Turns[Review]:
         """Store the next version, over whatever may be there."""
         review = yield from ask(lambda db: db.get(key, consistent=True))
         assert review is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -28,10 +29,12 @@ from tavola import (
     connect,
     sort,
 )
+from tavola.client import updates
 from tavola.client.context import Context
 from tavola.client.marshalling import entity_of, item_of
 from tavola.client.updates import UpdatePlan
 from tavola.model import Change, shape_of
+from tavola.protocol import ValidationFault
 
 State = Literal["new", "open", "done"]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,6 +61,7 @@ class Job(Entity, table=Works):
     cost: Attr[Decimal | None] = attr(default=None)
     due: Attr[datetime] = attr(default=START)
     labels: Attr[set[str]] = attr(default_factory=set)
+    spare: Attr[int] = attr(default=0)  # feeds no index, but others are set from it
 
     class Key(PrimaryKey["Job"], pk="TEAM#{team}", sk="JOB#{number:06}"):
         team: str
@@ -103,23 +107,39 @@ CHANGES: dict[str, st.SearchStrategy[Change[Job]]] = {
     "owner": _TEXTS.map(Job.owner.set) | st.just(Job.owner.remove()) | _TEXTS.map(Job.owner.set_if_absent),
     "load": _LOADS.map(Job.load.set)
     | _LOADS.map(Job.load.add)
-    | _LOADS.map(lambda n: Job.load.set(Job.load + n)),
+    | _LOADS.map(lambda n: Job.load.set(Job.load + n))
+    | _LOADS.map(lambda n: Job.load.set(Job.spare + n))
+    | st.just(Job.load.set(Job.spare)),
+    "spare": st.integers(-20, 20).map(Job.spare.set),
     "cost": _COSTS.map(Job.cost.set) | st.just(Job.cost.remove()) | _COSTS.map(Job.cost.set_if_absent),
     "due": _DUES.map(Job.due.set),
     "labels": st.sets(_TEXTS, min_size=1).map(Job.labels.add)
     | st.sets(_TEXTS, min_size=1).map(Job.labels.discard),
 }
+FIRST: tuple[Change[Job], ...] = (Job.load.add(1), Job.spare.set_if_absent(3))
 _UPDATES = st.sets(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=4).flatmap(
     lambda names: st.tuples(*(CHANGES[name] for name in sorted(names)))
 )
+_ONE = st.sampled_from(["load", "spare", "state"]).flatmap(lambda name: st.tuples(CHANGES[name]))
 _CONDITIONS = st.sampled_from([None, "state", "owner"])
-STEPS = st.lists(st.tuples(st.integers(1, 3), _UPDATES, _CONDITIONS), min_size=1, max_size=12)
+STEPS = st.lists(st.tuples(st.integers(1, 4), _UPDATES, _CONDITIONS), min_size=1, max_size=12)
 
 
 def stored(db: Connection) -> list[dict[str, Any]]:
     """Return every item as it stands."""
     found: list[dict[str, Any]] = db.call("Scan", {"TableName": "Works"})["Items"]
     return found
+
+
+def place(number: int) -> dict[str, Any]:
+    """Return the key of a job."""
+    return {"pk": {"S": "TEAM#x"}, "sk": {"S": f"JOB#{number:06}"}}
+
+
+def bare(db: Connection, number: int) -> None:
+    """Take away what a job reads as by default, as an item has it that was written before the field was."""
+    more = {"UpdateExpression": "REMOVE #s, due", "ExpressionAttributeNames": {"#s": "state"}}
+    db.call("UpdateItem", {"TableName": "Works", "Key": place(number), **more})
 
 
 def stale(db: Connection) -> list[dict[str, Any]]:
@@ -133,19 +153,23 @@ def stale(db: Connection) -> list[dict[str, Any]]:
 
 
 def play(db: Connection, steps: Sequence[tuple[int, tuple[Change[Job], ...], str | None]]) -> None:
-    """Put three jobs, then change them."""
+    """Put three jobs, one of them from before some fields were, then change them and a fourth that an update makes."""
     for number in (1, 2, 3):
         db.put(Job(team="x", number=number, load=number))
+    bare(db, 3)
     for number, changes, fixed in steps:
         key = Job.Key(team="x", number=number)
         before = db.get(key)
-        assert before is not None
         when = None
-        if fixed == "state":
-            when = Job.state.eq(before.state)
+        if before is None:
+            assert number == 4
+            changes = (*(c for c in changes if c.field not in ("load", "spare")), *FIRST)
         elif fixed == "owner":
             when = Job.owner.eq(before.owner)
-        db.update(key, *changes, when=when)
+        elif fixed == "state":
+            held = db.call("GetItem", {"TableName": "Works", "Key": place(number)})["Item"]
+            when = Job.state.eq(before.state) if "state" in held else Job.state.not_exists()
+        db.update(key, *changes, when=when, create=number == 4)
 
 
 @given(STEPS)
@@ -179,6 +203,59 @@ def test_an_index_holds_whom_it_should(steps: Any) -> None:
             j.cost for j in jobs if j.owner == "b#b" and j.cost is not None
         )
         assert [j.load for j in db.query(Job.ByLoad(team="x"))] == sorted(j.load for j in jobs)
+
+
+@given(_ONE | _UPDATES, _ONE | _UPDATES, st.booleans(), st.booleans())
+def test_an_index_equals_its_rebuild_whoever_comes_between(
+    mine: Any, theirs: Any, absent: bool, there: bool
+) -> None:
+    """A writer between the read and the write of an update leaves no key behind, whatever both change."""
+    with connect("memory:") as db:
+        db.create_tables(Works)
+        if there:
+            db.put(Job(team="x", number=1))
+            if absent:
+                bare(db, 1)
+            db.update(Job.Key(team="x", number=1), Job.spare.set(5))
+        key = Job.Key(team="x", number=1)
+        between(db, lambda other: other.update(key, *theirs, *besides(theirs), create=True))
+        with suppress(ValidationFault):  # a sum with what is absent, which is refused whole
+            db.update(key, *mine, *besides(mine), create=True)
+
+        assert stale(db) == []
+
+
+def besides(changes: Sequence[Change[Job]]) -> tuple[Change[Job], ...]:
+    """Return what an update that may make a job sets besides, so that sums have something to go by."""
+    named = {change.field for change in changes}
+    return () if named & {"load", "spare"} else FIRST
+
+
+def between(db: Connection, act: Callable[[Connection], object]) -> None:
+    """Let another writer act before the next write of a connection goes out."""
+    backend: Any = db.backend
+    call = backend.call
+
+    def overtaken(operation: str, request: dict[str, Any]) -> Any:
+        if operation in ("UpdateItem", "PutItem"):
+            backend.call = call
+            with suppress(ValidationFault):
+                act(Connection(backend))
+        return call(operation, request)
+
+    backend.call = overtaken
+
+
+def test_a_field_that_a_change_is_taken_from_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison finds an update that guards only the fields it writes: the planted fault."""
+    monkeypatch.setattr(updates, "read_by", lambda changes, fields: frozenset())
+    with connect("memory:") as db:
+        db.create_tables(Works)
+        db.put(Job(team="x", number=1, spare=1))
+        between(db, lambda other: other.update(Job.Key(team="x", number=1), Job.spare.set(7)))
+        db.update(Job.Key(team="x", number=1), Job.load.set(Job.spare))
+
+        assert len(stale(db)) == 1
 
 
 @pytest.mark.parametrize("forgotten", ["by_owner", "urgent", "by_state"])

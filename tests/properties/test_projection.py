@@ -13,7 +13,7 @@ from tavola import Connection, ManualClock, connect
 from tavola.client import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
 from tavola.patterns.projection import Renewal
-from tavola.patterns.recipe import Steps, ask
+from tavola.patterns.recipe import Turns, ask
 from tavola.patterns.standings import Standing
 from tests.patterns.board import ARN, Board, Counted, Helpdesk, Numbers, marked, numbers, projector_on
 from tests.patterns.interleaving import Running
@@ -177,12 +177,12 @@ def test_any_delivery_gives_the_numbers_of_the_items(memory: Connection) -> None
 class Forgetful(Projector[Any, Numbers, Counted]):
     """The first draft of a projector: it changes the numbers, and keeps no mark of what it counted."""
 
-    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Steps[None]:
+    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Turns[None]:
         for each in pack:
             for number, by in each.change.items():
                 yield from self._add(number, by)
 
-    def _add(self, number: tuple[str, str], by: Sum) -> Steps[None]:
+    def _add(self, number: tuple[str, str], by: Sum) -> Turns[None]:
         key = self.metric_key(name=number[0], part=number[1])
         changes = [Numbers.count.add(by.count), Numbers.total.add(by.total)]
         yield from ask(lambda db: db.update(key, *changes, create=True))
@@ -191,7 +191,7 @@ class Forgetful(Projector[Any, Numbers, Counted]):
 class Apart(Forgetful):
     """A projector that writes its marks after the numbers, and not together with them."""
 
-    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Steps[None]:
+    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Turns[None]:
         yield from super()._commit(pack)
         yield from ask(lambda db: db.put_many([each.mark for each in pack]))
 

@@ -12,6 +12,7 @@ from tests.typing.ok_patterns import (
     Profile,
     Stats,
     Unit,
+    UnitWork,
     User,
     Visits,
     seven,
@@ -31,7 +32,7 @@ def called(db: Connection) -> None:
     edges.link(Profile(user_id="u", name="n"))  # error: no edge
     users = Split(db, User, cold=Profile, hot=Stats)
     users.change(Profile.name.set("x"), user_id="u")  # error: not the hot part
-    Tree(db, Profile, under=Unit.Under)  # error: a profile is no node
+    Tree(db, Profile, UnitWork, under=Unit.Under)  # error: a profile is no node
 
 
 async def awaited(db: AsyncConnection) -> None:

@@ -38,6 +38,7 @@ from tavola.patterns import (
     Slice,
     Split,
     Tree,
+    TreeWork,
 )
 
 
@@ -121,6 +122,13 @@ class Unit(Node, table=Site):
         path: Sort[str] = sort()
 
 
+class UnitWork(TreeWork, table=Site):
+    """What is under way in a tree."""
+
+    class Key(PrimaryKey["UnitWork"], pk="TREE#{tree}", sk="WORK"):
+        tree: str
+
+
 class Profile(Entity, table=Site):
     """What is cold."""
 
@@ -184,10 +192,11 @@ def use(db: Connection) -> None:
     bonds = Bonds(db, Follow, of=Follow.Following)
     assert_type(bonds.of("a"), Slice[Follow])
 
-    tree = Tree(db, Unit, under=Unit.Under)
+    tree = Tree(db, Unit, UnitWork, under=Unit.Under)
     assert_type(tree.add(tree.node("t", "a", head="h")), Unit)
     assert_type(tree.subtree("t", "a"), Slice[Unit])
     assert_type(tree.get("t", "a"), Unit | None)
+    assert_type(tree.under_way("t"), UnitWork | None)
 
     users = Split(db, User, cold=Profile, hot=Stats)
     users.create(Profile(user_id="u", name="n"))
@@ -224,7 +233,7 @@ async def use_async(db: AsyncConnection) -> None:
     await edges.link(Follow(follower="a", followed="b"))
     assert_type(await edges.out("a"), Slice[Follow])
 
-    tree = Tree(db, Unit, under=Unit.Under)
+    tree = Tree(db, Unit, UnitWork, under=Unit.Under)
     assert_type(await tree.add(tree.node("t", "a", head="h")), Unit)
 
     users = Split(db, User, cold=Profile, hot=Stats)

@@ -19,18 +19,6 @@ from tavola.client.backend import (
 )
 from tavola.client.batches import BatchUnfinished
 from tavola.client.cancellations import Failures, Reason, TransactionCancelled, TransactionExists
-from tavola.client.changes import (
-    AnyChange,
-    ChangeKind,
-    EntityChange,
-    ImageMissing,
-    Origin,
-    RawChange,
-    RecordMalformed,
-    changes_of,
-    key_of,
-    records_in,
-)
 from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
 from tavola.client.consumption import Units
 from tavola.client.context import Context
@@ -56,7 +44,29 @@ from tavola.client.provisioning import TableMismatch, TableNotReady
 from tavola.client.reports import BackfillReport, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
 from tavola.client.routers import ChangeUnrouted, Router, failures
-from tavola.client.shards import (
+from tavola.client.shells import Db, Page, Transaction
+from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
+from tavola.client.stored import (
+    StoredPage,
+    as_stored,
+    count_stored,
+    get_stored,
+    read_stored,
+    scan_stored,
+)
+from tavola.client.stream_changes import (
+    AnyChange,
+    ChangeKind,
+    EntityChange,
+    ImageMissing,
+    Origin,
+    RawChange,
+    RecordMalformed,
+    changes_of,
+    key_of,
+    records_in,
+)
+from tavola.client.stream_shards import (
     Records,
     Shard,
     ShardReading,
@@ -69,12 +79,11 @@ from tavola.client.shards import (
     readable,
     sequence_of,
 )
-from tavola.client.shells import Db, Page, Transaction
-from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
 from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost, Subscription
 from tavola.client.transactions import commit
 from tavola.client.uniques import needs_transaction
 from tavola.client.versions import ItemVersion, async_item_versions, item_versions
+from tavola.protocol import Fault
 
 __all__ = [
     "NO_PATIENCE",
@@ -107,6 +116,7 @@ __all__ = [
     "Explain",
     "Explanation",
     "Failures",
+    "Fault",
     "Gathering",
     "ImageMissing",
     "Intent",
@@ -135,6 +145,7 @@ __all__ = [
     "ShardReading",
     "Spent",
     "Steps",
+    "StoredPage",
     "Stream",
     "StreamError",
     "StreamGone",
@@ -156,17 +167,22 @@ __all__ = [
     "UpdateNeedsMore",
     "Wait",
     "Waste",
+    "as_stored",
     "async_item_versions",
     "changes_of",
     "commit",
+    "count_stored",
     "describe_stream",
     "encode_request",
     "failures",
+    "get_stored",
     "item_versions",
     "key_of",
     "latest_stream_arn",
     "needs_transaction",
+    "read_stored",
     "readable",
     "records_in",
+    "scan_stored",
     "sequence_of",
 ]

@@ -93,6 +93,10 @@ class AsyncDb(AsyncUpkeep):
     async def _run(self, steps: Steps[R]) -> R:
         return await self._driver.run(steps)
 
+    async def run(self, steps: Steps[R]) -> R:
+        """Return what steps of the client come to; for what is built on it."""
+        return await self._run(steps)
+
     async def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
         """Return the entity under a key, None if there is none, or one that has expired."""
         return await self._run(items.get(self._context, key, consistent))

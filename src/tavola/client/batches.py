@@ -286,7 +286,7 @@ def _put(context: Context, entity: Entity) -> _Wanted[Entity]:
     if not isinstance(entity, Entity):
         raise ModelError(type(entity).__name__, "it is no entity; put_many takes entities alone")
     shape = shape_of(type(entity))
-    _check(shape, "put")
+    _check(shape, "put", entity)
     item = item_of(shape, entity, context)
     asked = {"PutRequest": {"Item": item}}
     primary = shape.primary(entity.__dict__)
@@ -295,15 +295,15 @@ def _put(context: Context, entity: Entity) -> _Wanted[Entity]:
 
 
 def _delete(context: Context, target: PrimaryKey[Any] | Entity) -> _Wanted[Any]:
-    shape, values, _ = keyed(target)
-    _check(shape, "delete")
+    shape, values, entity = keyed(target)
+    _check(shape, "delete", entity)
     primary = shape.primary(values)
     asked = {"DeleteRequest": {"Key": primary}}
     place = place_of(context.name_of(shape.home), primary)
     return _Wanted(place, primary, asked, target, len(_encode(asked)))
 
 
-def _check(shape: Shape, verb: Literal["put", "delete"]) -> None:
+def _check(shape: Shape, verb: Literal["put", "delete"], entity: Entity | None) -> None:
     """Refuse what must be written under a condition or together with other items; a batch can do neither."""
     name = shape.entity.__name__
     if shape.immutable:
@@ -313,11 +313,12 @@ def _check(shape: Shape, verb: Literal["put", "delete"]) -> None:
         raise ModelError(
             name, f"{told} must be unique, which takes a transaction; {verb} it with {verb}(), one by one"
         )
-    if shape.lock is not None and verb == "put":
+    if shape.lock is not None and entity is not None:
+        remedy = f"{verb} it with {verb}(), one by one" + (", or by its key" if verb == "delete" else "")
         raise ModelError(
             name,
             f"it is written only as it was read (its lock is {shape.lock.name}), and a batch has no conditions; "
-            "put it with put(), one by one",
+            f"{remedy}",
         )
 
 
@@ -337,7 +338,7 @@ def _place_in(name: str, attributes: tuple[str, ...], item: Mapping[str, Any]) -
 def answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any] | TavolaError]]:
     """Return what each of some calls came to, an answer or an error, asked at once where there are several."""
     if len(calls) > 1:
-        return (yield Together(tuple(calls)))  # type: ignore[no-any-return]
+        return (yield Together(tuple(calls)))  # type: ignore[no-any-return]  # what Together is answered with
     try:
         return [(yield calls[0])]
     except TavolaError as error:

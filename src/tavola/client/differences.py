@@ -45,7 +45,7 @@ def _differences(was: TableDesign, now: TableDesign) -> Iterator[Difference]:
             yield Difference("", f"the index {index.name} is new; table_changes() adds it", "nothing")
     before = {entity.tag: entity for entity in was.entities}
     after = {entity.tag: entity for entity in now.entities}
-    for tag in before.keys() - after.keys():
+    for tag in sorted(before.keys() - after.keys()):
         yield Difference(tag, "it is no longer in the design; its items stay, as of no known entity", "care")
     for tag, entity in after.items():
         if tag in before:
@@ -61,10 +61,32 @@ def _entity(was: EntityDesign, now: EntityDesign) -> Iterator[Difference]:
         yield Difference(now.tag, what, "move")
     for index in dict.fromkeys((*(k.index for k in was.keys), *(k.index for k in now.keys))):
         yield from _key(now.tag, str(index), was.key_on(index), now.key_on(index))
-    if now.version == was.version:
-        before = {field.name: field for field in was.fields}
-        for field in now.fields:
+    before = {field.name: field for field in was.fields}
+    for field in now.fields:
+        if now.version == was.version:
             yield from _field(now.tag, before.get(field.name), field)
+        yield from _unique(now.tag, before.get(field.name), field)
+    for name in sorted(before.keys() - {field.name for field in now.fields}):
+        if before[name].unique:
+            what = f"{name} was unique, and is not in the design any more; verify_keys(repair=True) removes its guards"
+            yield Difference(now.tag, what, "rewrite")
+
+
+def _unique(tag: str, was: FieldDesign | None, now: FieldDesign) -> Iterator[Difference]:
+    """Give what is otherwise in who may share a field's value."""
+    if was is None:
+        return
+    if now.unique and (not was.unique or was.within != now.within):
+        before = f"was so{_within(was)}" if was.unique else "was not"
+        what = f"{now.name} is unique{_within(now)}, and {before}; a backfill makes the guards"
+        yield Difference(tag, f"{what}, and tells values that are taken twice", "rewrite")
+    elif was.unique and not now.unique:
+        what = f"{now.name} is unique no more; verify_keys(repair=True) removes its guards"
+        yield Difference(tag, what, "rewrite")
+
+
+def _within(field: FieldDesign) -> str:
+    return f" within {' and '.join(field.within)}" if field.within else " in the whole table"
 
 
 def _key(tag: str, index: str, was: KeyDesign | None, now: KeyDesign | None) -> Iterator[Difference]:

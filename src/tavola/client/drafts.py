@@ -14,13 +14,15 @@ from tavola.client.cancellations import Reason, ReasonKind
 from tavola.client.context import Context
 from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UniqueTaken
 from tavola.client.expiry import absent, alive, as_seen, expired, there
+from tavola.client.former_guards import former_guards
 from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of
 from tavola.client.requests import all_of, conditioned, node_of
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
-from tavola.client.upgrades import as_read, made_anew, of_this_schema, outdated, upgraded
+from tavola.client.updates import changed
+from tavola.client.upgrades import as_read, of_this_schema, outdated, renewed
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
-from tavola.expressions import Action, ConditionNode, UpdateNode, UpdateRefused, change_of, decider_of
+from tavola.expressions import Action, ConditionNode, decider_of
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
 from tavola.protocol import (
     CancellationReason,
@@ -97,7 +99,7 @@ class Draft:
         """Return the reason where an item of an older schema does not satisfy what is wanted, as it reads."""
         if self.item is None or not outdated(self.shape, self.item):
             return None
-        seen = upgraded(self.shape, self.item, context)
+        seen = renewed(self.shape, self.item, context)
         found = found_in(self.shape, self.item)
         if self.lock is not None and not decider_of(self.lock)(seen, {}):
             return Reason(self.intent, "lock", LockLost(self.intent.what, found), found)
@@ -113,7 +115,7 @@ class Draft:
         if intent.kind == "update":
             self._work_out_update(context, now_s)
             return
-        old = guards_of(self.shape, self.item, intent.primary) if self.moves else {}
+        old = former_guards(self.shape, self.item, intent.primary) if self.moves else {}
         new: dict[str, Guard] = {}
         own = watched_nodes(self.shape, self.item, now_s) if self.reads else []
         wanted = as_seen(self.shape, all_of([node_of(intent.when), self.lock]), now_s)
@@ -121,7 +123,7 @@ class Draft:
             wanted, own = None, as_read(self.shape, self.item)  # `refused` has decided what was wanted
         if intent.kind in ("create", "put"):
             assert intent.entity is not None
-            item, _ = locked_item(self.shape, intent.entity, context)
+            item = locked_item(self.shape, intent.entity, context)
             new = guards_of(self.shape, item, intent.primary) if self.moves else {}
             if intent.kind == "create":
                 wanted = absent(self.shape, now_s)
@@ -131,6 +133,8 @@ class Draft:
         else:
             self._act("ConditionCheck", {"Key": intent.primary}, wanted or there(self.shape, now_s), own)
         self.claims, self.releases = moved(old, new)
+        if self.item is not None and outdated(self.shape, self.item):
+            self.claims = list(new.values())  # the older schema may have kept other fields unique
 
     def _work_out_update(self, context: Context, now_s: float) -> None:
         intent, plan, shape = self.intent, self.intent.plan, self.shape
@@ -152,7 +156,10 @@ class Draft:
             # What has expired may stand there still, and must not shine through: the item is made anew.
             self._act("Put", {"Item": self.after}, as_seen(shape, wanted, now_s), [absent(shape, now_s)])
         else:
-            own = [*planned.guards, *(watched_nodes(shape, self.item, now_s) if self.moves else ())]
+            own = [
+                *planned.guards,
+                *(watched_nodes(shape, self.item, now_s, intent.changes) if self.moves else ()),
+            ]
             own += of_this_schema(shape, or_absent=intent.create_missing)
             if not intent.create_missing:
                 wanted = all_of([there(shape, now_s), wanted])
@@ -160,17 +167,17 @@ class Draft:
                 own.append(alive(ttl, now_s))
             self._act("Update", {"Key": intent.primary}, wanted, own, actions)
         if self.moves:
-            old = guards_of(shape, self.item, intent.primary)
+            old = former_guards(shape, self.item, intent.primary)
             self.claims, self.releases = moved(old, guards_of(shape, self.after, intent.primary))
 
     def _work_out_upgrade(self, item: Item, actions: Sequence[Action], context: Context) -> None:
         """Make the action of an update that meets an older schema: the whole item, upgraded and changed."""
         shape, primary = self.shape, self.intent.primary
-        self.after = made_anew(shape, changed(actions, upgraded(shape, item, context)), context)
+        self.after = renewed(shape, changed(actions, renewed(shape, item, context)), context)
         self._act("Put", {"Item": self.after}, None, as_read(shape, item))
-        self.claims, self.releases = moved(
-            guards_of(shape, item, primary), guards_of(shape, self.after, primary)
-        )
+        new = guards_of(shape, self.after, primary)
+        self.claims = list(new.values())  # the older schema may have kept other fields unique
+        self.releases = moved(former_guards(shape, item, primary), new)[1]
 
     def _act(
         self,
@@ -239,14 +246,6 @@ class Draft:
         """Note in the entity that it was written."""
         if self.intent.kind in ("create", "put") and self.intent.entity is not None:
             raise_lock(self.shape, self.intent.entity)
-
-
-def changed(actions: Sequence[Action], item: Item | None) -> Item:
-    """Return what an update makes of an item; what DynamoDB would refuse is refused as it does."""
-    try:
-        return change_of(UpdateNode(tuple(actions)))(item or {}, {}, True)
-    except UpdateRefused as error:
-        raise ValidationFault(str(error)) from error
 
 
 def found_in(shape: Shape, item: Item) -> Entity | None:

@@ -15,7 +15,7 @@ from tavola.client.batches import get_items
 from tavola.client.context import Context
 from tavola.client.expiry import expired, expires
 from tavola.client.marshalling import VERSION, entity_of, is_kind, version_of, view_from, view_of
-from tavola.client.requests import key_only
+from tavola.client.requests import table_key
 from tavola.client.steps import Steps
 from tavola.expressions import ConditionNode, decider_of
 from tavola.model import Entity, KeyShape, Shape
@@ -68,7 +68,7 @@ class Entries:
             else:
                 made[at] = self._accepted(view_of(self._result, item, self._key, owner))
         if fetched:
-            keys = [key_only(owner, items[at]) for at in fetched]
+            keys = [table_key(table, items[at]) for at in fetched]
             found = yield from get_items(self._context, table, keys, False)
             for at, item_there in zip(fetched, found, strict=True):
                 if item_there is not None and self._stands(items[at], item_there):

@@ -43,7 +43,8 @@ class LockLost(ConditionFailed):
 
     def _sentence(self) -> str:
         return (
-            f"{self.what} was written by somebody else since it was read; read it again and repeat the change"
+            f"{self.what} was written since it was read, by somebody else or by an update() whose result was not taken; "
+            "read it again and repeat the change"
         )
 
 

@@ -35,7 +35,7 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
     item = answer.get("Item")
     if item is None or expired(table, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)  # type: ignore[no-any-return]
+    return entity_of(shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class
 
 
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
@@ -73,7 +73,7 @@ def update(
     intent = Intent("update", target, changes=changes, when=when, create_missing=create_missing)
     item = yield from write(context, intent)
     assert item is not None, "what was changed is there"
-    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
+    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class
 
 
 def delete(
@@ -84,4 +84,4 @@ def delete(
     item = yield from write(context, intent)
     if item is None or expired(intent.shape.home, item, context.clock.now()):
         return None
-    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]
+    return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class

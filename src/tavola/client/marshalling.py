@@ -68,16 +68,19 @@ def stamp(shape: Shape, table: type[Table], item: Item) -> None:
 def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
     """Return the entity in an item of its own kind."""
     shape = shape_of(entity)
-    if (shape.version > 1 or VERSION in item) and version_of(shape, item) != shape.version:
-        return _upgraded(shape, entity, item)
-    values: dict[str, Any] = {}
-    for name, field in shape.fields.items():
-        stored = item.get(field.attribute)
-        if stored is not None:
-            values[name] = field.decode(stored)
-    if len(values) < len(shape.fields):
-        _fill(shape, values)
-    return _validated(entity, values)
+    try:
+        if (shape.version > 1 or VERSION in item) and version_of(shape, item) != shape.version:
+            return _upgraded(shape, entity, item)
+        values: dict[str, Any] = {}
+        for name, field in shape.fields.items():
+            stored = item.get(field.attribute)
+            if stored is not None:
+                values[name] = field.decode(stored)
+        if len(values) < len(shape.fields):
+            _fill(shape, values)
+        return _validated(entity, values)
+    except ItemUnreadable as error:
+        raise _of_item(error, shape, item) from error.__cause__
 
 
 def _fill(shape: Shape, values: dict[str, Any]) -> None:
@@ -89,7 +92,7 @@ def _fill(shape: Shape, values: dict[str, Any]) -> None:
 
 def _validated(entity: type[E], values: dict[str, Any]) -> E:
     try:
-        return entity.__pydantic_validator__.validate_python(values, strict=False, by_name=True)  # type: ignore[no-any-return]
+        return entity.__pydantic_validator__.validate_python(values, strict=False, by_name=True)  # type: ignore[no-any-return]  # pydantic's validator does not know its class
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
         raise ItemUnreadable(entity.__name__, f"a stored item does not fit it: {told}") from error
@@ -224,4 +227,16 @@ def is_kind(shape: Shape, table: type[Table], item: Mapping[str, Value]) -> bool
 
 def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) -> dict[str, Any]:
     """Return some fields of an item as Python has them, for making keys of."""
-    return {name: plain(shape.fields[name].value_in(dict(item))) for name in names}
+    told = dict(item)
+    try:
+        return {name: plain(shape.fields[name].value_in(told)) for name in names}
+    except ItemUnreadable as error:
+        raise _of_item(error, shape, item) from error.__cause__
+
+
+def _of_item(error: ItemUnreadable, shape: Shape, item: Mapping[str, Value]) -> ItemUnreadable:
+    """Return the same with the table and the key of the item, where it is one of a table."""
+    if shape.table is None:
+        return error
+    settings = shape.table.settings
+    return error.at(settings.name, {name: item[name] for name in settings.key_names if name in item})

@@ -17,13 +17,15 @@ from tavola.client.differences import differences, given_up
 from tavola.client.expiry import expired
 from tavola.client.explain.estimates import Known, estimate
 from tavola.client.explain.walk import Prices, prices_in
+from tavola.client.guarding import Guarded, Standing, around, guarded, taken
 from tavola.client.marshalling import recognised
 from tavola.client.reports import BackfillReport, EntityPlan, MigrationPlan, Unreadable
-from tavola.client.rewrites import Rewrite, dropped, form_of, managed_attributes, table_key, whole_rewrite
+from tavola.client.requests import table_key
+from tavola.client.rewrites import Form, Rewrite, dropped, form_of, managed_attributes, whole_rewrite
 from tavola.client.staleness import FOUND_MAX, faults_of, keys_sum
 from tavola.client.steps import Call, Steps
-from tavola.client.sweeps import Pace, Sweep
-from tavola.client.uniques import guards_of
+from tavola.client.sweeps import OVERTAKEN, Mending, Pace, Sweep
+from tavola.client.uniques import Guard
 from tavola.errors import TavolaError
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ModelError, Shape, Table, shape_of
 from tavola.model.document import TableDesign, design_of, read_document
@@ -31,6 +33,10 @@ from tavola.values import Item
 
 SAMPLE_ITEMS = 2000
 SAMPLE_SEGMENTS = 8
+PROMISED_MAX = 1_000_000  # beyond these a plan does not see that two items without guards have one value
+MISPLACED = "its key in the table would be another, and an item cannot be moved"
+
+KINDS = ("misplaced", "unreadable", "unknown", "taken")
 
 Older = Mapping[str, Any] | type[Table]  # a design's document as JSON gives it, or the class as it was
 
@@ -47,87 +53,115 @@ class _Backfill:
     counts: dict[str, int] = field(default_factory=dict)
     left: list[Unreadable] = field(default_factory=list)
     by_entity: dict[str, _Tally] | None = None  # for a plan: what each would undergo
+    promised: set[str] = field(default_factory=set)  # for a plan: guards that would be made
+    standing: Standing = field(init=False)
 
-    def look(self, item: Item) -> Rewrite | None:
-        """Return how an item is rewritten, None if it is as it should be."""
+    def __post_init__(self) -> None:
+        self.standing = Standing(self.context, self.table)
+
+    def learn(self, items: Sequence[Item]) -> Steps[None]:
+        """Read the guards that the items of a round have, or should have."""
+        if not self.standing.watches:
+            return
+        guards: list[Guard] = []
+        for item in items:
+            shape = self._shape(item)
+            if shape is None or not shape.uniques or shape.name not in self.shapes:
+                continue
+            try:
+                form = self._form(shape, item)
+            except TavolaError:
+                continue  # `look` tells
+            guards += (guard for each in around(form, whole_rewrite(form)) for guard in each.values())
+        yield from self.standing.learn(guards)
+
+    def look(self, item: Item) -> Mending | None:
+        """Return how an item is put right, None if it is as it should be."""
         self._count("items")
-        return self._judged(item, self._leave)
+        return self._judged(item, self._leave, self.standing)
 
-    def again(self, item: Item) -> Rewrite | None:
+    def again(self, item: Item) -> Mending | None:
         """Return the same for one that has changed since."""
-        return self._judged(item, lambda kind, item, shape, reason: None)
+        return self._judged(item, lambda kind, item, shape, reason: None, None)
 
-    def wrote(self, rewrite: Rewrite) -> None:
-        """Count an item that was rewritten."""
+    def wrote(self, mending: Mending) -> None:
+        """Count an item that was rewritten, or whose values were guarded."""
         self._count("written")
-        self._count(f"of {rewrite.form.shape.name}")
+        self._count(f"of {mending.entity}")
+        if isinstance(mending, Guarded):
+            self._count("guarded", len(mending.claims))
 
-    def failed(self, rewrite: Rewrite, reason: str) -> None:
-        """Note an item that DynamoDB does not take."""
-        self._leave("refused", rewrite.form.stored, rewrite.form.shape, reason)
+    def failed(self, mending: Mending, reason: str) -> None:
+        """Note an item that DynamoDB does not take, or of which a value is another's."""
+        self._leave("refused", mending.key, mending.entity, reason)
+
+    def overtaken(self, mending: Mending) -> None:
+        """Note an item that others write all the time."""
+        self._leave("overtaken", mending.key, mending.entity, OVERTAKEN)
 
     def told(self) -> dict[str, int]:
         """Return all counts, for a checkpoint."""
         return {"items": 0, "written": 0, **self.counts}
 
-    def _judged(self, item: Item, leave: Any) -> Rewrite | None:
+    def _shape(self, item: Item) -> Shape | None:
+        """Return what an item is, None if it is nothing that is rewritten."""
         if UNIQUE_ATTRIBUTE in item or expired(self.table, item, self.context.clock.now()):
             return None
         kind = recognised(self.table, item)
-        if kind is None:
-            leave("unknown", item, None, "")
+        return None if kind is None else shape_of(kind)
+
+    def _form(self, shape: Shape, item: Item) -> Form:
+        form = form_of(shape, item, self.context, self.managed, settled=True)
+        return dropped(form, self.forget) if self.forget else form
+
+    def _judged(self, item: Item, leave: Any, standing: Standing | None) -> Mending | None:
+        if UNIQUE_ATTRIBUTE in item or expired(self.table, item, self.context.clock.now()):
             return None
-        shape = shape_of(kind)
+        shape, key = self._shape(item), table_key(self.table, item)
+        if shape is None:
+            leave("unknown", key, None, "")
+            return None
         tally = None if self.by_entity is None else self.by_entity.setdefault(shape.name, _Tally())
         if tally is not None:
             tally.items += 1
         if shape.name not in self.shapes:
             return None
         try:
-            form = form_of(shape, item, self.context, self.managed, settled=True)
+            form = self._form(shape, item)
+            if form.misplaced:
+                leave("misplaced", key, shape.name, MISPLACED)
+                return None
+            mending, others = guarded(form, whole_rewrite(form), standing)
         except TavolaError as error:
-            leave("unreadable", item, shape, str(error))
+            leave("unreadable", key, shape.name, str(error))
             return None
-        if form.misplaced:
-            leave(
-                "misplaced", item, shape, "its key in the table would be another, and an item cannot be moved"
-            )
-            return None
-        if self.forget:
-            form = dropped(form, self.forget)
-        rewrite = whole_rewrite(form)
-        if rewrite is None:
-            return None
-        if _moves_guards(rewrite):
-            leave(
-                "guarded", item, shape, "a unique value of it would change; put() it, which claims the value"
-            )
-            return None
-        if tally is not None:
-            tally.add(rewrite, self.context.name_of(self.table))
-        return rewrite
+        if others:
+            leave("taken", key, shape.name, "; ".join(taken(guard, owner) for guard, owner in others))
+        if tally is not None and mending is not None:
+            if self._promised(mending):
+                tally.add(mending, self.context)
+            else:
+                leave("taken", key, shape.name, "another item that has no guard has its value too")
+        return mending
 
-    def _leave(self, kind: str, item: Item, shape: Shape | None, reason: str) -> None:
+    def _promised(self, mending: Mending) -> bool:
+        """Note in a plan which values would be claimed; return whether none of them would be claimed twice."""
+        texts = {guard.text for guard in mending.claims} if isinstance(mending, Guarded) else set()
+        if texts & self.promised:
+            return False
+        if len(self.promised) < PROMISED_MAX:
+            self.promised |= texts
+        return True
+
+    def _leave(self, kind: str, key: Item, entity: str | None, reason: str) -> None:
         self._count(kind)
-        if shape is not None:
+        if entity is not None:
             self._count("left")
             if len(self.left) < FOUND_MAX:
-                self.left.append(Unreadable(table_key(self.table, item), shape.name, reason))
+                self.left.append(Unreadable(key, entity, reason))
 
-    def _count(self, kind: str) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-
-
-def _moves_guards(rewrite: Rewrite) -> bool:
-    """Return whether an item's unique values would be others after a rewrite, which takes a transaction."""
-    shape, key = rewrite.form.shape, rewrite.key
-    if not shape.uniques:
-        return False
-    try:
-        before = guards_of(shape, rewrite.form.stored, key)
-    except ValueError:  # of an older schema, whose values do not fit the fields of this one
-        return True
-    return before.keys() != guards_of(shape, rewrite.result, key).keys()
+    def _count(self, kind: str, number: int = 1) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + number
 
 
 @dataclass(slots=True)
@@ -139,16 +173,21 @@ class _Tally:
     units: float = 0.0
     reasons: dict[str, int] = field(default_factory=dict)
 
-    def add(self, rewrite: Rewrite, name: str) -> None:
+    def add(self, mending: Rewrite | Guarded, context: Context) -> None:
         """Count an item that would be rewritten, with the units on its table and indexes."""
         self.rewritten += 1
-        form = rewrite.form
+        form = mending.form
         table = form.shape.home
-        told = {"TableName": name, "Item": rewrite.result}
-        found = estimate("PutItem", told, Known(tables={name: table}, standing=(form.stored,)))
+        call = mending.call(context)
+        known = Known(tables={context.name_of(table): table}, standing=(form.stored,))
+        found = estimate(call.operation, call.request, known)
         assert found is not None
         self.units += found.total.writes
-        for reason in _reasons(rewrite):
+        rewrite = mending.rewrite if isinstance(mending, Guarded) else mending
+        for reason in () if rewrite is None else _reasons(rewrite):
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        for guard in mending.claims if isinstance(mending, Guarded) else ():
+            reason = f"no guard that keeps {guard.field} unique"
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
@@ -193,7 +232,7 @@ def backfill(
     return BackfillReport(
         name, counts.get("items", 0), counts.get("written", 0),
         {n.removeprefix("of "): c for n, c in sorted(counts.items()) if n.startswith("of ")},
-        sweep.units, tuple(judge.left), counts.get("left", 0), resumed,
+        sweep.units, tuple(judge.left), counts.get("left", 0), resumed, counts.get("guarded", 0),
     )  # fmt: skip
 
 
@@ -204,14 +243,18 @@ def plan_migration(
     judge = _Backfill(context, table, _shapes(table, None), managed_attributes(table), by_entity={})
     name = context.name_of(table)
     described = (yield Call("DescribeTable", {"TableName": name}))["Table"]
-    factor, read_units = 1.0, 0.0
+    factor, read_units, whole, counted = 1.0, 0.0, True, True
     if exact:
         sweep = Sweep(context, table, _Looking(judge), Pace(segments=1, consistent=True), "a plan")
         yield from sweep.run(judge.told)
         read_units = sweep.read_units
     else:
-        factor, read_units = yield from _sampled(context, name, judge, described.get("ItemCount", 0))
+        read_units, whole = yield from _sampled(name, judge)
     seen = judge.counts.get("items", 0)
+    if not whole:
+        # DynamoDB counts the items about every six hours: a number that is no larger than what was seen says nothing.
+        counted = described.get("ItemCount", 0) > seen
+        factor = described["ItemCount"] / seen if counted and seen else 1.0
     older, now = (None, None) if was is None else (_table_design(was, table), design_of(table).tables[0])
     tallies = judge.by_entity or {}
     plans = tuple(
@@ -226,15 +269,14 @@ def plan_migration(
     book, instead = prices.book()
     usd = book.price("write_request_unit").of(writes) + book.price("read_request_unit").of(reads)
     provisioned = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
-    counted = {
-        kind: _times(judge.counts.get(kind, 0), factor) for kind in ("misplaced", "unreadable", "unknown")
-    }
+    numbers = {kind: _times(judge.counts.get(kind, 0), factor) for kind in KINDS}
     return MigrationPlan(
-        name, _times(seen, factor), factor == 1.0, seen, plans,
+        name, _times(seen, factor), whole, seen, plans,
         () if older is None or now is None else differences(older, now),
         () if older is None or now is None else given_up(older, now),
-        counted["misplaced"], counted["unreadable"], counted["unknown"],
+        numbers["misplaced"], numbers["unreadable"], numbers["unknown"],
         reads, writes, usd, f"{book.title}; {instead}" if instead else book.title, provisioned or None,
+        numbers["taken"], counted,
     )  # fmt: skip
 
 
@@ -244,6 +286,10 @@ class _Looking:
 
     judge: _Backfill
 
+    def learn(self, items: Sequence[Item]) -> Steps[None]:
+        """Read what must be known of the items."""
+        return self.judge.learn(items)
+
     def look(self, item: Item) -> None:
         """Count an item."""
         self.judge.look(item)
@@ -251,31 +297,34 @@ class _Looking:
     def again(self, item: Item) -> None:
         """Never asked: nothing is written."""
 
-    def wrote(self, rewrite: Rewrite) -> None:
+    def wrote(self, mending: Mending) -> None:
         """Never told: nothing is written."""
 
-    def failed(self, rewrite: Rewrite, reason: str) -> None:
+    def failed(self, mending: Mending, reason: str) -> None:
+        """Never told: nothing is written."""
+
+    def overtaken(self, mending: Mending) -> None:
         """Never told: nothing is written."""
 
 
-def _sampled(context: Context, name: str, judge: _Backfill, count: int) -> Steps[tuple[float, float]]:
-    """Look at the first items of some segments; return by what to multiply, and the read units."""
+def _sampled(name: str, judge: _Backfill) -> Steps[tuple[float, bool]]:
+    """Look at the first items of some segments; return the read units, and whether that was all there is."""
     page = {
         "TableName": name, "Limit": SAMPLE_ITEMS // SAMPLE_SEGMENTS, "TotalSegments": SAMPLE_SEGMENTS,
         "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL",
     }  # fmt: skip
-    units, more = 0.0, False
+    units, whole = 0.0, True
     for answer in (
         yield from answers([Call("Scan", {**page, "Segment": n}) for n in range(SAMPLE_SEGMENTS)])
     ):
         if isinstance(answer, TavolaError):
             raise answer
+        yield from judge.learn(answer["Items"])
         for item in answer["Items"]:
             judge.look(item)
         units += answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0)
-        more = more or "LastEvaluatedKey" in answer
-    seen = judge.counts.get("items", 0)
-    return (max(count, seen) / seen if more and seen else 1.0), units
+        whole = whole and "LastEvaluatedKey" not in answer
+    return units, whole
 
 
 def _times(number: int, factor: float) -> int:
@@ -293,7 +342,7 @@ def _shapes(table: type[Table], entities: Sequence[type[Entity]] | None) -> froz
 
 def _check_forget(table: type[Table], forget: Sequence[str]) -> None:
     settings = table.settings
-    known = {settings.hash, settings.range, settings.tag, *managed_attributes(table)}
+    known = {*settings.key_names, settings.tag, *managed_attributes(table)}
     known |= {name for entity in table.entities.values() for name in shape_of(entity).by_attribute}
     for name in forget:
         if name in known:

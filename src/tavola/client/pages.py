@@ -47,9 +47,9 @@ class _Lane:
     number: int
     request: dict[str, Any]
     start: Item | None = None  # where the next request goes on
-    taken: Any = None  # where the page is: None before the first item, a place, or _DONE
-    waiting: list[Item] = field(default_factory=list)
-    at: int = 0
+    since: Item | None = None  # where the last one did
+    waiting: list[Item] = field(default_factory=list)  # what it brought
+    at: int = 0  # how many of these are taken
     exhausted: bool = False
     size: int = 0  # what the last request was told to look at
     judged: int = 0  # how many items of the answer had been judged by then, and kept
@@ -63,14 +63,6 @@ class _Lane:
     def short(self) -> bool:
         """Whether its next item must be fetched."""
         return not self.exhausted and self.at >= len(self.waiting)
-
-    @property
-    def state(self) -> Any:
-        """Where a cursor goes on in it."""
-        if self.empty:
-            # What was read after the last item that counted need not be read again.
-            return _DONE if self.exhausted else self.start
-        return self.taken
 
 
 def read_page(
@@ -168,7 +160,6 @@ class Walk:
     def go_on(self, states: Sequence[Any]) -> None:
         """Begin where a cursor says, instead of at the beginning."""
         for lane, state in zip(self._lanes, states, strict=True):
-            lane.taken = state
             if state == _DONE:
                 lane.exhausted = True
             else:
@@ -177,7 +168,13 @@ class Walk:
     @property
     def states(self) -> list[Any]:
         """Where to go on in each lane."""
-        return [lane.state for lane in self._lanes]
+        return [self._state(lane) for lane in self._lanes]
+
+    def _state(self, lane: _Lane) -> Any:
+        if lane.empty:
+            # What was read after the last item that counted need not be read again.
+            return _DONE if lane.exhausted else lane.start
+        return start_key(self._asked, lane.waiting[lane.at - 1]) if lane.at else lane.since
 
     @property
     def over(self) -> bool:
@@ -198,7 +195,6 @@ class Walk:
             most = len(lane.waiting) if count is None else lane.at + count - len(taken)
             found = lane.waiting[lane.at : lane.at + 1 if self._merged else most]
             lane.at += len(found)
-            lane.taken = start_key(self._asked, found[-1])
             self._waiting -= len(found)
             taken += [(lane, item) for item in found]
             if count is None and (lane.short if self._merged else self._waiting == 0):
@@ -241,8 +237,7 @@ class Walk:
     def _push(self, lane: _Lane) -> None:
         if not lane.empty:
             assert self._heap is not None
-            assert self._asked.key is not None
-            place = sort_place(self._asked.key, lane.waiting[lane.at], self._asked.key_attributes)
+            place = sort_place(self._asked.places, lane.waiting[lane.at])
             heappush(self._heap, (_Falling(place) if self._asked.newest_first else place, lane.number))
 
     def _fetch(self, lanes: Sequence[_Lane]) -> Steps[None]:
@@ -252,7 +247,7 @@ class Walk:
             found: list[Item] = answer["Items"]
             self.scanned += answer.get("ScannedCount", len(found))
             self._waiting += len(found)
-            lane.waiting, lane.at = found, 0
+            lane.waiting, lane.at, lane.since = found, 0, lane.start
             lane.start = answer.get("LastEvaluatedKey")
             lane.exhausted = lane.start is None
 

@@ -14,6 +14,7 @@ from tavola.protocol import Fault
 POLL_S = 0.5
 POLLS_MAX = 1200
 _KEY_TAGS = frozenset({"S", "N", "B"})
+_UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
 
 class TableNotReady(TavolaError):
@@ -50,8 +51,7 @@ def key_types(table: type[Table]) -> dict[str, str]:
         for found in shape.fields.values():
             if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
                 fields[found.attribute] = next(iter(found.converter.tags))
-    settings = table.settings
-    names = [settings.hash, *([] if settings.range is None else [settings.range])]
+    names = list(table.settings.key_names)
     names += [name for index in table.indexes for name in index.attributes]
     return {name: written.get(name) or fields.get(name, "S") for name in names}
 
@@ -69,7 +69,7 @@ def table_request(context: Context, table: type[Table]) -> dict[str, Any]:
         )  # a view that cannot be given, or is nowhere, is refused before there is a table
     settings = table.settings
     types = key_types(table)
-    used = [n for n in (settings.hash, settings.range) if n is not None]
+    used = list(settings.key_names)
     request: dict[str, Any] = {
         "TableName": context.name_of(table),
         "KeySchema": _schema((settings.hash,), () if settings.range is None else (settings.range,)),
@@ -158,16 +158,31 @@ def create_table(context: Context, table: type[Table]) -> Steps[bool]:
 
 
 def _ends(name: str) -> Steps[bool]:
-    """Return whether items of a table end by some attribute."""
-    answer = yield Call("DescribeTimeToLive", {"TableName": name})
-    return answer["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED"
+    """Return whether items of a table end by some attribute, as far as can be known."""
+    answer = yield from asked("DescribeTimeToLive", {"TableName": name})
+    if answer is None:
+        return True
+    return bool(answer["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED")
 
 
 def _remembers(name: str) -> Steps[bool]:
-    """Return whether a table's past is kept."""
-    answer = yield Call("DescribeContinuousBackups", {"TableName": name})
+    """Return whether a table's past is kept, as far as can be known."""
+    answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
+    if answer is None:
+        return True
     told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-    return told.get("PointInTimeRecoveryStatus") == "ENABLED"
+    return bool(told.get("PointInTimeRecoveryStatus") == "ENABLED")
+
+
+def asked(operation: str, request: dict[str, Any]) -> Steps[dict[str, Any] | None]:
+    """Return an answer, None from an endpoint that does not have the operation, as some local ones do not."""
+    try:
+        answer: dict[str, Any] = yield Call(operation, request)
+    except Fault as fault:
+        if fault.code in _UNKNOWN:
+            return None
+        raise
+    return answer
 
 
 def key_refusals(table: type[Table], described: Mapping[str, Any]) -> tuple[str, ...]:
@@ -180,7 +195,7 @@ def key_refusals(table: type[Table], described: Mapping[str, Any]) -> tuple[str,
     return tuple(
         f"its key attribute {name} is {told}, and should be {types[name]}"
         for name, told in defined_types(described).items()
-        if name in (settings.hash, settings.range) and told != types[name]
+        if name in settings.key_names and told != types[name]
     )
 
 

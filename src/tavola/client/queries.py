@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from typing import Literal as Literal_
@@ -57,7 +57,7 @@ class Asked:
     order: Order  # of the shards: by sort key, one after another, or as they come
     key_attributes: tuple[str, ...]  # what a place in the answer is told by
     identity: Callable[[], list[Any]]  # what makes it this question, whoever asks it and when
-    key: KeyShape | None = None  # whose sort key puts the answers in order
+    places: tuple[str, ...] = ()  # the attributes that put the answers of shards in order
     newest_first: bool = False
     accepts: Callable[[Entity], bool] | None = None  # compares once more what a key tells only roughly
     empty: bool = False
@@ -100,9 +100,10 @@ def plan_query(
         empty = empty or any(value in _NOTHING for value in partition.values())
         requests.append({**request, "ExpressionAttributeValues": {**partition, **told}})
     attributes = dict.fromkeys(s.attribute for s in (*shape.key.key.sources, *key.sources))
+    places = dict.fromkeys((*(source.attribute for source in key.range), *attributes))
     return Asked(
         "Query", tuple(requests), order, tuple(attributes),
-        lambda: _identity(context, question, newest_first), key, newest_first,
+        lambda: _identity(context, question, newest_first), tuple(places), newest_first,
         _comparer(question) if rough else None, empty or not requests,
     )  # fmt: skip
 
@@ -284,11 +285,11 @@ def _shards(
         )
     falling = _falling(pattern.key, field, buckets)
     if falling is not None and falling != newest_first:
-        buckets.reverse()
+        buckets = buckets[::-1]
     return [{field: bucket} for bucket in buckets], "merged" if falling is None else "in turn"
 
 
-def _falling(key: KeyShape, field: str, buckets: Sequence[datetime]) -> bool | None:
+def _falling(key: KeyShape, field: str, buckets: Sequence[date]) -> bool | None:
     """Return whether the sort key falls as time rises; None where it does not go by time, bucket by bucket."""
     source = next(iter(key.range), None)
     if source is None or source.fields[:1] != (field,):
@@ -301,8 +302,15 @@ def _falling(key: KeyShape, field: str, buckets: Sequence[datetime]) -> bool | N
     return part.descending
 
 
-def _buckets(start: datetime, end: datetime, bucket: str) -> list[datetime]:
-    """Return a moment in each stretch of time from one moment to another."""
+def _buckets(start: date, end: date, bucket: str) -> Sequence[date]:
+    """Return a moment in each stretch of time from one moment to another, or a day where they are days."""
+    if isinstance(start, datetime) and isinstance(end, datetime):
+        return _moments(start, end, bucket)
+    first, last = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (start, end))
+    return [moment.date() for moment in _moments(first, last, bucket)]
+
+
+def _moments(start: datetime, end: datetime, bucket: str) -> list[datetime]:
     at = start.astimezone(UTC).replace(second=0, microsecond=0)
     if bucket != "minute":
         at = at.replace(minute=0)
@@ -356,11 +364,9 @@ def _comparer(question: Question) -> Callable[[Entity], bool]:
     return accepts
 
 
-def sort_place(key: KeyShape, item: Mapping[str, Value], attributes: tuple[str, ...]) -> tuple[Any, ...]:
+def sort_place(places: Sequence[str], item: Mapping[str, Value]) -> tuple[Any, ...]:
     """Return what an item sorts by among those of other shards: its sort key, then its whole key."""
-    return tuple(
-        _sortable(item[name]) for name in (*(s.attribute for s in key.range), *attributes) if name in item
-    )
+    return tuple([_sortable(item[name]) for name in places if name in item])
 
 
 def _sortable(value: Value) -> Any:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tavola.client.steps import Call
 from tavola.values import Item
 
 FaultKind = Literal["stale", "missing", "superfluous", "misplaced"]
+GuardFaultKind = Literal["unguarded", "taken", "orphaned"]
 ChangeKind = Literal[
     "create", "add index", "drop index", "stream", "ttl", "recovery", "class", "protection", "encryption",
     "billing", "tags",
@@ -38,6 +39,31 @@ class KeyFault:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardFault:
+    """A unique value that is kept for nobody, for another item as well, or for an item that does not have it."""
+
+    key: Item  # of the item that has the value; of an orphaned guard, the guard's own
+    entity: str
+    field: str
+    kind: GuardFaultKind
+    guard: str  # the text of the guard's key
+    owner: Item | None  # the key of the item that the guard names, where that is another
+
+    def __str__(self) -> str:
+        owner = plain_key(self.owner or {})
+        match self.kind:
+            case "unguarded":
+                what = (
+                    f"no guard keeps its {self.field}, and another item could take the value ({self.guard})"
+                )
+            case "taken":
+                what = f"its {self.field} must be unique, and is taken by {owner}; change one of the two"
+            case "orphaned":
+                what = f"this guard keeps {self.field} for {owner}, which does not have the value"
+        return f"{self.entity} {plain_key(self.key)}: {what}"
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """An item that says it is of an entity, and cannot be read as one."""
 
@@ -58,21 +84,24 @@ class KeyReport:
     table: str
     items: int
     by_entity: Mapping[str, int]
-    counts: Mapping[str, int]  # stale, missing, superfluous and misplaced keys, unknown and unreadable items
+    # Stale, missing, superfluous and misplaced keys; unknown, unreadable, left and expired items; unguarded and taken
+    # unique values, and orphaned guards.
+    counts: Mapping[str, int]
     faults: tuple[KeyFault, ...]
     unknown: tuple[Item, ...]  # keys of items of no entity in the design
     unreadable: tuple[Unreadable, ...]
     repaired: int  # items that were written
     resumed: bool = False  # it went on from a checkpoint; what the first part found is counted and not listed
+    guards: tuple[GuardFault, ...] = ()
 
     @property
     def faulty(self) -> int:
-        """How many keys are not what they should be."""
-        return sum(self.counts.get(kind, 0) for kind in ("stale", "missing", "superfluous", "misplaced"))
+        """How many keys and guards are not what they should be."""
+        return sum(self.counts.get(kind, 0) for kind in (*get_args(FaultKind), *get_args(GuardFaultKind)))
 
     @property
     def sound(self) -> bool:
-        """Whether every key of every item that can be read is right."""
+        """Whether every key of every item that can be read is right, and every unique value kept for one item."""
         return self.faulty == 0 and self.counts.get("unreadable", 0) == 0
 
     def __str__(self) -> str:
@@ -130,6 +159,8 @@ class MigrationPlan:
     usd: Decimal  # on demand
     book: str  # whose prices
     provisioned_writes: int | None  # write units a second that the table has; None: on demand
+    taken: int = 0  # items of which a unique value is another item's too; a backfill leaves them
+    counted: bool = True  # whether the number of items is known; False: there are more than those looked at
 
     @property
     def rewritten(self) -> int:
@@ -141,7 +172,7 @@ class MigrationPlan:
         return self.write_units / units_per_second
 
     def __str__(self) -> str:
-        about = "" if self.exact else "about "
+        about = "" if self.exact else "about " if self.counted else "at least "
         lines = [str(each) for each in self.differences]
         if not self.rewritten:
             lines.append(
@@ -165,6 +196,10 @@ class MigrationPlan:
             lines.append(
                 f"{about}{self.unreadable:,} items cannot be read by the design; verify_keys() names them"
             )
+        if self.taken:
+            lines.append(
+                f"{about}{self.taken:,} items have a unique value that another item has too; change one of the two"
+            )
         if self.given_up:
             lines.append(
                 f"nothing writes {', '.join(self.given_up)} any more; backfill(forget=…) removes them"
@@ -175,8 +210,12 @@ class MigrationPlan:
                 f"{self.seconds(self.provisioned_writes):,.0f} s if nobody else writes"
             )
         if not self.exact:
+            told = f"These are the numbers of {self.sampled:,} items"
             lines.append(
-                f"These are the numbers of {self.sampled:,} items, multiplied; exact=True counts all."
+                f"{told}, multiplied; exact=True counts all."
+                if self.counted
+                else f"{told} alone: there are more, and DescribeTable does not say yet how many, for it counts some hours "
+                "late; exact=True counts all."
             )
         return "\n".join(line[:1].upper() + line[1:] for line in lines)
 
@@ -193,9 +232,12 @@ class BackfillReport:
     left: tuple[Unreadable, ...]  # items that could not be rewritten, and why: the first thousand
     left_count: int
     resumed: bool
+    guards: int = 0  # of unique values, that were made
 
     def __str__(self) -> str:
         told = f"{self.items:,} items of {self.table} were gone through, {self.written:,} were rewritten"
+        if self.guards:
+            told += f", {self.guards:,} guards of unique values were made"
         return f"{told}; {self.left_count:,} were left" if self.left_count else told
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tavola.expressions import Action, And, ConditionNode, Path, ProjectionNode, Renderer, UpdateNode
+from tavola.expressions import (
+    Action,
+    And,
+    Call,
+    Comparison,
+    ConditionNode,
+    Literal,
+    Path,
+    ProjectionNode,
+    Renderer,
+    UpdateNode,
+)
 from tavola.expressions import update as update_node
-from tavola.model import Condition, Shape
+from tavola.model import Condition, Table
 from tavola.values import Item
 
 
@@ -68,6 +79,14 @@ def conditioned(
     return expressed(request, condition=condition, actions=actions)
 
 
-def key_only(shape: Shape, item: Item) -> Item:
-    """Return the table key of an item."""
-    return {name: item[name] for name in shape.home.settings.key_names}
+def unchanged(item: Item, attribute: str) -> ConditionNode:
+    """Return the condition that an attribute is as it is in an item, or is absent where it is there."""
+    stored = item.get(attribute)
+    if stored is None:
+        return Call("attribute_not_exists", (Path((attribute,)),))
+    return Comparison("=", Path((attribute,)), Literal(stored))
+
+
+def table_key(table: type[Table], item: Mapping[str, Any]) -> Item:
+    """Return the key of an item in its table."""
+    return {name: item[name] for name in table.settings.key_names}

@@ -1,8 +1,11 @@
 """Retries: what is asked again, and when.
 
-A throttle and a failure of the service are waited out, with growing pauses and full jitter, so that clients
-who were refused together do not come back together. Where no answer came at all, only what may be done twice
-is asked again: reads, transactions with a token, and what cannot have arrived. The engine never retries.
+A throttle is waited out, with growing pauses and full jitter, so that clients who were refused together do not
+come back together. A failure of the service says nothing of whether a write was done. So it is waited out for
+what is the same done twice as once: reads, transactions with a token, batches, puts and deletes without a condition,
+and updates without one that only set values and remove. Anything else might count twice, or be refused because of itself:
+its failure is told. Where no answer came at all, no single write is asked again, only reads, transactions with a
+token, and what cannot have arrived. The engine never retries.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 from tavola.client.backend import Unanswered
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
+from tavola.expressions import ExpressionError, Remove, Set, ValueRef, parse_update
 from tavola.protocol import Fault
 
 _READS = frozenset(
@@ -22,6 +26,13 @@ _READS = frozenset(
         "DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords",
     }
 )  # fmt: skip
+_WRITES = frozenset(
+    {
+        "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems",
+        "ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction",
+    }
+)  # fmt: skip  # of items; BatchWriteItem has no conditions, and may be done twice
+_CONDITIONS = frozenset({"ConditionExpression", "Expected"})
 _PASSING = frozenset({"TransactionInProgressException", "LimitExceededException"})
 _WHOLE = float(1 << 53)
 
@@ -51,10 +62,35 @@ class Patience:
 
 def _passes(operation: str, request: Mapping[str, Any], error: TavolaError) -> bool:
     if isinstance(error, Fault):
-        return error.retryable or error.status >= 500 or error.code in _PASSING
+        if error.status >= 500:
+            return _repeatable(operation, request)
+        return error.retryable or error.code in _PASSING
     if isinstance(error, Unanswered):
         return not error.sent or operation in _READS or "ClientRequestToken" in request
     return False
+
+
+def _repeatable(operation: str, request: Mapping[str, Any]) -> bool:
+    """Return whether an operation leaves the same done twice as done once."""
+    if operation not in _WRITES:
+        return True
+    if "ClientRequestToken" in request:
+        return True
+    if operation in ("PutItem", "DeleteItem"):
+        return _CONDITIONS.isdisjoint(request)
+    return operation == "UpdateItem" and _CONDITIONS.isdisjoint(request) and _sets(request)
+
+
+def _sets(request: Mapping[str, Any]) -> bool:
+    """Return whether an update only sets values that it brings, and removes."""
+    try:
+        actions = parse_update(request.get("UpdateExpression", "")).tree.actions
+    except ExpressionError:
+        return False
+    return all(
+        isinstance(action, Remove) or (isinstance(action, Set) and isinstance(action.value, ValueRef))
+        for action in actions
+    )
 
 
 NO_PATIENCE = Patience(attempts_max=1)

@@ -8,7 +8,7 @@ from still is what was read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,10 @@ from tavola.client.marshalling import (
     upgraded_values,
     version_of,
 )
-from tavola.client.requests import all_of, conditioned
-from tavola.expressions import Action, Call, Comparison, ConditionNode, Literal, Path, Remove, Set
+from tavola.client.requests import all_of, conditioned, table_key, unchanged
+from tavola.client.steps import Call
+from tavola.expressions import Action, ConditionNode, Literal, Path, Remove, Set
+from tavola.expressions import Call as FunctionCall
 from tavola.model import SHARD, KeyShape, Shape, Table, shape_of
 from tavola.values import Item, equal
 
@@ -47,8 +49,7 @@ class Form:
 
     def differing(self) -> frozenset[str]:
         """Return the attributes that are not as they would be written, the table's key aside."""
-        settings = self.shape.home.settings
-        names = (self.stored.keys() | self.right.keys()) - {settings.hash, settings.range}
+        names = (self.stored.keys() | self.right.keys()) - set(self.shape.home.settings.key_names)
         return frozenset(name for name in names if not same(self.stored.get(name), self.right.get(name)))
 
 
@@ -125,12 +126,21 @@ class Rewrite:
         kept = {n: v for n, v in self.form.stored.items() if n not in self.attributes}
         return kept | {n: v for n, v in self.form.right.items() if n in self.attributes}
 
-    def request(self, context: Context) -> dict[str, Any]:
+    @property
+    def entity(self) -> str:
+        """Which entity the item is, by its tag."""
+        return self.form.shape.name
+
+    def call(self, context: Context) -> Call:
         """Return the UpdateItem."""
-        request = {
-            "TableName": context.name_of(self.form.shape.home), "Key": self.key, "ReturnConsumedCapacity": "TOTAL",
-        }  # fmt: skip
-        return conditioned(request, all_of(self._guards()), self._actions())
+        return Call("UpdateItem", {**self.action(context), "ReturnConsumedCapacity": "TOTAL"})
+
+    def action(self, context: Context, watched: Iterable[ConditionNode] = ()) -> dict[str, Any]:
+        """Return the update as a transaction takes it; more conditions may be watched."""
+        nodes = list(self._guards())
+        nodes += (node for node in watched if node not in nodes)
+        request = {"TableName": context.name_of(self.form.shape.home), "Key": self.key}
+        return conditioned(request, all_of(nodes), self._actions())
 
     def _actions(self) -> list[Action]:
         right = self.form.right
@@ -142,7 +152,7 @@ class Rewrite:
     def _guards(self) -> Iterable[ConditionNode]:
         """Give the conditions that what the new values follow from is as it was read."""
         shape, stored = self.form.shape, self.form.stored
-        yield Call("attribute_exists", (Path((shape.home.settings.hash,)),))
+        yield FunctionCall("attribute_exists", (Path((shape.home.settings.hash,)),))
         watched = set(self.attributes)
         if self.form.upgraded:
             watched |= stored.keys() | shape.by_attribute.keys()
@@ -154,11 +164,7 @@ class Rewrite:
         if shape.version > 1:
             watched.add(VERSION)
         for name in sorted(watched - self.key.keys()):
-            path = Path((name,))
-            if name in stored:
-                yield Comparison("=", path, Literal(stored[name]))
-            else:
-                yield Call("attribute_not_exists", (path,))
+            yield unchanged(stored, name)
 
 
 def key_rewrite(form: Form) -> Rewrite | None:
@@ -190,10 +196,3 @@ def dropped(form: Form, attributes: Iterable[str]) -> Form:
     """Return a form without attributes that the design has given up."""
     left = {name: value for name, value in form.right.items() if name not in set(attributes)}
     return Form(form.shape, form.stored, left, form.upgraded, form.managed)
-
-
-def table_key(table: type[Table], item: Mapping[str, Any]) -> Item:
-    """Return the key of an item in its table."""
-    settings = table.settings
-    names = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
-    return {name: item[name] for name in names}

@@ -95,6 +95,10 @@ class Db(Upkeep):
     def _run(self, steps: Steps[R]) -> R:
         return self._driver.run(steps)
 
+    def run(self, steps: Steps[R]) -> R:
+        """Return what steps of the client come to; for what is built on it."""
+        return self._run(steps)
+
     def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
         """Return the entity under a key, None if there is none, or one that has expired."""
         return self._run(items.get(self._context, key, consistent))

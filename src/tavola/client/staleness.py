@@ -1,32 +1,27 @@
-"""Staleness: index keys that are not what their items' fields say, found and put right.
+"""Staleness: index keys and guards that are not what their items' fields say, found and put right.
 
 The client keeps every key right, but a table has other writers too: a script, a console, an older program. The whole
 table is read, each item's entity is recognised, and its keys are made anew from its fields and compared. A shard that
-was drawn at random is right wherever readers ask; one by hash too, while the count is being changed.
+was drawn at random is right wherever readers ask; one by hash too, while the count is being changed. The guards of
+unique values are read for the items, and the items for the guards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum
 from tavola.client.expiry import expired
+from tavola.client.guarding import Examination, Guarded, guarded
 from tavola.client.marshalling import recognised
-from tavola.client.reports import FaultKind, KeyFault, KeyReport, Unreadable
-from tavola.client.rewrites import (
-    Form,
-    Rewrite,
-    form_of,
-    key_rewrite,
-    managed_attributes,
-    same,
-    table_key,
-)
+from tavola.client.reports import FaultKind, GuardFault, GuardFaultKind, KeyFault, KeyReport, Unreadable
+from tavola.client.requests import table_key
+from tavola.client.rewrites import Form, form_of, key_rewrite, managed_attributes, same
 from tavola.client.steps import Steps
-from tavola.client.sweeps import Pace, Sweep
+from tavola.client.sweeps import OVERTAKEN, Mending, Pace, Sweep
 from tavola.errors import TavolaError
 from tavola.model import UNIQUE_ATTRIBUTE, Shape, Table, shape_of
 from tavola.values import Item
@@ -47,13 +42,25 @@ class _Finding:
     faults: list[KeyFault] = field(default_factory=list)
     unknown: list[Item] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
+    guards: list[GuardFault] = field(default_factory=list)
+    examination: Examination = field(init=False)
 
-    def look(self, item: Item) -> Rewrite | None:
+    def __post_init__(self) -> None:
+        self.examination = Examination(self.context, self.table)
+
+    def learn(self, items: Sequence[Item]) -> Steps[None]:
+        """Hold the items of a round against their guards, and its guards against their items."""
+        return self.examination.examine(items)
+
+    def look(self, item: Item) -> Mending | None:
         """Note what is wrong with an item; return what puts it right, if it is to be."""
         self._count("items")
         if UNIQUE_ATTRIBUTE in item:
             self._count("guards")
-            return None
+            orphan = self.examination.orphan(item)
+            if orphan is not None:
+                self._note("orphaned", self.guards, orphan.fault)
+            return orphan if self.repair else None
         if expired(self.table, item, self.context.clock.now()):
             self._count("expired")
             return None
@@ -73,27 +80,40 @@ class _Finding:
         for fault in faults_of(form):
             self._note(fault.kind, self.faults, fault)
             wrong = wrong or fault.kind != "misplaced"
-        return key_rewrite(form) if wrong and self.repair else None
+        lacking = self.examination.lacking(item)
+        for each in lacking:
+            self._note(each.fault.kind, self.guards, each.fault)
+        if not self.repair:
+            return None
+        rewrite = key_rewrite(form) if wrong else None
+        if form.upgraded:
+            return None if rewrite is None else guarded(form, rewrite, None)[0]
+        claims = tuple(each.guard for each in lacking if each.fault.kind == "unguarded")
+        return Guarded(form, rewrite, claims) if claims else rewrite
 
-    def again(self, item: Item) -> Rewrite | None:
+    def again(self, item: Item) -> Mending | None:
         """Return what puts an item right that has changed since it was looked at."""
         kind = recognised(self.table, item)
         if kind is None or not self.repair:
             return None
         try:
             form = form_of(shape_of(kind), item, self.context, self.managed, settled=False)
+            wrong = any(fault.kind != "misplaced" for fault in faults_of(form))
+            return guarded(form, key_rewrite(form) if wrong else None, None)[0]
         except TavolaError:
             return None
-        return key_rewrite(form) if any(fault.kind != "misplaced" for fault in faults_of(form)) else None
 
-    def wrote(self, rewrite: Rewrite) -> None:
+    def wrote(self, mending: Mending) -> None:
         """Count an item that was put right."""
         self._count("written")
 
-    def failed(self, rewrite: Rewrite, reason: str) -> None:
+    def failed(self, mending: Mending, reason: str) -> None:
         """Note an item that could not be put right."""
-        found = Unreadable(rewrite.key, rewrite.form.shape.name, reason)
-        self._note("unreadable", self.unreadable, found)
+        self._note("unreadable", self.unreadable, Unreadable(mending.key, mending.entity, reason))
+
+    def overtaken(self, mending: Mending) -> None:
+        """Note an item that others write all the time."""
+        self._note("left", self.unreadable, Unreadable(mending.key, mending.entity, OVERTAKEN))
 
     def told(self) -> dict[str, int]:
         """Return all counts, for a checkpoint."""
@@ -139,18 +159,28 @@ def faults_of(form: Form) -> Iterator[KeyFault]:
 
 
 def verify_keys(context: Context, table: type[Table], repair: bool, pace: Pace) -> Steps[KeyReport]:
-    """Return which index keys of a table are not what its items' fields say; with `repair`, put them right."""
+    """Return which index keys and guards of a table are not what its items' fields say; with `repair`, put them right."""
     finding = _Finding(context, table, repair, managed_attributes(table))
     work = f"{'repair' if repair else 'verification'} of {context.name_of(table)} by design {keys_sum(table)}"
     sweep = Sweep(context, table, finding, pace, work)
     finding.recall(sweep.standing.counts)
     resumed = sweep.resumed
     yield from sweep.run(finding.told)
-    kinds = ("stale", "missing", "superfluous", "misplaced", "unknown", "unreadable", "expired")
+    kinds = (
+        "stale",
+        "missing",
+        "superfluous",
+        "misplaced",
+        "unknown",
+        "unreadable",
+        "expired",
+        "left",
+        *get_args(GuardFaultKind),
+    )
     return KeyReport(
         context.name_of(table), finding.counts.get("items", 0), dict(sorted(finding.by_entity.items())),
         {kind: finding.counts.get(kind, 0) for kind in kinds}, tuple(finding.faults), tuple(finding.unknown),
-        tuple(finding.unreadable), finding.counts.get("written", 0), resumed,
+        tuple(finding.unreadable), finding.counts.get("written", 0), resumed, tuple(finding.guards),
     )  # fmt: skip
 
 
@@ -171,4 +201,5 @@ def _told(shape: Shape) -> list[Any]:
             ]
             for key in [*keys, *shape.keys]
         ],
+        [[unique.field, list(unique.within)] for unique in shape.uniques],
     ]  # fmt: skip

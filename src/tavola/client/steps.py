@@ -67,7 +67,7 @@ class Driver:
                 else:
                     ask = steps.send(answer)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
     def _call(self, call: Call) -> dict[str, Any]:
         operation, request = call.operation, enriched(call.operation, call.request)
@@ -135,7 +135,7 @@ class AsyncDriver:
                 else:
                     ask = steps.send(answer)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
     async def _call(self, call: Call) -> dict[str, Any]:
         operation, request = call.operation, enriched(call.operation, call.request)

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from tavola.client.changes import AnyChange, changes_of
 from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
-from tavola.client.shards import (
+from tavola.client.steps import Call, Steps, Together, Wait
+from tavola.client.stream_changes import AnyChange, changes_of
+from tavola.client.stream_shards import (
     Loss,
     Records,
     Shard,
@@ -33,7 +34,6 @@ from tavola.client.shards import (
     readable,
     sequence_of,
 )
-from tavola.client.steps import Call, Steps, Together, Wait
 from tavola.errors import TavolaError
 from tavola.model import Table
 

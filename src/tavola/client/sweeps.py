@@ -1,4 +1,4 @@
-"""Sweeps: going through a whole table, item by item, and rewriting those that a judge wants rewritten.
+"""Sweeps: going through a whole table, item by item, and putting right those that a judge wants put right.
 
 The table is scanned in segments side by side, a small page at a time, so that a loop is never held for long. The
 rewrites of a round go out a few at a time, each under the condition that its item is as it was read; who is
@@ -15,38 +15,72 @@ from typing import Any, Protocol
 from tavola.client.batches import answers
 from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
+from tavola.client.guarding import Guarded, Orphan
 from tavola.client.progress import Progress, Telling
-from tavola.client.rewrites import Rewrite
 from tavola.client.steps import Call, Steps, Wait
 from tavola.client.writes import CONTENTION_MAX, fault_item
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
-from tavola.protocol import AccessDeniedFault, ConditionalCheckFailedFault, ValidationFault
+from tavola.protocol import (
+    AccessDeniedFault,
+    ConditionalCheckFailedFault,
+    Fault,
+    TransactionCanceledFault,
+    ValidationFault,
+)
 from tavola.values import Item
 
 PAGE_ITEMS = 250
 SEGMENTS_MAX = 64
 WRITES_AT_ONCE = 8
+SERVER_FAILED = 500  # a status from here on leaves open whether a write was done
 SCHEMA = "tavola.checkpoint/1"
+OVERTAKEN = f"others wrote it {CONTENTION_MAX} times before its rewrite came; run it again when they are done"
+
+
+class Mending(Protocol):
+    """A write that puts something right, and holds only while all that it follows from is as it was read."""
+
+    @property
+    def key(self) -> Item:
+        """The key of what is written."""
+        ...
+
+    @property
+    def entity(self) -> str:
+        """Which entity it is of, by its tag."""
+        ...
+
+    def call(self, context: Context) -> Call:
+        """Return the request."""
+        ...
 
 
 class Judge(Protocol):
     """What decides about items."""
 
-    def look(self, item: Item) -> Rewrite | None:
-        """Return the rewrite that an item needs, None if it needs none; called once for each item."""
+    def learn(self, items: Sequence[Item]) -> Steps[None]:
+        """Find out what must be known before the items of a round are looked at."""
         ...
 
-    def again(self, item: Item) -> Rewrite | None:
+    def look(self, item: Item) -> Mending | None:
+        """Return the write that an item needs, None if it needs none; called once for each item."""
+        ...
+
+    def again(self, item: Item) -> Mending | None:
         """Return the same for an item that was looked at and has changed since."""
         ...
 
-    def wrote(self, rewrite: Rewrite) -> None:
-        """Hear that a rewrite was done."""
+    def wrote(self, mending: Mending) -> None:
+        """Hear that a write was done."""
         ...
 
-    def failed(self, rewrite: Rewrite, reason: str) -> None:
-        """Hear that DynamoDB takes a rewrite in no case, such as one that makes the item too large."""
+    def failed(self, mending: Mending, reason: str) -> None:
+        """Hear that DynamoDB takes a write in no case, such as one that makes the item too large."""
+        ...
+
+    def overtaken(self, mending: Mending) -> None:
+        """Hear that others wrote an item each time before its own write came, so that it was given up."""
         ...
 
 
@@ -55,9 +89,8 @@ class Pace:
     """How a sweep goes: in how many segments, how fast it may write, where its place is kept and who is told."""
 
     segments: int = 1
-    units_per_second: float | None = (
-        None  # write units, of the table and its indexes together; None: as they come
-    )
+    # Write units, of the table and its indexes together; None: as they come. Reads are not held back.
+    units_per_second: float | None = None
     checkpoints: Checkpoints | None = None
     progress: Telling | None = None
     page_size: int = PAGE_ITEMS
@@ -167,47 +200,71 @@ class Sweep:
         return request
 
     def _settle(self, items: Sequence[Item]) -> Steps[None]:
-        """Rewrite the items of a round that need it."""
-        flight: list[Rewrite] = []
+        """Put right those items of a round that need it."""
+        yield from self._judge.learn(items)
+        flight: list[Mending] = []
         for item in items:
-            rewrite = self._judge.look(item)
-            if rewrite is not None:
-                flight.append(rewrite)
+            mending = self._judge.look(item)
+            if mending is not None:
+                flight.append(mending)
                 if len(flight) == WRITES_AT_ONCE:
                     yield from self._write(flight)
                     flight = []
         if flight:
             yield from self._write(flight)
 
-    def _write(self, flight: list[Rewrite]) -> Steps[None]:
+    def _write(self, flight: list[Mending]) -> Steps[None]:
         attempt = 0
         while flight:
             if self._bucket is not None:
                 yield from self._bucket.wait()
-            calls = [Call("UpdateItem", rewrite.request(self._context)) for rewrite in flight]
-            overtaken: list[Rewrite] = []
-            for rewrite, answer in zip(flight, (yield from answers(calls)), strict=True):
+            calls = [mending.call(self._context) for mending in flight]
+            left: list[Mending] = []
+            for mending, answer in zip(flight, (yield from answers(calls)), strict=True):
                 units = 1.0
-                if isinstance(answer, ConditionalCheckFailedFault):
-                    stands = fault_item(answer)
-                    if stands is not None and (anew := self._judge.again(stands)) is not None:
-                        overtaken.append(anew)
-                elif isinstance(answer, ValidationFault):
-                    self._judge.failed(rewrite, str(answer))
-                elif isinstance(answer, TavolaError):
-                    raise answer
+                if isinstance(answer, TavolaError):
+                    left += self._refused(mending, answer)
                 else:
-                    self._judge.wrote(rewrite)
-                    units = float(answer.get("ConsumedCapacity", {}).get("CapacityUnits", 1.0))
+                    self._judge.wrote(mending)
+                    units = _consumed(answer)
                 self.units += units
                 if self._bucket is not None:
                     self._bucket.take(units)
-            flight = overtaken
+            flight = left
             attempt += 1
+            if attempt == CONTENTION_MAX:
+                for mending in flight:
+                    self._judge.overtaken(mending)
+                return
             if flight:
                 yield Wait(self._context.patience.pause_s(min(attempt, 6)))
-            if attempt == CONTENTION_MAX:
-                return  # somebody rewrites them all the time, and rightly
+
+    def _refused(self, mending: Mending, error: TavolaError) -> list[Mending]:
+        """Return what is to be tried in the place of a write that was refused."""
+        if isinstance(error, ConditionalCheckFailedFault):
+            stands = fault_item(error)
+        elif isinstance(error, TransactionCanceledFault) and isinstance(mending, Guarded | Orphan):
+            verdict, told = mending.judged(error)
+            if verdict == "again":
+                return [told]
+            if verdict == "failed":
+                self._judge.failed(mending, told)
+                return []
+            stands = told
+        elif isinstance(error, ValidationFault):
+            self._judge.failed(mending, str(error))
+            return []
+        elif isinstance(error, Fault) and error.status >= SERVER_FAILED:
+            return [mending]  # if it was done after all, its condition fails and the item is judged again
+        else:
+            raise error
+        anew = None if stands is None else self._judge.again(stands)
+        return [] if anew is None else [anew]
+
+
+def _consumed(answer: Mapping[str, Any]) -> float:
+    told = answer.get("ConsumedCapacity") or [{}]
+    return sum(float(each.get("CapacityUnits", 1.0)) for each in (told if isinstance(told, list) else [told]))
 
 
 class Bucket:

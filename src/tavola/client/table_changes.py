@@ -14,6 +14,7 @@ from tavola.client.context import Context
 from tavola.client.provisioning import (
     TableMismatch,
     active,
+    asked,
     create_table,
     defined_types,
     index_request,
@@ -25,8 +26,6 @@ from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
 from tavola.model import Index, Table
 from tavola.protocol import Fault
-
-_UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
 
 def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:
@@ -233,7 +232,7 @@ def _projection(index: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def _ttl(name: str, wanted: str | None) -> Steps[list[TableChange]]:
-    answer = yield from _asked("DescribeTimeToLive", {"TableName": name})
+    answer = yield from asked("DescribeTimeToLive", {"TableName": name})
     if answer is None:
         return []
     told = answer["TimeToLiveDescription"]
@@ -255,7 +254,7 @@ def _ttl(name: str, wanted: str | None) -> Steps[list[TableChange]]:
 
 
 def _recovery(name: str, table: type[Table]) -> Steps[list[TableChange]]:
-    answer = yield from _asked("DescribeContinuousBackups", {"TableName": name})
+    answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
     if answer is None:
         return []
     told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
@@ -279,7 +278,7 @@ def _tags(arn: str, wanted: Mapping[str, str]) -> Steps[list[TableChange]]:
     has: dict[str, str] = {}
     request: dict[str, Any] = {"ResourceArn": arn}
     while True:
-        answer = yield from _asked("ListTagsOfResource", request)
+        answer = yield from asked("ListTagsOfResource", request)
         if answer is None:
             return []
         has |= {tag["Key"]: tag["Value"] for tag in answer.get("Tags", ())}
@@ -299,13 +298,3 @@ def _tags(arn: str, wanted: Mapping[str, str]) -> Steps[list[TableChange]]:
         call = Call("UntagResource", {"ResourceArn": arn, "TagKeys": gone})
         changes.append(TableChange("tags", f"its tags {', '.join(gone)} go", (call,), removes=True))
     return changes
-
-
-def _asked(operation: str, request: dict[str, Any]) -> Steps[dict[str, Any] | None]:
-    """Return an answer, None from an endpoint that does not have the operation, as some local ones do not."""
-    try:
-        return (yield Call(operation, request))  # type: ignore[no-any-return]
-    except Fault as fault:
-        if fault.code in _UNKNOWN:
-            return None
-        raise

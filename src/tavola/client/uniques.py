@@ -13,7 +13,8 @@ from typing import Any
 
 from tavola.client.expiry import absent, ended
 from tavola.client.marshalling import values_in
-from tavola.client.requests import conditioned
+from tavola.client.requests import conditioned, unchanged
+from tavola.client.updates import read_by
 from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Change, ModelError, Shape, Table
 from tavola.values import Item
@@ -32,9 +33,7 @@ class Guard:
     @property
     def key(self) -> Item:
         """Its key, as DynamoDB is asked for it."""
-        settings = self.table.settings
-        names = (settings.hash,) if settings.range is None else (settings.hash, settings.range)
-        return {name: self.item[name] for name in names}
+        return {name: self.item[name] for name in self.table.settings.key_names}
 
     @property
     def owner(self) -> Item:
@@ -66,8 +65,6 @@ def guards_of(shape: Shape, item: Item | None, primary: Item) -> dict[str, Guard
     """Return the guards that an item has, by their keys; None has none."""
     if item is None or not shape.uniques:
         return {}
-    table = shape.home
-    settings = table.settings
     _check_key(shape, primary)
     guards: dict[str, Guard] = {}
     for unique in shape.uniques:
@@ -75,17 +72,23 @@ def guards_of(shape: Shape, item: Item | None, primary: Item) -> dict[str, Guard
         text = unique.text(values)
         if text is None:
             continue
-        guard: Item = {settings.hash: {"S": text}}
-        if settings.range is not None:
-            guard[settings.range] = {"S": text}  # another for each, so that an index by it stays spread
-        if settings.tag is not None:
-            guard[settings.tag] = {"S": UNIQUE}
-        if settings.ttl is not None and settings.ttl in item:
-            guard[settings.ttl] = item[settings.ttl]
-        guard[UNIQUE_ATTRIBUTE] = {"S": f"{shape.name}.{unique.field}"}
-        guard[OWNER_ATTRIBUTE] = {"M": primary}
-        guards[text] = Guard(table, text, unique.field, values[unique.field], guard)
+        guards[text] = guard_of(shape, unique.field, values[unique.field], text, item, primary)
     return guards
+
+
+def guard_of(shape: Shape, field: str, value: Any, text: str, item: Item, primary: Item) -> Guard:
+    """Return the guard under a key, which keeps a value for an item and ends with it."""
+    settings = shape.home.settings
+    guard: Item = {settings.hash: {"S": text}}
+    if settings.range is not None:
+        guard[settings.range] = {"S": text}  # another for each, so that an index by it stays spread
+    if settings.tag is not None:
+        guard[settings.tag] = {"S": UNIQUE}
+    if settings.ttl is not None and settings.ttl in item:
+        guard[settings.ttl] = item[settings.ttl]
+    guard[UNIQUE_ATTRIBUTE] = {"S": f"{shape.name}.{field}"}
+    guard[OWNER_ATTRIBUTE] = {"M": primary}
+    return Guard(shape.home, text, field, value, guard)
 
 
 def _check_key(shape: Shape, primary: Item) -> None:
@@ -129,16 +132,12 @@ def _free(guard: Guard, owners: Iterable[Item], now_s: float) -> ConditionNode:
     return Or(tuple(parts))
 
 
-def watched_nodes(shape: Shape, item: Item | None, now_s: float) -> list[ConditionNode]:
-    """Return the conditions that an item's guards still are those that were worked out of it."""
+def watched_nodes(
+    shape: Shape, item: Item | None, now_s: float, changes: Sequence[Change[Any]] = ()
+) -> list[ConditionNode]:
+    """Return the conditions that an item's guards, and what changes make of them, still are as worked out of it."""
     if item is None:
         return [absent(shape, now_s)]
-    nodes: list[ConditionNode] = []
-    for name in sorted(watched_fields(shape)):
-        attribute = shape.fields[name].attribute
-        stored, path = item.get(attribute), Path((attribute,))
-        if stored is None:
-            nodes.append(Call("attribute_not_exists", (path,)))
-        else:
-            nodes.append(Comparison("=", path, Literal(stored)))
-    return nodes
+    fields = watched_fields(shape)
+    attributes = {shape.fields[name].attribute for name in fields} | read_by(changes, fields)
+    return [unchanged(item, attribute) for attribute in sorted(attributes)]

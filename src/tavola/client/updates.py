@@ -3,18 +3,24 @@
 The keys that a change touches are known from the model. Where every field that such a key is made of is known
 (it is set, removed, part of the item's key, or fixed by the condition), the key is rewritten in the same request. Where
 one is not, the item is read, the change is worked out on it, and the write holds only if those fields still are what
-was read; who is overtaken starts again from the item that the refusal brought. So no index key is ever stale.
+was read, those included that a change takes its value from; who is overtaken starts again from the item that the
+refusal brought. So no index key is ever stale.
+
+An item that an update makes is whole: it has what is required, and the defaults of the fields that indexes are made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as Set_
 from dataclasses import dataclass
 from typing import Any
 
 from tavola.client.context import Context
 from tavola.client.errors import UpdateNeedsMore
 from tavola.client.marshalling import values_in
+from tavola.client.requests import unchanged
+from tavola.client.writes import named
 from tavola.expressions import (
     Action,
     Add,
@@ -22,14 +28,18 @@ from tavola.expressions import (
     Call,
     Comparison,
     ConditionNode,
+    Delete,
     Literal,
     Path,
     Remove,
     Set,
     UpdateNode,
+    UpdateRefused,
     change_of,
+    paths_of,
 )
-from tavola.model import Change, Condition, KeyShape, ModelError, Shape, plain
+from tavola.model import Change, Condition, FieldShape, ItemUnreadable, KeyShape, ModelError, Shape, plain
+from tavola.protocol import ValidationFault
 from tavola.values import Item, Value
 
 CHANGED_TWICE = "is changed twice in one update; DynamoDB takes one change of an attribute"
@@ -55,14 +65,20 @@ class UpdatePlan:
         creating: bool = False,
     ) -> None:
         self.shape = shape
-        self.what = f"{shape.entity.__name__} {', '.join(f'{n}={v!r}' for n, v in keys.items())}"
+        self.keys = keys
         self.changes = tuple(changes)
         self.touched = frozenset(change.field for change in changes)
         self._check()
         self.known = self._known(keys, when)
+        self.fills = self._fills() if creating else {}
         # An item that the update may make needs all its keys, also those that follow from its key or from defaults.
         self.affected = tuple(k for k in shape.keys if k.written and (creating or k.fields & self.touched))
         self.unsettled = tuple(key for key in self.affected if not self._settled(key))
+
+    @property
+    def what(self) -> str:
+        """How errors name the item."""
+        return named(self.shape, self.keys)
 
     def _check(self) -> None:
         name = self.shape.entity.__name__
@@ -89,19 +105,50 @@ class UpdatePlan:
             for attribute, value in _equalities(when.node):
                 field = self.shape.by_attribute.get(attribute)
                 if field is not None and field.name not in self.touched:
-                    known[field.name] = None if value is None else plain(field.value_in({attribute: value}))
+                    _note(known, field, value)
         for change in self.changes:
             if not change.whole:
                 continue
             field = self.shape.fields[change.field]
             match change.action:
                 case Set(_, Literal(value)):
-                    known[field.name] = plain(field.value_in({field.attribute: value}))
+                    _note(known, field, value)
                 case Remove():
-                    known[field.name] = None
+                    _note(known, field, None)
                 case _:
                     known.pop(field.name, None)
         return known
+
+    def _fills(self) -> dict[str, Action]:
+        """Return what a new item needs besides the changes, by field; refuse what would be no whole item.
+
+        Defaults of fields that indexes are made of are stored, unless there is a value: an index of the item's own
+        attributes does not hold an item that lacks one, and a default that is made when asked for is another each time.
+        """
+        shape = self.shape
+        given = {change.field for change in self.changes if not isinstance(change.action, Remove | Delete)}
+        absent = [
+            name
+            for name, field in shape.fields.items()
+            if field.indispensable and name not in given and name not in self.keys
+        ]
+        if absent:
+            raise ModelError(
+                f"{shape.entity.__name__}.{absent[0]}",
+                "it is required, and with create=True the update may make an item that lacks it and could not be read; "
+                "set it too, such as with set_if_absent(), or create() the item first",
+            )
+        fills: dict[str, Action] = {}
+        for name in sorted(
+            {name for key in shape.keys for name in key.fields} - self.touched - self.keys.keys()
+        ):
+            field = shape.fields[name]
+            default = field.new_default(self.known)
+            encoded = None if default is None else field.encode(default)
+            if encoded:
+                path = Path((field.attribute,))
+                fills[name] = Set(path, Call("if_not_exists", (path, Literal(encoded))))
+        return fills
 
     def _settled(self, key: KeyShape) -> bool:
         """Return whether a key's new value follows from what is known; a shard at random is kept where it is."""
@@ -126,38 +173,36 @@ class UpdatePlan:
             absent = tuple(sorted(key.fields - self.known.keys()))
             assert key.index is not None
             raise UpdateNeedsMore(self.what, key.index.label, absent)
-        actions = [change.action for change in self.changes]
+        actions = self._actions()
         for key in self.affected:
             actions += self._rewritten(key, {} if self._out(key) else self.known, primary, context)
         return Planned((*actions, *self._lock()), ())
 
     def ready_on(self, item: Item, primary: Item, context: Context) -> Planned:
         """Return the update worked out on an item as it was read, guarded by what was read."""
-        actions = [change.action for change in self.changes]
-        after = change_of(UpdateNode(tuple(actions)))(item, {}, True)
+        actions = self._actions()
+        after = changed(actions, item) | primary
+        fields = self.shape.fields
+        touched = self.touched | {name for name in self.fills if fields[name].attribute not in item}
         guarded: set[str] = set()
         for key in self.affected:
             values = self.known
-            if item and key.fields.isdisjoint(self.touched):
+            if item and key.fields.isdisjoint(touched):
                 continue
             if key in self.unsettled:
                 told = {name: value for name, value in self.known.items() if name in key.fields}
                 values = values_in(self.shape, after, key.fields) | told
-                guarded |= key.fields - self.known.keys()
+                unknown = key.fields - self.known.keys()
+                guarded |= {fields[name].attribute for name in unknown} | read_by(self.changes, unknown)
             elif self._out(key):
                 values = {}
             actions += self._rewritten(key, values, primary, context)
-        guards = tuple(
-            self._guard(name, item) for name in sorted(guarded) if name not in self.shape.key_fields
-        )
+        fixed = {fields[name].attribute for name in self.shape.key_fields}
+        guards = tuple(unchanged(item, attribute) for attribute in sorted(guarded - fixed))
         return Planned((*actions, *self._lock()), guards)
 
-    def _guard(self, name: str, item: Item) -> ConditionNode:
-        attribute = self.shape.fields[name].attribute
-        stored = item.get(attribute)
-        if stored is None:
-            return Call("attribute_not_exists", (Path((attribute,)),))
-        return Comparison("=", Path((attribute,)), Literal(stored))
+    def _actions(self) -> list[Action]:
+        return [*(change.action for change in self.changes), *self.fills.values()]
 
     def _rewritten(
         self, key: KeyShape, values: Mapping[str, Any], primary: Item, context: Context
@@ -170,6 +215,35 @@ class UpdatePlan:
     def _lock(self) -> tuple[Action, ...]:
         lock = self.shape.lock
         return () if lock is None else (Add(Path((lock.attribute,)), Literal({"N": "1"})),)
+
+
+def read_by(changes: Sequence[Change[Any]], fields: Set_[str]) -> frozenset[str]:
+    """Return the attributes that changes of some fields look at, their own and those that they take a value from."""
+    return frozenset(
+        str(path.steps[0])
+        for change in changes
+        if change.field in fields
+        for path in paths_of(UpdateNode((change.action,)))
+    )
+
+
+def changed(actions: Sequence[Action], item: Item | None) -> Item:
+    """Return what an update makes of an item; what DynamoDB would refuse is refused as it does."""
+    try:
+        return change_of(UpdateNode(tuple(actions)))(item or {}, {}, True)
+    except UpdateRefused as error:
+        raise ValidationFault(str(error)) from error
+
+
+def _note(known: dict[str, Any], field: FieldShape, value: Value | None) -> None:
+    """Note what a field will read as that is stored as a value, or is absent; nothing where nobody can tell."""
+    known.pop(field.name, None)
+    if value is None and field.made_anew:
+        return
+    try:
+        known[field.name] = plain(field.value_in({} if value is None else {field.attribute: value}))
+    except ItemUnreadable:
+        return  # a condition may ask for what no entity holds
 
 
 def _equalities(node: ConditionNode) -> list[tuple[str, Value | None]]:

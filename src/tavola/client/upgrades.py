@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tavola.client.context import Context
 from tavola.client.marshalling import VERSION, version_of
+from tavola.client.requests import unchanged
 from tavola.client.rewrites import form_of, managed_attributes
 from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import Shape
@@ -33,21 +34,11 @@ def of_this_schema(shape: Shape, *, or_absent: bool) -> list[ConditionNode]:
 def as_read(shape: Shape, item: Item) -> list[ConditionNode]:
     """Return the conditions that an item is what was read, attribute by attribute."""
     settings = shape.home.settings
-    names = (item.keys() | shape.by_attribute.keys() | {VERSION}) - {settings.hash, settings.range}
+    names = (item.keys() | shape.by_attribute.keys() | {VERSION}) - set(settings.key_names)
     exists: list[ConditionNode] = [Call("attribute_exists", (Path((settings.hash,)),))]
-    return exists + [
-        Comparison("=", Path((name,)), Literal(item[name]))
-        if name in item
-        else Call("attribute_not_exists", (Path((name,)),))
-        for name in sorted(names)
-    ]
+    return exists + [unchanged(item, name) for name in sorted(names)]
 
 
-def upgraded(shape: Shape, item: Item, context: Context) -> Item:
-    """Return an item of an older schema as its entity would write it; `ItemUnreadable` for one of a newer."""
-    return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right
-
-
-def made_anew(shape: Shape, item: Item, context: Context) -> Item:
-    """Return an item that was upgraded and changed, with its index keys as they are now."""
+def renewed(shape: Shape, item: Item, context: Context) -> Item:
+    """Return an item as its entity would write it now, index keys and all; `ItemUnreadable` for one of a newer schema."""
     return form_of(shape, item, context, managed_attributes(shape.home), settled=False).right

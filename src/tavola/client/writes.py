@@ -54,15 +54,12 @@ def founding(shape: Shape, keys: Mapping[str, Any], changes: Sequence[Change[Any
     return [Set(Path((name,)), Literal(value)) for name, value in item.items() if name not in touched]
 
 
-def locked_item(shape: Shape, entity: Entity, context: Context) -> tuple[Item, ConditionNode | None]:
-    """Return an entity as an item with its lock raised, and the condition under which it may be written."""
+def locked_item(shape: Shape, entity: Entity, context: Context) -> Item:
+    """Return an entity as the item that is stored, with its lock raised."""
     item = item_of(shape, entity, context)
-    lock = shape.lock
-    if lock is None:
-        return item, None
-    held = entity.__dict__[lock.name]
-    item[lock.attribute] = {"N": str(held + 1)}
-    return item, lock_node(shape, entity)
+    if shape.lock is not None:
+        item[shape.lock.attribute] = {"N": str(entity.__dict__[shape.lock.name] + 1)}
+    return item
 
 
 def lock_node(shape: Shape, entity: Entity) -> ConditionNode | None:

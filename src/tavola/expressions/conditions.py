@@ -140,7 +140,7 @@ class _Compiler:
             if len(left.steps) == 1 and self.types.get(ref) in _SCALARS:
                 # A canonical scalar equals exactly what it is equal to as a dict, and None is no dict.
                 name = steps_of(left)[0]
-                return lambda item, values: item.get(name) == values[ref]  # type: ignore[arg-type]
+                return lambda item, values: item.get(name) == values[ref]  # type: ignore[arg-type]  # a text here
         first, second = self.read(left), self.read(right)
 
         def same(item: Item, values: Values) -> bool:

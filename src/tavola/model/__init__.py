@@ -10,7 +10,7 @@ from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
-from tavola.model.queries import Ask, PrimaryKey, Query, Rest, Sort, Step, sort
+from tavola.model.queries import PrimaryKey, Query
 from tavola.model.relations import Collection, Member, found, members_of
 from tavola.model.selections import Question, Range, Selection, question_of
 from tavola.model.shapes import (
@@ -25,6 +25,7 @@ from tavola.model.shapes import (
     plain,
     shard_of,
 )
+from tavola.model.sort_parts import Ask, Rest, Sort, Step, sort
 from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
 from tavola.model.views import projected

@@ -264,15 +264,18 @@ def entities_of(table: type[Table]) -> tuple[type[Entity], ...]:
 
 def entity_given(pattern: Pattern) -> type[Entity]:
     """Return what a pattern gives: its own entity, or a view, which is checked now if that had to wait."""
-    found = _find_entity(pattern.result, pattern.owner)
+    owner: type[Entity] = pattern.owner
+    if pattern.result == owner.__name__:
+        return owner
+    found = _find_entity(pattern.result, owner)
     if found is None:
         raise ModelError(
             pattern.place,
             f"it gives {pattern.result!r}, and no entity beside it has this name; declare or import it",
         )
-    if _waiting.pop(id(pattern), None) is not None and found is not pattern.owner:
+    if _waiting.pop(id(pattern), None) is not None:
         try:
-            check_view(pattern, pattern.owner.__shape__, shape_of(found))
+            check_view(pattern, owner.__shape__, shape_of(found))
         except ModelError:
             _waiting[id(pattern)] = pattern
             raise

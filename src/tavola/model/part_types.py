@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from tavola.model.errors import ModelError
-from tavola.model.queries import Sort, Step
 from tavola.model.shapes import FieldShape
+from tavola.model.sort_parts import Sort, Step
 
 _UNKNOWN = object()
 

@@ -16,32 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import get_annotations
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    overload,
-)
+from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
 
 from tavola.model.access import AccessPattern
 from tavola.model.base import EntityBase
 from tavola.model.errors import ModelError, QueryRefused
-from tavola.model.selections import Range, RangeOperator, Selection
+from tavola.model.selections import Selection
 from tavola.model.shapes import FieldShape, Pattern
+from tavola.model.sort_parts import Rest, SortPart, sort
 from tavola.model.tables import Index, Shards, Table
 
-E = TypeVar("E", bound="EntityBase")
 E_co = TypeVar("E_co", bound="EntityBase", covariant=True)
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-Q = TypeVar("Q", bound="Selection[Any]")
-Q_co = TypeVar("Q_co", covariant=True)
 
 Template = str | tuple[str, ...] | None
 
@@ -227,149 +212,6 @@ class PrimaryKey(_Declaration, Generic[E_co]):
 
     def __hash__(self) -> int:
         return hash((type(self), *(self.__dict__[name] for name in self.__declared__.partition)))
-
-
-class SortPart:
-    """What `sort()` puts on a query class: reads as the operators of one part of the sort key."""
-
-    __slots__ = ("name",)
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, query: Query[Any] | None, owner: type) -> Any:
-        return self if query is None else Ask(query, self.name)
-
-
-class Rest(Selection[E_co]):
-    """What can be asked once a `Step` is fixed; nested in its query, and in another `Rest` for the part after that.
-
-        class ByCustomer(Query["Ticket"], …):
-            customer_id: str
-            status: Step[Status, Dated] = sort()
-
-            class Dated(Rest["Ticket"]):
-                created_at: Sort[datetime] = sort()
-
-    So a type checker sees that a part was skipped; with `Sort` alone that is an error when the question is made.
-    """
-
-
-if TYPE_CHECKING:
-
-    class Sort(Generic[T]):
-        """A part of a sort key."""
-
-        @overload
-        def __get__(self, obj: None, owner: Any, /) -> Sort[T]: ...
-        @overload
-        def __get__(self, obj: Q, owner: Any, /) -> Ask[Q, T]: ...
-        def __get__(self, obj: Any, owner: Any, /) -> Any: ...
-
-    class Step(Generic[T, Q]):
-        """A part of a sort key that leads to the rest of it, so that no part can be skipped."""
-
-        @overload
-        def __get__(self, obj: None, owner: Any, /) -> Step[T, Q]: ...
-        @overload
-        def __get__(self, obj: Selection[Any], owner: Any, /) -> Ask[Q, T]: ...
-        def __get__(self, obj: Any, owner: Any, /) -> Any: ...
-
-    def sort(*, init: Literal[False] = False) -> Any:
-        """Return a part of the sort key, in the order of the template."""
-else:
-
-    class Sort:
-        """A part of a sort key, in an annotation."""
-
-        def __class_getitem__(cls, item: Any) -> Any:
-            return Annotated[item, cls]
-
-    class Step:
-        """A part of a sort key that leads to the rest of it, in an annotation."""
-
-        def __class_getitem__(cls, item: Any) -> Any:
-            return Annotated[item[0], cls]
-
-    def sort() -> SortPart:
-        """Return a part of the sort key, in the order of the template."""
-        return SortPart()
-
-
-class Ask(Generic[Q_co, T_co]):
-    """The operators of one sort part; `eq` leads to the next part, a range ends the question."""
-
-    __slots__ = ("_name", "_query")
-
-    def __init__(self, query: Q_co, name: str) -> None:
-        self._query = query
-        self._name = name
-
-    def eq(self, value: T_co) -> Q_co:  # type: ignore[misc]  # it is only read
-        """Ask for one value; the next part can be asked then."""
-        query = self._checked(value)
-        return query._fix(self._name, self._field.checked(value))  # type: ignore[no-any-return]
-
-    def lt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for less than a value."""
-        return self._ranged("lt", value)
-
-    def lte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for a value or less."""
-        return self._ranged("lte", value)
-
-    def gt(self: Ask[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for more than a value."""
-        return self._ranged("gt", value)
-
-    def gte(self: Ask[Selection[E], T], value: T) -> Selection[E]:
-        """Ask for a value or more."""
-        return self._ranged("gte", value)
-
-    def between(self: Ask[Selection[E], T], lower: T, upper: T) -> Selection[E]:
-        """Ask for what lies between two values, both included."""
-        return self._ranged("between", lower, upper)
-
-    @overload
-    def begins_with(self: Ask[Selection[E], str], prefix: str) -> Selection[E]: ...
-    @overload
-    def begins_with(self: Ask[Selection[E], bytes], prefix: bytes) -> Selection[E]: ...
-    def begins_with(self, prefix: Any) -> Selection[Any]:
-        """Ask for texts with a prefix."""
-        return self._ranged("begins_with", prefix)
-
-    @property
-    def _field(self) -> FieldShape:
-        pattern = self._query._pattern  # type: ignore[attr-defined]  # a selection's
-        found: FieldShape = pattern.owner.__shape__.fields[self._name]
-        return found
-
-    def _ranged(self, operator: RangeOperator, *operands: Any) -> Selection[Any]:
-        query = self._checked(*operands)
-        if operator != "begins_with":
-            operands = tuple(map(self._field.alike, operands))
-        return query._with(range_=Range(self._name, operator, operands))  # type: ignore[no-any-return]
-
-    def _checked(self, *operands: Any) -> Any:
-        """Return the query if this part is the next to be asked, with operands that can be."""
-        query: Any = self._query
-        pattern = query._pattern
-        before = pattern.sorts[: pattern.sorts.index(self._name)]
-        absent = [name for name in before if name not in query._fixed]
-        if absent:
-            raise QueryRefused(
-                pattern.place,
-                f"{self._name} can be asked when {', '.join(absent)} is fixed with eq(): a sort key is read "
-                "from the left, without a gap",
-            )
-        if self._name in query._fixed:
-            raise QueryRefused(pattern.place, f"{self._name} is fixed already; ask for each part once")
-        if None in operands:
-            raise QueryRefused(pattern.place, f"{self._name} is asked for None, which no key holds")
-        return query
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False, field_specifiers=(sort,))

@@ -93,7 +93,7 @@ def _home(collection: type[Collection]) -> type[Table]:
 
 def _views(entity: type[Entity]) -> Iterator[type[Entity]]:
     for pattern in shape_of(entity).patterns.values():
-        given = entity if pattern.result == entity.__name__ else entity_given(pattern)
+        given = entity_given(pattern)
         if shape_of(given).table is None:
             yield given
 
@@ -130,8 +130,7 @@ def _key_types(table: type[Table]) -> dict[str, KeyTag]:
         for found in shape.fields.values():
             if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
                 fields[found.attribute] = next(iter(found.converter.tags))
-    settings = table.settings
-    names = [settings.hash, *([] if settings.range is None else [settings.range])]
+    names = list(table.settings.key_names)
     names += [name for index in table.indexes for name in index.attributes]
     return {name: cast(KeyTag, written.get(name) or fields.get(name, "S")) for name in names}
 

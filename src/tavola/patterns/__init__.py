@@ -7,22 +7,12 @@ clients: given a `Connection` its methods are called, given an `AsyncConnection`
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
 from tavola.patterns.audit import AuditEntry, Difference, Problem, Verification
-from tavola.patterns.blobs import (
-    Blob,
-    BlobDamaged,
-    BlobMissing,
-    Blobs,
-    BlobStore,
-    FolderBlobs,
-    ItemTooLarge,
-    S3Blobs,
-    StoredBlob,
-    Swept,
-)
+from tavola.patterns.blob_stores import BlobStore, FolderBlobs, S3Blobs, StoredBlob
+from tavola.patterns.blobs import Blob, BlobDamaged, BlobMissing, Blobs, ItemTooLarge, Swept
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.digests import NotDigestible, digest_of
-from tavola.patterns.hierarchy import Moved, MoveRefused, Node, NodeExists, NodeMissing, Tree
+from tavola.patterns.hierarchy import Tree
 from tavola.patterns.idempotency import Idempotency
 from tavola.patterns.messages import (
     Message,
@@ -42,6 +32,7 @@ from tavola.patterns.metrics import (
     ProjectionMark,
     Rebuilt,
 )
+from tavola.patterns.nodes import Moved, MoveRefused, Node, NodeExists, NodeMissing, TreeBusy, TreeWork
 from tavola.patterns.outbox import Outbox
 from tavola.patterns.outcomes import (
     Answer,
@@ -60,7 +51,7 @@ from tavola.patterns.recipe import (
     Recipe,
     RecipeRefused,
     Slice,
-    Steps,
+    Turns,
     ask,
     every,
     together,
@@ -142,7 +133,6 @@ __all__ = [
     "Slice",
     "Split",
     "Staged",
-    "Steps",
     "StoredBlob",
     "StoredFailure",
     "StoredMessage",
@@ -150,6 +140,9 @@ __all__ = [
     "Swept",
     "Tally",
     "Tree",
+    "TreeBusy",
+    "TreeWork",
+    "Turns",
     "Unpublished",
     "Verification",
     "VersionConflict",

@@ -44,7 +44,7 @@ from tavola.patterns.recipe import (
     Recipe,
     RecipeRefused,
     Slice,
-    Steps,
+    Turns,
     ask,
     every,
     key_class,
@@ -109,7 +109,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         _same_items(entity, into)
 
     @verb
-    def link(self, edge: E) -> Steps[bool]:
+    def link(self, edge: E) -> Turns[bool]:
         """Put an edge where there is none; return whether there was none."""
         try:
             yield from ask(lambda db: db.create(edge))
@@ -118,31 +118,31 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         return True
 
     @verb
-    def unlink(self, source: str, target: str) -> Steps[E | None]:
+    def unlink(self, source: str, target: str) -> Turns[E | None]:
         """Take an edge away and return it, None if there was none."""
         key = self._key(source, target)
         return (yield from ask(lambda db: db.delete(key)))
 
     @verb
-    def find(self, source: str, target: str) -> Steps[E | None]:
+    def find(self, source: str, target: str) -> Turns[E | None]:
         """Return the edge from one node to another, None if there is none."""
         key = self._key(source, target)
         return (yield from ask(lambda db: db.get(key, consistent=True)))
 
     @verb
-    def out(self, source: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+    def out(self, source: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
         """Return the edges out of a node by target: so many and a cursor for more, or all of them."""
         return (yield from _edges(self.out_class(**{self.source: source}), limit, cursor))
 
     @verb
-    def into(self, target: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+    def into(self, target: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
         """Return the edges into a node by source, from the index: a change shows there a moment later."""
         return (yield from _edges(self.into_class(**{self.target: target}), limit, cursor))
 
     @verb
     def below(
         self, root: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
-    ) -> Steps[list[Reached[E]]]:
+    ) -> Turns[list[Reached[E]]]:
         """Return every node that edges lead to from a node, level by level: an organisation from its head.
 
         A node that is reached twice is told once, with its shortest way; a cycle ends by itself.
@@ -152,14 +152,14 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
     @verb
     def above(
         self, node: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
-    ) -> Steps[list[Reached[E]]]:
+    ) -> Turns[list[Reached[E]]]:
         """Return every node from which edges lead here, the nearest first: a chain of managers, where a part is used."""
         return (yield from self._walk(node, depth, nodes_max, downwards=False))
 
     @verb
     def explode(
         self, root: str, quantity: str, *, times: int | Decimal = 1, nodes_max: int = NODES_MAX
-    ) -> Steps[dict[str, int | Decimal]]:
+    ) -> Turns[dict[str, int | Decimal]]:
         """Return how much of each node one root is made of, by the edges' field `quantity`: a bill of materials.
 
         Quantities multiply along a way and add up over all ways. What is made of itself is a `CycleFound`.
@@ -186,7 +186,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
 
     def _walk(
         self, root: str, depth: int | None, nodes_max: int, *, downwards: bool
-    ) -> Steps[list[Reached[E]]]:
+    ) -> Turns[list[Reached[E]]]:
         asked, by, other = (
             (self.out_class, self.source, self.target)
             if downwards
@@ -235,7 +235,7 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         self.of_class = query_class(entity, of, self.one, sorts=(self.other,))
 
     @verb
-    def bind(self, bond: E) -> Steps[bool]:
+    def bind(self, bond: E) -> Turns[bool]:
         """Link two nodes, both ways or not at all; return False if they are linked."""
         mirrored = self._mirrored(bond)
         try:
@@ -247,13 +247,13 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         return True
 
     @verb
-    def change(self, bond: E) -> Steps[None]:
+    def change(self, bond: E) -> Turns[None]:
         """Store a link over what is there, on both sides."""
         mirrored = self._mirrored(bond)
         yield from together(lambda writes: (writes.put(bond), writes.put(mirrored)))
 
     @verb
-    def part(self, one: str, other: str) -> Steps[bool]:
+    def part(self, one: str, other: str) -> Turns[bool]:
         """Take a link away on both sides; return whether there was one."""
 
         def fill(writes: Transaction) -> None:
@@ -266,24 +266,24 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         return found is not None
 
     @verb
-    def find(self, one: str, other: str) -> Steps[E | None]:
+    def find(self, one: str, other: str) -> Turns[E | None]:
         """Return the link of two nodes as the first sees it, None if there is none."""
         return (yield from self._found(one, other))
 
     @verb
-    def of(self, one: str, *, limit: int | None = None, cursor: str | None = None) -> Steps[Slice[E]]:
+    def of(self, one: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
         """Return the links of a node: so many and a cursor for more, or all of them."""
         return (yield from _edges(self.of_class(**{self.one: one}), limit, cursor, consistent=True))
 
     @verb
-    def shared(self, one: str, other: str) -> Steps[list[str]]:
+    def shared(self, one: str, other: str) -> Turns[list[str]]:
         """Return the nodes that two are both linked with, in order."""
         first = yield from _all_edges(self.of_class(**{self.one: one}))
         second = yield from _all_edges(self.of_class(**{self.one: other}))
         names = {getattr(bond, self.other) for bond in second}
         return [name for bond in first if (name := getattr(bond, self.other)) in names]
 
-    def _found(self, one: str, other: str) -> Steps[E | None]:
+    def _found(self, one: str, other: str) -> Turns[E | None]:
         key = self._key(one, other)
         return (yield from ask(lambda db: db.get(key, consistent=True)))
 
@@ -325,7 +325,7 @@ def _same_items(entity: type[Entity], into: type[Query[Any]]) -> None:
 
 def _edges(
     question: Query[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
-) -> Steps[Slice[E]]:
+) -> Turns[Slice[E]]:
     if limit is None and cursor is None:
         found = yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent))
         return Slice(tuple(found), None)
@@ -335,7 +335,7 @@ def _edges(
     return Slice(tuple(page.items), page.cursor)
 
 
-def _all_edges(question: Query[E]) -> Steps[list[E]]:
+def _all_edges(question: Query[E]) -> Turns[list[E]]:
     return (yield from every(lambda db, cursor: db.query(question, cursor=cursor)))
 
 

@@ -109,7 +109,7 @@ def seal_of(shape: Shape, entity: Entity, without: frozenset[str], secret: bytes
 def seal_in(shape: Shape, item: Mapping[str, Any], without: frozenset[str], secret: bytes | None) -> str:
     """Return the same of an item as it stands, with whatever else is in it; its keys and tag are left out."""
     settings = shape.home.settings
-    reserved = {settings.hash, settings.range, settings.tag, "_version"} | index_keys(shape)
+    reserved = {*settings.key_names, settings.tag, "_version"} | index_keys(shape)
     if "unsealed" in shape.fields:
         reserved |= set(item.get(shape.fields["unsealed"].attribute, {}).get("SS", ()))
     reserved -= shape.by_attribute.keys()
@@ -258,7 +258,7 @@ def _text(shape: Shape, item: Mapping[str, Any], field: str) -> str | None:
 def _places(*shapes: Shape) -> set[str | None]:
     """Return the attributes that say where and what an item is."""
     told = [shape.home.settings for shape in shapes]
-    return {name for settings in told for name in (settings.hash, settings.range, settings.tag, "_version")}
+    return {name for settings in told for name in (*settings.key_names, settings.tag, "_version")}
 
 
 def _plain(item: Mapping[str, Any], names: Set[str | None]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Blobs: values too large for an item, in a folder or in S3, with the item saying where.
 
 An item holds 400 KB, and each of its reads and writes is paid by size. A `Blob` is a field that is small either way: short
-values are inside it, long ones in a blob store, under the name of their own SHA-256. Both are compressed where that helps and
-checked when they are read.
+values are inside it, long ones in a blob store. Both are compressed where that helps and checked when they are read.
 
     class Document(Entity, table=Desk):
         document_id: Attr[str]
@@ -13,32 +12,38 @@ checked when they are read.
     db.put(Document(document_id="d1", body=blobs.keep(text.encode())))
     blobs.read(document.body)
 
-The blob is written first and the item after, so no item ever points to nothing. A write that fails in between leaves a
-blob that nobody points to: `sweep` deletes those, and nothing else deletes any, because equal values share one.
+The blob is written first and the item after, so an item points to what is there. Each `keep` writes a blob of its own, which no
+other ever writes again: what no item points to is wanted by nobody any more, unless its item is still on the way. `sweep` deletes
+what two sweeps, some time apart, have both found to be so. Nothing else deletes a blob.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
+import json
+import re
 import zlib
-from collections.abc import Iterator, Mapping
+from base64 import b64decode
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola import Fault
+from tavola.client import AsyncDb, Db, Fault, StoredPage, scan_stored
 from tavola.limits import ITEM_BYTES_MAX
-from tavola.model import Entity, Table
-from tavola.patterns.recipe import D_co, PatternError, Recipe, RecipeRefused, Steps, ask, verb, work
+from tavola.model import Condition, Entity, Table
+from tavola.patterns.blob_stores import NAME_CHARACTERS, BlobStore, StoredBlob
+from tavola.patterns.recipe import D_co, PatternError, Recipe, RecipeRefused, Turns, ask, verb, work
 
 INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
 _SIZE = "Item size has exceeded"  # how DynamoDB says so
 _HELPS = 0.9  # compressed is kept if it is less than this of plain
+_NOTES = "sweepnotes"  # the name in the store under which a sweep notes what the next one may delete
+_NAMES = re.compile(f"(?=([0-9a-f]{{{NAME_CHARACTERS}}}))")
+
+E = TypeVar("E", bound=Entity)
 
 
 class Blob(BaseModel):
@@ -89,156 +94,11 @@ class ItemTooLarge(PatternError):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredBlob:
-    """A blob as its store lists it."""
-
-    name: str
-    size: int
-    written: datetime  # when it was written last
-
-
-class BlobStore(Protocol):
-    """Where blobs are: bytes under names, which are never changed."""
-
-    def put(self, name: str, data: bytes) -> None:
-        """Store bytes durably; over the same bytes, note that they were written now."""
-        ...
-
-    def get(self, name: str) -> bytes | None:
-        """Return the bytes under a name, None if there are none."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Delete a blob; one that is not there is no error."""
-        ...
-
-    def written(self, name: str) -> datetime | None:
-        """Return when a blob was written last, None if it is not there."""
-        ...
-
-    def list(self) -> Iterator[StoredBlob]:
-        """Give every blob."""
-        ...
-
-
-class FolderBlobs:
-    """Blobs as files of a folder, two levels deep; a file appears whole or not at all."""
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write a file beside its place and move it there when it is safe on the disk."""
-        path = self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(made).replace(path)
-        except BaseException:
-            Path(made).unlink(missing_ok=True)
-            raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-    def get(self, name: str) -> bytes | None:
-        """Return a file's bytes."""
-        try:
-            return self._path(name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def delete(self, name: str) -> None:
-        """Delete a file."""
-        self._path(name).unlink(missing_ok=True)
-
-    def written(self, name: str) -> datetime | None:
-        """Return when a file was written."""
-        try:
-            return datetime.fromtimestamp(self._path(name).stat().st_mtime, UTC)
-        except FileNotFoundError:
-            return None
-
-    def list(self) -> Iterator[StoredBlob]:
-        """Give every file; what a writer that died left half done is none."""
-        for path in sorted(self.folder.glob("*/*")):
-            if not path.name.startswith("."):
-                told = path.stat()
-                yield StoredBlob(path.name, told.st_size, datetime.fromtimestamp(told.st_mtime, UTC))
-
-    def _path(self, name: str) -> Path:
-        if not name.isalnum():
-            raise RecipeRefused("FolderBlobs", f"{name!r} is no name of a blob")
-        return self.folder / name[:2] / name
-
-
-class S3Blobs:
-    """Blobs as objects of a bucket, through a client that you make: `S3Blobs(boto3.client("s3"), "my-bucket")`."""
-
-    def __init__(self, client: Any, bucket: str, prefix: str = "blobs/") -> None:
-        self.client = client
-        self.bucket = bucket
-        self.prefix = prefix
-
-    def put(self, name: str, data: bytes) -> None:
-        """Write an object."""
-        self.client.put_object(Bucket=self.bucket, Key=self.prefix + name, Body=data)
-
-    def get(self, name: str) -> bytes | None:
-        """Return an object's bytes."""
-        try:
-            found = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
-        except Exception as error:
-            if _absent(error):
-                return None
-            raise
-        return bytes(found["Body"].read())
-
-    def delete(self, name: str) -> None:
-        """Delete an object."""
-        self.client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
-
-    def written(self, name: str) -> datetime | None:
-        """Return when an object was written."""
-        try:
-            found = self.client.head_object(Bucket=self.bucket, Key=self.prefix + name)
-        except Exception as error:
-            if _absent(error):
-                return None
-            raise
-        written = found["LastModified"]
-        assert isinstance(written, datetime)
-        return written
-
-    def list(self) -> Iterator[StoredBlob]:
-        """Give every object under the prefix."""
-        more: dict[str, str] = {}
-        while True:
-            page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, **more)
-            for told in page.get("Contents", ()):
-                yield StoredBlob(told["Key"][len(self.prefix) :], told["Size"], told["LastModified"])
-            if not page.get("IsTruncated"):
-                return
-            more = {"ContinuationToken": page["NextContinuationToken"]}
-
-
-def _absent(error: Exception) -> bool:
-    """Return whether an error of botocore, which is not imported here, says that there is no such object."""
-    told: Mapping[str, Any] = getattr(error, "response", None) or {}
-    return told.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound")
-
-
-@dataclass(frozen=True, slots=True)
 class Swept:
     """What a sweep found."""
 
-    orphans: tuple[StoredBlob, ...]  # that no item pointed to
+    orphans: tuple[StoredBlob, ...]  # that no item pointed to, in this sweep and in one before it
+    noted: tuple[StoredBlob, ...]  # that no item points to, for the first time: a later sweep takes them
     kept: int  # blobs that some item points to
     young: int  # blobs whose item may yet be written
     deleted: bool
@@ -267,34 +127,39 @@ class Blobs(Recipe[D_co]):
         self.inline = inline
 
     @verb
-    def keep(self, data: bytes) -> Steps[Blob]:
+    def keep(self, data: bytes) -> Turns[Blob]:
         """Return a value as what an entity's field holds; a long one is in the store when this returns.
 
-        Put the entity then. If that fails, the blob stays behind until the next sweep.
+        Put the entity then. If that fails, the blob stays behind until it is swept.
         """
-        told = sha256(data).hexdigest()
-        packed = zlib.compress(data, 6)
-        encoding: Literal["plain", "zlib"] = "zlib"
-        if len(packed) >= len(data) * _HELPS:
-            packed, encoding = data, "plain"
+        told, packed, encoding = yield from work(lambda: _packed(data))
         if len(packed) <= self.inline:
             return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
-        # Written also if it is there: a sweep must see that it is wanted again.
-        yield from work(lambda: self.store.put(told, packed))
-        return Blob(sha256=told, size=len(data), encoding=encoding, place=told)
+        # Equal values are blobs of their own: one that is being deleted is never the one that is kept.
+        place = told + self.entropy.bytes((NAME_CHARACTERS - len(told)) // 2).hex()
+        yield from work(lambda: self.store.put(place, packed))
+        return Blob(sha256=told, size=len(data), encoding=encoding, place=place)
 
-    @verb
-    def put(self, entity: Entity) -> Steps[None]:
+    @overload
+    def put(self: Blobs[Db], entity: E, *, when: Condition[E] | None = ...) -> E: ...
+    @overload
+    def put(
+        self: Blobs[AsyncDb], entity: E, *, when: Condition[E] | None = ...
+    ) -> Coroutine[Any, Any, E]: ...
+    def put(self, entity: Entity, *, when: Condition[Any] | None = None) -> Any:
         """Store an entity as `db.put` does; one that is too large is an `ItemTooLarge` that says what is."""
+        return self.perform(self._put(entity, when))
+
+    def _put(self, entity: E, when: Condition[E] | None) -> Turns[E]:
         try:
-            yield from ask(lambda db: db.put(entity))
+            return (yield from ask(lambda db: db.put(entity, when=when)))
         except Fault as fault:
             if _SIZE in str(fault):
                 raise ItemTooLarge(entity) from fault
             raise
 
     @verb
-    def read(self, blob: Blob) -> Steps[bytes]:
+    def read(self, blob: Blob) -> Turns[bytes]:
         """Return a value whole, as it was given to `keep`; `BlobDamaged` if it is not."""
         packed = blob.data
         if blob.place is not None:
@@ -313,65 +178,89 @@ class Blobs(Recipe[D_co]):
     @verb
     def sweep(
         self, *tables: type[Table], older: timedelta = timedelta(days=1), delete: bool = True
-    ) -> Steps[Swept]:
-        """Delete the blobs that no item of these tables points to: give every table whose items have some.
+    ) -> Turns[Swept]:
+        """Delete the blobs that no item of these tables has pointed to for some time: give every table whose items have some.
 
-        The tables are scanned. What was written less than `older` ago is left: its item may be on its way. So `older` must be
-        longer than the longest time between `keep` and the put.
+        The tables are scanned, all of their items, whether this program knows their entities or not. What was written less than
+        `older` ago is left: its item may be on its way. What nobody points to is noted, and deleted by the first
+        sweep `older` later that finds it so as well. So `older` must be longer than the longest time between `keep` and the put.
         """
         if not tables:
             raise RecipeRefused(
                 "Blobs.sweep", "give every table whose items have blobs; all other blobs are deleted"
             )
-        limit = datetime.fromtimestamp(self.clock.now(), UTC) - older
+        now = datetime.fromtimestamp(self.clock.now(), UTC)
         stored = yield from work(lambda: tuple(self.store.list()))
         wanted: set[str] = set()
         for table in tables:
             yield from self._mark(table, wanted)
+        before = yield from work(self._notes)
         kept = [blob for blob in stored if blob.name in wanted]
-        old = [blob for blob in stored if blob.name not in wanted and blob.written < limit]
-        orphans: list[StoredBlob] = []
-        for blob in old:
-            orphans += yield from self._drop(blob, limit, delete)
-        return Swept(tuple(orphans), len(kept), len(stored) - len(kept) - len(orphans), delete)
+        old = [blob for blob in stored if blob.name not in wanted and blob.written <= now - older]
+        orphans = [blob for blob in old if blob.name in before and before[blob.name] <= now - older]
+        left = [blob for blob in old if blob not in orphans]
+        if delete:
+            yield from work(lambda: self._swept(orphans, {b.name: before.get(b.name, now) for b in left}))
+            yield from work(lambda: self.store.tidy(now - older))
+        noted = tuple(blob for blob in left if blob.name not in before)
+        return Swept(tuple(orphans), noted, len(kept), len(stored) - len(kept) - len(old), delete)
 
-    def _mark(self, table: type[Table], wanted: set[str]) -> Steps[None]:
-        cursor: str | None = None
+    def _mark(self, table: type[Table], wanted: set[str]) -> Turns[None]:
+        after: dict[str, Any] | None = None
         while True:
-            page = yield from self._page(table, cursor)
-            for entity in page.items:
-                wanted.update(places(entity))
-            cursor = page.cursor
-            if cursor is None:
+            page = yield from self._page(table, after)
+            for item in page.items:
+                wanted.update(places(item))
+            after = page.after
+            if after is None:
                 return
 
-    def _page(self, table: type[Table], cursor: str | None) -> Steps[Any]:
-        return (yield from ask(lambda db: db.scan_table(table, cursor=cursor, consistent=True)))
+    def _page(self, table: type[Table], after: dict[str, Any] | None) -> Turns[StoredPage]:
+        return (yield from ask(lambda db: db.run(scan_stored(db.context, table, after))))
 
-    def _drop(self, blob: StoredBlob, limit: datetime, delete: bool) -> Steps[tuple[StoredBlob, ...]]:
-        """Delete a blob and return it; nothing if it was written again since it was listed."""
-        written = yield from work(lambda: self.store.written(blob.name))
-        if written is None or written >= limit:
-            return ()
-        if delete:
-            yield from work(lambda: self.store.delete(blob.name))
-        return (blob,)
+    def _notes(self) -> dict[str, datetime]:
+        """Return the blobs that sweeps before found without an item, with when the first of them did."""
+        told = self.store.get(_NOTES)
+        if told is None:
+            return {}
+        return {name: datetime.fromisoformat(since) for name, since in json.loads(told).items()}
+
+    def _swept(self, orphans: list[StoredBlob], notes: dict[str, datetime]) -> None:
+        for blob in orphans:
+            self.store.delete(blob.name)
+        self.store.put(
+            _NOTES, json.dumps({name: since.isoformat() for name, since in notes.items()}).encode()
+        )
 
 
-def places(value: Any) -> Iterator[str]:
-    """Give the names of all blobs in an entity, however deep in its fields."""
-    if isinstance(value, Blob):
-        if value.place is not None:
-            yield value.place
-    elif isinstance(value, BaseModel):
-        for member in value.__dict__.values():
-            yield from places(member)
-    elif isinstance(value, Mapping):
-        for member in value.values():
-            yield from places(member)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for member in value:
-            yield from places(member)
+def _packed(data: bytes) -> tuple[str, bytes, Literal["plain", "zlib"]]:
+    """Return the checksum of a value, and its bytes as they are kept, compressed where that helps."""
+    told, packed = sha256(data).hexdigest(), zlib.compress(data, 6)
+    if len(packed) >= len(data) * _HELPS:
+        return told, data, "plain"
+    return told, packed, "zlib"
+
+
+def places(item: Mapping[str, Any]) -> Iterator[str]:
+    """Give the names of all blobs in a stored item, wherever they stand: in maps and lists, in JSON as text or bytes."""
+    for name, value in item.items():
+        yield from _NAMES.findall(name)
+        yield from _places_in(value)
+
+
+def _places_in(value: Mapping[str, Any]) -> Iterator[str]:
+    for tag, held in value.items():
+        if tag == "M":
+            yield from places(held)
+        elif tag == "L":
+            for member in held:
+                yield from _places_in(member)
+        elif tag in ("S", "SS"):
+            for text in (held,) if tag == "S" else held:
+                yield from _NAMES.findall(text)
+        elif tag in ("B", "BS"):
+            for text in (held,) if tag == "B" else held:
+                yield from _NAMES.findall(b64decode(text).decode("latin-1"))
 
 
 def large_fields(entity: Entity) -> list[tuple[str, int]]:

@@ -30,7 +30,7 @@ from tavola.patterns.recipe import (
     PatternError,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     expires_with,
     key_class,
@@ -122,23 +122,23 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         return self.perform(self._obtained(cache_key, compute, self.life if life is None else life))
 
     @verb
-    def peek(self, cache_key: str) -> Steps[T | None]:
+    def peek(self, cache_key: str) -> Turns[T | None]:
         """Return the answer for a key if it is fresh, without working it out."""
         entry = yield from self._entry(cache_key)
         return self._load(entry) if self._fresh(entry) else None
 
     @verb
-    def store(self, cache_key: str, value: T | None, *, life: timedelta | None = None) -> Steps[None]:
+    def store(self, cache_key: str, value: T | None, *, life: timedelta | None = None) -> Turns[None]:
         """Keep an answer that is known already, over whatever is there."""
         entry = self._made(cache_key, value, self.life if life is None else life)
         yield from ask(lambda db: db.put(entry))
 
     @verb
-    def forget(self, cache_key: str) -> Steps[None]:
+    def forget(self, cache_key: str) -> Turns[None]:
         """Drop the answer for a key; who is working it out now will not keep it."""
         yield from ask(lambda db: db.delete(self.key(cache_key=cache_key)))
 
-    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Steps[T | None]:
+    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Turns[T | None]:
         entry = yield from self._entry(cache_key)
         holder = self.entropy.uuid()
         for _ in range(2 * POLLS):
@@ -153,7 +153,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             yield from wait(self.lease.total_seconds() / POLLS)
         return (yield from ask(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
 
-    def _leased(self, cache_key: str, holder: str, entry: CacheEntry | None) -> Steps[CacheEntry | None]:
+    def _leased(self, cache_key: str, holder: str, entry: CacheEntry | None) -> Turns[CacheEntry | None]:
         """Take the lease of an entry; return None if it was got, else the entry as it stands."""
         now = self._now()
         until = now + self.lease
@@ -174,7 +174,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
 
     def _computed(
         self, cache_key: str, compute: Callable[[], Any], life: timedelta, holder: str
-    ) -> Steps[T | None]:
+    ) -> Turns[T | None]:
         key, mine = self.key(cache_key=cache_key), self.entity.holder == holder
         try:
             value = yield from ask(lambda db: compute())
@@ -186,9 +186,9 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             yield from ask(lambda db: db.put(entry, when=mine))
         except ConditionFailed:
             pass  # it took longer than the lease, or was forgotten meanwhile: the answer holds for this caller
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # as compute gives it
 
-    def _released(self, key: Any, mine: Any) -> Steps[None]:
+    def _released(self, key: Any, mine: Any) -> Turns[None]:
         try:
             yield from ask(
                 lambda db: db.update(
@@ -210,7 +210,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             expires_at=fresh_until + self.stale + timedelta(seconds=1),
         )
 
-    def _entry(self, cache_key: str) -> Steps[CacheEntry | None]:
+    def _entry(self, cache_key: str) -> Turns[CacheEntry | None]:
         return (yield from ask(lambda db: db.get(self.key(cache_key=cache_key))))
 
     def _fresh(self, entry: CacheEntry | None) -> bool:

@@ -26,7 +26,7 @@ from tavola.patterns.recipe import (
     D_co,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     every,
     expires_with,
@@ -88,7 +88,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         self.key = key_class(entity, "name", "part")
 
     @verb
-    def add(self, name: str, amount: int = 1) -> Steps[None]:
+    def add(self, name: str, amount: int = 1) -> Turns[None]:
         """Add to a counter, less than nothing to take away; a counter that nobody added to begins at 0.
 
         Where no answer comes the addition may have been made: adding again would count twice.
@@ -97,7 +97,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         yield from ask(lambda db: db.update(key, self.entity.value.add(amount), create=True))
 
     @verb
-    def total(self, name: str) -> Steps[int]:
+    def total(self, name: str) -> Turns[int]:
         """Return what was added in all, every addition that was answered before included.
 
         The shards are not read at one moment: additions made meanwhile may be in it or not, each whole.
@@ -105,12 +105,12 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         return sum((yield from self._parts(name)).values())
 
     @verb
-    def parts(self, name: str) -> Steps[Mapping[int, int]]:
+    def parts(self, name: str) -> Turns[Mapping[int, int]]:
         """Return what each shard holds, to see how evenly they are used."""
         return (yield from self._parts(name))
 
     @verb
-    def reset(self, name: str) -> Steps[int]:
+    def reset(self, name: str) -> Turns[int]:
         """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows."""
         taken = 0
         for shard in range(self.reading):
@@ -119,16 +119,16 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         return taken
 
     @verb
-    def fold(self, name: str) -> Steps[None]:
+    def fold(self, name: str) -> Turns[None]:
         """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment."""
         for shard in range(self.shards, self.reading):
             while (part := (yield from self._part(name, shard))) is not None:
                 yield from self._moved(part, shard % self.shards)
 
-    def _part(self, name: str, shard: int) -> Steps[C | None]:
+    def _part(self, name: str, shard: int) -> Turns[C | None]:
         return (yield from ask(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
 
-    def _moved(self, part: C, shard: int) -> Steps[None]:
+    def _moved(self, part: C, shard: int) -> Turns[None]:
         value = self.entity.value
 
         def fill(writes: Transaction) -> None:
@@ -141,10 +141,10 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
             if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
                 raise  # else somebody added to it meanwhile: it is read again
 
-    def _take(self, name: str, shard: int) -> Steps[C | None]:
+    def _take(self, name: str, shard: int) -> Turns[C | None]:
         return (yield from ask(lambda db: db.delete(self.key(name=name, part=shard))))
 
-    def _parts(self, name: str) -> Steps[dict[int, int]]:
+    def _parts(self, name: str) -> Turns[dict[int, int]]:
         keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
         found = yield from ask(lambda db: db.get_many(keys, consistent=True))
         return {shard: 0 if part is None else part.value for shard, part in enumerate(found)}
@@ -185,7 +185,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         return moment - (moment - _EPOCH) % self.every
 
     @verb
-    def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> Steps[None]:
+    def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> Turns[None]:
         """Add to a counter in the window of a moment, now unless given."""
         window = self.window(at)
         changes = [self.entity.value.add(amount)]
@@ -195,7 +195,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         yield from ask(lambda db: db.update(key, *changes, create=True))
 
     @verb
-    def total(self, name: str, *, at: datetime | None = None) -> Steps[int]:
+    def total(self, name: str, *, at: datetime | None = None) -> Turns[int]:
         """Return what was added in the window of a moment, now unless given."""
         window = self.window(at)
         keys = [self.key(name=name, part=shard, window=window) for shard in range(self.shards)]
@@ -203,7 +203,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         return sum(part.value for part in found if part is not None)
 
     @verb
-    def series(self, name: str, since: datetime, until: datetime) -> Steps[list[Tally]]:
+    def series(self, name: str, since: datetime, until: datetime) -> Turns[list[Tally]]:
         """Return every window from one moment to another in order, those in which nothing was added as 0."""
         first, last = self.window(since), self.window(until)
         totals: dict[datetime, int] = {}
@@ -216,7 +216,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
                 totals[part.window] = totals.get(part.window, 0) + part.value
         return [Tally(window, total) for window, total in sorted(totals.items())]
 
-    def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> Steps[list[W]]:
+    def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> Turns[list[W]]:
         asked = self.series_of(name=name, part=shard)
         found = getattr(asked, "window").between(first, last)  # noqa: B009 - the class is the user's
         return (yield from every(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))

@@ -19,29 +19,59 @@ A `Tree` is for any depth: its nodes know their path, a subtree is one query, an
             parent: str
             path: Sort[str] = sort()
 
-    units = Tree(db, Unit, under=Unit.Under, children=Unit.Children)
+    class UnitWork(TreeWork, table=Firm):
+        class Key(PrimaryKey["UnitWork"], pk="TREE#{tree}", sk="WORK"):
+            tree: str
+
+    units = Tree(db, Unit, UnitWork, under=Unit.Under, children=Unit.Children)
     units.add(units.node("acme", "emea/italy/rome", head="ann"))
     units.subtree("acme", "emea")
     units.move("acme", "emea/italy", "south/italy")
 
-A node is added only under one that is there. A move is made in transactions of a few nodes each; every node is at its old or its new
-place at any moment, and never at both. One that was interrupted is finished by asking for it again.
+A node is added only under one that is there. A move or a removal takes many transactions, so it is written down first, and one
+is under way in a tree at a time. Every addition looks at that in its own transaction: what concerns a subtree that is being
+moved or removed is refused. So nothing is left behind or carried off, and whoever asks again goes on where somebody stopped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from tavola.client import ConditionFailed, ItemExists, Transaction, TransactionCancelled
-from tavola.model import Attr, Condition, Entity, Query, attr, shape_of
+from tavola.client import (
+    ConditionFailed,
+    Fault,
+    ItemExists,
+    Transaction,
+    TransactionCancelled,
+    TransactionRefused,
+    UpdateContended,
+    as_stored,
+    get_stored,
+    read_stored,
+)
+from tavola.model import Condition, Query
+from tavola.patterns.nodes import (
+    SEPARATOR,
+    TOP,
+    Moved,
+    MoveRefused,
+    Node,
+    NodeExists,
+    NodeMissing,
+    TreeBusy,
+    TreeWork,
+    checked,
+    depth_of,
+    parent_of,
+    within,
+)
 from tavola.patterns.recipe import (
     D_co,
-    PatternError,
     Recipe,
-    RecipeRefused,
     Slice,
-    Steps,
+    Turns,
     ask,
     every,
     key_class,
@@ -51,75 +81,45 @@ from tavola.patterns.recipe import (
     wait,
 )
 
-SEPARATOR = "/"
-TOP = SEPARATOR  # the parent of the nodes at the top
-MOVED_TOGETHER = 25  # nodes to a transaction, of at most 100 actions
+MOVED_TOGETHER = 25  # nodes to a transaction, of at most 100 actions; fewer where they do not fit
+REMOVED_TOGETHER = 50
 _ATTEMPTS_MAX = 20
 
+N = TypeVar("N", bound=Node)
+W = TypeVar("W", bound=TreeWork)
 
-class Node(Entity):
-    """A place in a tree; subclass it with a table, a key of tree and path, and what you want to know of it."""
-
-    tree: Attr[str]
-    path: Attr[str]  # "emea/italy/rome"
-    parent: Attr[str]  # "emea/italy"; "/" at the top
-    depth: Attr[int]  # 1 at the top
-    moved_from: Attr[str | None] = attr(default=None)  # while what was below it there is on its way
-
-
-class NodeMissing(PatternError):
-    """A path at which there is no node."""
-
-    def __init__(self, tree: str, path: str) -> None:
-        self.tree = tree
-        self.path = path
-        super().__init__(f"There is no node {path!r} in the tree {tree!r}; add it first")
-
-
-class NodeExists(PatternError):
-    """A path at which there is a node already."""
-
-    def __init__(self, tree: str, path: str) -> None:
-        self.tree = tree
-        self.path = path
-        super().__init__(
-            f"There is a node {path!r} in the tree {tree!r} already; remove it, or take another path"
-        )
-
-
-class MoveRefused(PatternError):
-    """A move that would take a subtree into itself, or apart."""
-
-    def __init__(self, path: str, to: str, reason: str) -> None:
-        self.path = path
-        self.to = to
-        super().__init__(f"{path!r} cannot be moved to {to!r}: {reason}")
+Outcome: TypeAlias = Literal["done", "overtaken", "too many", "over"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """What a move did."""
+class _Carried(Generic[N]):
+    """A node as it was read, and the condition that it still is so."""
 
-    nodes: int  # that this call moved
-    transactions: int
-
-
-N = TypeVar("N", bound=Node)
+    node: N
+    same: Condition[N]
 
 
-class Tree(Recipe[D_co], Generic[D_co, N]):
+class Tree(Recipe[D_co], Generic[D_co, N, W]):
     """Trees of one kind of node, each in a partition of its own.
 
-    `under` is a query class on the entity's key with the argument tree; `children` one on an index with the arguments tree and
-    parent. Both have path as their sort part.
+    `work` is where a move or a removal is written down while it is under way. `under` is a query class on the entity's key with
+    the argument tree; `children` one on an index with the arguments tree and parent. Both have path as their sort part.
     """
 
     def __init__(
-        self, db: D_co, entity: type[N], *, under: type[Query[N]], children: type[Query[N]] | None = None
+        self,
+        db: D_co,
+        entity: type[N],
+        work: type[W],
+        *,
+        under: type[Query[N]],
+        children: type[Query[N]] | None = None,
     ) -> None:
         super().__init__(db)
         self.entity = entity
+        self.work = work
         self.key = key_class(entity, "tree", "path")
+        self.work_key = key_class(work, "tree")
         self.under = query_class(entity, under, "tree", sorts=("path",))
         self.children_class = (
             None if children is None else query_class(entity, children, "tree", "parent", sorts=("path",))
@@ -128,39 +128,55 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
     def node(self, tree: str, path: str, **more: Any) -> N:
         """Return a new node for a path, with your own fields; it is not stored yet."""
         return self.entity(
-            tree=tree, path=_checked(path), parent=parent_of(path), depth=depth_of(path), **more
+            tree=tree, path=checked(path), parent=parent_of(path), depth=depth_of(path), **more
         )
 
     @verb
-    def add(self, node: N) -> Steps[N]:
-        """Store a node under its parent, which must be there; at the top there need be none."""
-        placed = node.model_copy(update={"parent": parent_of(node.path), "depth": depth_of(node.path)})
-        _checked(node.path)
-        if placed.parent == TOP:
+    def add(self, node: N) -> Turns[N]:
+        """Store a node under its parent, which must be there; at the top there need be none.
+
+        While a subtree is moved or removed, nothing is added at the places that this concerns: `TreeBusy`.
+        """
+        placed = self._at(node, checked(node.path))
+        above = None if placed.parent == TOP else self.key(tree=node.tree, path=placed.parent)
+        work_key = self.work_key(tree=node.tree)
+        standing: W | None = None
+
+        def fill(writes: Transaction) -> None:
+            writes.check(work_key, when=self._still(standing))
+            writes.create(placed)
+            if above is not None:
+                writes.check(above)
+
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                return (yield from ask(lambda db: db.create(placed)))
-            except ItemExists as error:
-                raise NodeExists(node.tree, node.path) from error
-        above = self.key(tree=node.tree, path=placed.parent)
-        try:
-            yield from together(lambda writes: (writes.check(above), writes.create(placed)))
-        except TransactionCancelled as cancelled:
-            if cancelled.reasons[0] is not None and cancelled.reasons[0].kind == "missing":
-                raise NodeMissing(node.tree, placed.parent) from cancelled
-            if cancelled.reasons[1] is not None and cancelled.reasons[1].kind == "exists":
-                raise NodeExists(node.tree, node.path) from cancelled
-            raise
-        return placed
+                yield from together(fill)
+            except TransactionCancelled as cancelled:
+                begun, taken, orphaned = (*cancelled.reasons, None)[:3]
+                if begun is not None and begun.kind == "condition":
+                    standing = begun.item
+                    if standing is not None and standing.concerns(node.path):
+                        raise TreeBusy(node.tree, f"Adding {node.path!r}", standing) from cancelled
+                elif orphaned is not None and orphaned.kind == "missing":
+                    raise NodeMissing(node.tree, placed.parent) from cancelled
+                elif taken is not None and taken.kind == "exists":
+                    raise NodeExists(node.tree, node.path) from cancelled
+                else:
+                    raise
+            else:
+                return placed
+            yield from wait(self.patience.pause_s(min(attempt, 6)))
+        raise UpdateContended(f"the tree {node.tree!r}", _ATTEMPTS_MAX)
 
     @verb
-    def get(self, tree: str, path: str) -> Steps[N | None]:
+    def get(self, tree: str, path: str) -> Turns[N | None]:
         """Return the node at a path, None if there is none."""
         return (yield from self._get(tree, path))
 
     @verb
     def subtree(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
-    ) -> Steps[Slice[N]]:
+    ) -> Turns[Slice[N]]:
         """Return everything below a path, at any depth, in the order of paths: so many and a cursor, or all of it."""
         question = self._below(tree, path)
         if limit is None and cursor is None:
@@ -174,7 +190,7 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
     @verb
     def children(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
-    ) -> Steps[Slice[N]]:
+    ) -> Turns[Slice[N]]:
         """Return the nodes just below a path; from the index, if there is one, where a change shows a moment later.
 
         Without an index the whole subtree is read, and paid for.
@@ -192,9 +208,9 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
         return Slice(tuple(page.items), page.cursor)
 
     @verb
-    def ancestors(self, tree: str, path: str) -> Steps[list[N]]:
+    def ancestors(self, tree: str, path: str) -> Turns[list[N]]:
         """Return the nodes above a path, from the top down: one batch read, however deep."""
-        names = _checked(path).split(SEPARATOR)
+        names = checked(path).split(SEPARATOR)
         keys = [self.key(tree=tree, path=SEPARATOR.join(names[:end])) for end in range(1, len(names))]
         if not keys:
             return []
@@ -202,157 +218,260 @@ class Tree(Recipe[D_co], Generic[D_co, N]):
         return [node for node in found if node is not None]
 
     @verb
-    def remove(self, tree: str, path: str) -> Steps[int]:
-        """Delete a node with everything below it, from the bottom up, and return how many nodes; asking again goes on."""
-        question = self._below(tree, path)
-        below = yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=True))
-        keys = [self.key(tree=tree, path=node.path) for node in reversed(below)]
-        standing = yield from self._get(tree, path)
-        if standing is not None:
-            keys.append(self.key(tree=tree, path=path))
-        yield from ask(lambda db: db.delete_many(keys))
-        return len(keys)
+    def under_way(self, tree: str) -> Turns[W | None]:
+        """Return the move or the removal that was begun in a tree and is not over, None if there is none."""
+        return (yield from self._work(tree))
 
     @verb
-    def move(self, tree: str, path: str, to: str) -> Steps[Moved]:
+    def finish(self, tree: str) -> Turns[bool]:
+        """Go on with the move or the removal that was begun in a tree, to its end; return whether there was one."""
+        work = yield from self._work(tree)
+        if work is None:
+            return False
+        if work.to is None:
+            yield from self._remove_all(work)
+        else:
+            yield from self._move_all(work, work.to)
+        return True
+
+    @verb
+    def remove(self, tree: str, path: str) -> Turns[int]:
+        """Delete a node with everything below it, from the bottom up, and return how many nodes this call deleted.
+
+        After a crash, the same call goes on with what is left.
+        """
+        head = None if path == TOP else (yield from self._get(tree, checked(path)))
+        if head is None and not (yield from self._some(tree, path, 1)):
+            return 0
+        wanted = self.work(tree=tree, path=path, fence=self.entropy.uuid())
+        try:
+            work = yield from ask(lambda db: db.create(wanted))
+        except ItemExists as exists:
+            work = yield from self._joined(wanted, exists.found, f"Removing {path!r}")
+        return (yield from self._remove_all(work))
+
+    @verb
+    def move(self, tree: str, path: str, to: str) -> Turns[Moved]:
         """Take a node with everything below it to another path, under a parent that is there.
 
-        The node itself goes first, so nothing can be added at the old place any more. Reads meanwhile find each node at one
-        of the places. After a crash, the same call goes on with what is left.
+        The node itself goes first. Reads meanwhile find each node at one of the places. After a crash, the same call goes on with
+        what is left.
         """
-        _checked(path)
-        _checked(to)
-        if to == path or to.startswith(path + SEPARATOR):
+        checked(path)
+        checked(to)
+        if within(to, path):
             raise MoveRefused(path, to, "that is inside it; move it elsewhere")
-        head = yield from self._get(tree, path)
-        moved = transactions = 0
-        if head is not None:
-            yield from self._move_head(head, to)
-            moved = transactions = 1
-        else:
-            begun = yield from self._get(tree, to)
-            if begun is None or begun.moved_from != path:
-                raise NodeMissing(tree, path)
-        while nodes := (yield from self._next(tree, path)):
-            moved += yield from self._move_some(nodes, path, to)
-            transactions += 1
-        arrived = self.key(tree=tree, path=to)
-        mine = self.entity.moved_from == path
-        try:
-            yield from ask(lambda db: db.update(arrived, self.entity.moved_from.remove(), when=mine))
-        except ConditionFailed:
-            pass  # another that asked for the same move was first to finish it
-        return Moved(moved, transactions)
+        wanted = self.work(tree=tree, path=path, to=to, fence=self.entropy.uuid())
+        work = (yield from self._work(tree)) or (yield from self._move_head(wanted, to))
+        if (work.path, work.to) != (path, to):
+            raise TreeBusy(tree, f"Moving {path!r}", work)
+        nodes, transactions = yield from self._move_all(work, to)
+        begun = work.fence == wanted.fence
+        return Moved(nodes + begun, transactions + begun)
 
-    def _next(self, tree: str, path: str) -> Steps[list[N]]:
-        """Return some nodes that are still below a path, those nearest to the top first among their kin."""
-        question = self._below(tree, path)
-        page = yield from ask(lambda db: db.query(question, limit=MOVED_TOGETHER, consistent=True))
-        return page.items
+    # Moving.
 
-    def _move_head(self, head: N, to: str) -> Steps[None]:
-        tree, parent = head.tree, parent_of(to)
-        if head.moved_from is not None:
-            raise MoveRefused(
-                head.path,
-                to,
-                f"it is on its way from {head.moved_from!r}; finish that by asking for it again",
-            )
-
-        def fill(writes: Transaction) -> None:
-            writes.delete(self.key(tree=tree, path=head.path), when=unchanged(head))
-            writes.create(self._at(head, to, moved_from=head.path))
-            if parent != TOP:
-                writes.check(self.key(tree=tree, path=parent))
-
+    def _move_head(self, work: W, to: str) -> Turns[W]:
+        """Write a move down and take its head along; return it, or what is under way instead."""
+        tree, path, parent = work.tree, work.path, parent_of(to)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
-            try:
-                yield from together(fill)
-            except TransactionCancelled as cancelled:
-                gone, taken, orphaned = (*cancelled.reasons, None)[:3]
-                if orphaned is not None and orphaned.kind == "missing":
-                    raise NodeMissing(tree, parent) from cancelled
-                if taken is not None and taken.kind == "exists":
-                    raise NodeExists(tree, to) from cancelled
-                if gone is None or attempt == _ATTEMPTS_MAX:
-                    raise
-                found = yield from self._get(tree, head.path)
-                if found is None:
-                    raise NodeMissing(tree, head.path) from cancelled
-                head = found  # it was changed meanwhile, and is moved as it is now
-                yield from wait(self.patience.pause_s(min(attempt, 6)))
-            else:
-                return
+            heads = yield from self._carried([self.key(tree=tree, path=path)])
+            if not heads:
+                raise NodeMissing(tree, path)
+            cancelled = yield from self._begin(work, heads[0], to, parent)
+            if cancelled is None:
+                return work
+            begun, gone, taken, orphaned = (*cancelled.reasons, None)[:4]
+            if begun is not None and begun.kind == "exists":
+                standing: W | None = begun.item
+                if standing is not None:
+                    return standing
+            elif orphaned is not None and orphaned.kind == "missing":
+                raise NodeMissing(tree, parent) from cancelled
+            elif taken is not None and taken.kind == "exists":
+                raise NodeExists(tree, to) from cancelled
+            elif gone is None:
+                raise cancelled
+            yield from wait(self.patience.pause_s(min(attempt, 6)))  # it is moved as it is then
+        raise UpdateContended(f"the node {path!r}", _ATTEMPTS_MAX)
 
-    def _move_some(self, nodes: list[N], path: str, to: str) -> Steps[int]:
-        """Move nodes in one transaction; return 0 if some of them changed meanwhile, and are to be read again."""
-
+    def _begin(self, work: W, head: _Carried[N], to: str, parent: str) -> Turns[TransactionCancelled | None]:
         def fill(writes: Transaction) -> None:
-            for node in nodes:
-                writes.delete(self.key(tree=node.tree, path=node.path), when=unchanged(node))
-                writes.create(self._at(node, to + node.path[len(path) :]))
-            writes.check(self.key(tree=nodes[0].tree, path=to), when=self.entity.moved_from == path)
+            writes.create(work)
+            writes.delete(self.key(tree=work.tree, path=work.path), when=head.same)
+            writes.create(self._at(head.node, to))
+            if parent != TOP:
+                writes.check(self.key(tree=work.tree, path=parent))
 
         try:
             yield from together(fill)
         except TransactionCancelled as cancelled:
-            *others, head = cancelled.reasons
-            if head is not None and head.kind == "condition":
-                raise MoveRefused(
-                    path, to, "its head was moved on meanwhile; ask with where it is now"
-                ) from cancelled
-            for number, reason in enumerate(others):
+            return cancelled
+        return None
+
+    def _move_all(self, work: W, to: str) -> Turns[tuple[int, int]]:
+        """Move what is left of a move, and note that it is over; return how many nodes, in how many transactions."""
+        moved = transactions = fruitless = 0
+        size = MOVED_TOGETHER
+        while found := (yield from self._some(work.tree, work.path, size)):
+            nodes = yield from self._carried([self.key(tree=work.tree, path=node.path) for node in found])
+            outcome: Outcome = (yield from self._move_some(work, nodes, to)) if nodes else "overtaken"
+            if outcome == "over":
+                return moved, transactions  # others who asked for the same have finished it
+            if outcome == "done":
+                moved += len(nodes)
+                transactions += 1
+                fruitless = 0
+                size = min(2 * size, MOVED_TOGETHER)
+                continue
+            size = max(1, len(found) // 2)
+            if outcome == "overtaken":
+                fruitless += 1
+                if fruitless == _ATTEMPTS_MAX:
+                    raise UpdateContended(f"the node {found[0].path!r}", fruitless)
+                yield from wait(self.patience.pause_s(min(fruitless, 6)))
+        yield from self._over(work)
+        return moved, transactions
+
+    def _move_some(self, work: W, nodes: Sequence[_Carried[N]], to: str) -> Turns[Outcome]:
+        """Move nodes in one transaction, each as it was read."""
+        places = [to + each.node.path[len(work.path) :] for each in nodes]
+
+        def fill(writes: Transaction) -> None:
+            writes.check(self.work_key(tree=work.tree), when=self._still(work))
+            for each, place in zip(nodes, places, strict=True):
+                writes.delete(self.key(tree=work.tree, path=each.node.path), when=each.same)
+                writes.create(self._at(each.node, place))
+
+        try:
+            yield from together(fill)
+        except TransactionCancelled as cancelled:
+            begun, *others = cancelled.reasons
+            if begun is not None and begun.kind == "condition":
+                return "over"
+            if any(reason is not None and reason.kind == "condition" for reason in others[::2]):
+                return "overtaken"
+            for place, reason in zip(places, others[1::2], strict=True):
                 if reason is not None and reason.kind == "exists":
-                    node = nodes[number // 2]
-                    raise NodeExists(node.tree, to + node.path[len(path) :]) from cancelled
-            if not any(reason is not None and reason.kind == "condition" for reason in others):
+                    told = (
+                        f"there is a node {place!r} that was written past the tree; delete it, and ask again"
+                    )
+                    raise MoveRefused(work.path, to, told) from cancelled
+            if len(nodes) == 1 or not _too_many(cancelled):
                 raise
-            return 0
-        return len(nodes)
+            return "too many"
+        except (TransactionRefused, Fault) as error:
+            if len(nodes) == 1 or not _too_many(error):
+                raise
+            return "too many"
+        return "done"
 
-    def _at(self, node: N, path: str, **more: Any) -> N:
-        return node.model_copy(
-            update={"path": path, "parent": parent_of(path), "depth": depth_of(path), **more}
-        )
+    # Removing.
 
-    def _get(self, tree: str, path: str) -> Steps[N | None]:
+    def _remove_all(self, work: W) -> Turns[int]:
+        """Delete what is left of a removal, children before their parents, and note that it is over."""
+        removed = 0
+        size = REMOVED_TOGETHER
+        while found := (yield from self._some(work.tree, work.path, size, last=True)):
+            outcome = yield from self._remove_some(work, [node.path for node in found], over=False)
+            if outcome == "over":
+                return removed
+            if outcome == "done":
+                removed += len(found)
+            else:
+                size = max(1, len(found) // 2)
+        head = None if work.path == TOP else (yield from self._get(work.tree, work.path))
+        paths = [] if head is None else [head.path]
+        outcome = yield from self._remove_some(work, paths, over=True)
+        return removed + (len(paths) if outcome == "done" else 0)
+
+    def _remove_some(self, work: W, paths: list[str], *, over: bool) -> Turns[Outcome]:
+        def fill(writes: Transaction) -> None:
+            key = self.work_key(tree=work.tree)
+            if over:
+                writes.delete(key, when=self._still(work))
+            else:
+                writes.check(key, when=self._still(work))
+            for path in paths:
+                writes.delete(self.key(tree=work.tree, path=path))
+
+        try:
+            yield from together(fill)
+        except TransactionCancelled as cancelled:
+            if cancelled.reasons[0] is not None and cancelled.reasons[0].kind == "condition":
+                return "over"
+            if len(paths) <= 1 or not _too_many(cancelled):
+                raise
+            return "too many"
+        except (TransactionRefused, Fault) as error:
+            if len(paths) <= 1 or not _too_many(error):
+                raise
+            return "too many"
+        return "done"
+
+    # Work under way.
+
+    def _work(self, tree: str) -> Turns[W | None]:
+        key = self.work_key(tree=tree)
+        return (yield from ask(lambda db: db.get(key, consistent=True)))
+
+    def _still(self, work: W | None) -> Condition[W]:
+        """Return the condition that a work is under way, or none."""
+        return self.work.fence.not_exists() if work is None else self.work.fence == work.fence
+
+    def _joined(self, wanted: W, standing: W | None, what: str) -> Turns[W]:
+        """Return the same work that others have begun; any other is in the way."""
+        if standing is None:
+            standing = yield from self._work(wanted.tree)
+        if standing is None:  # it was over in this moment
+            raise UpdateContended(f"the tree {wanted.tree!r}", 1)
+        if (standing.path, standing.to) != (wanted.path, wanted.to):
+            raise TreeBusy(wanted.tree, what, standing)
+        return standing
+
+    def _over(self, work: W) -> Turns[None]:
+        key, mine = self.work_key(tree=work.tree), self._still(work)
+        try:
+            yield from ask(lambda db: db.delete(key, when=mine))
+        except ConditionFailed:
+            pass  # others who asked for the same were first to finish it
+
+    # Nodes.
+
+    def _some(self, tree: str, path: str, count: int, *, last: bool = False) -> Turns[list[N]]:
+        """Return some nodes that are below a path, parents before their children, or those that come last first."""
+        question = self._below(tree, path)
+        page = yield from ask(lambda db: db.query(question, limit=count, consistent=True, newest_first=last))
+        return page.items
+
+    def _carried(self, keys: Sequence[Any]) -> Turns[list[_Carried[N]]]:
+        """Return the nodes that are under keys, each with the condition that its item is as it stands now.
+
+        That is a condition on attributes, for what a field reads as need not be what is stored: an absent one has its default.
+        """
+        items = yield from ask(lambda db: db.run(get_stored(db.context, keys)))
+        return [
+            _Carried(read_stored(self.entity, item), as_stored(self.entity, item))
+            for item in items
+            if item is not None
+        ]
+
+    def _at(self, node: N, path: str) -> N:
+        return node.model_copy(update={"path": path, "parent": parent_of(path), "depth": depth_of(path)})
+
+    def _get(self, tree: str, path: str) -> Turns[N | None]:
         key = self.key(tree=tree, path=path)
         return (yield from ask(lambda db: db.get(key, consistent=True)))
 
     def _below(self, tree: str, path: str) -> Any:
         asked: Any = self.under(tree=tree)
-        return asked if path == TOP else asked.path.begins_with(_checked(path) + SEPARATOR)
+        return asked if path == TOP else asked.path.begins_with(checked(path) + SEPARATOR)
 
 
-def parent_of(path: str) -> str:
-    """Return the path above a path, "/" at the top."""
-    return path.rpartition(SEPARATOR)[0] or TOP
-
-
-def depth_of(path: str) -> int:
-    """Return how many names a path has."""
-    return path.count(SEPARATOR) + 1
-
-
-def unchanged(entity: N) -> Condition[N]:
-    """Return the condition that an item is what was read, field by field."""
-    kind: Any = type(entity)
-    shape = shape_of(type(entity))
-    made: Any = None
-    for name in shape.fields:
-        if name in shape.key_fields or shape.fields[name].lock:
-            continue
-        value, operand = getattr(entity, name), getattr(kind, name)
-        absent = value is None or not shape.fields[name].encode(value)  # an empty set is not stored
-        same = operand.not_exists() if absent else operand.eq(value)
-        made = same if made is None else made & same
-    assert made is not None, "a node has a parent and a depth"
-    return made  # type: ignore[no-any-return]
-
-
-def _checked(path: str) -> str:
-    if not path or any(not name for name in path.split(SEPARATOR)):
-        raise RecipeRefused(
-            "Tree", f"{path!r} is no path; give names with {SEPARATOR} between them, none of them empty"
-        )
-    return path
+def _too_many(error: Exception) -> bool:
+    """Return whether fewer nodes to a transaction may do: more actions, or more bytes, than it takes."""
+    if isinstance(error, TransactionCancelled):
+        return any(reason is not None and reason.kind in ("too_large", "invalid") for reason in error.reasons)
+    return isinstance(error, TransactionRefused) or (
+        isinstance(error, Fault) and error.code == "ValidationException"
+    )

@@ -44,7 +44,7 @@ from tavola.client import (
 )
 from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, failure_told
 from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
-from tavola.patterns.recipe import D_co, RecipeRefused, Steps, ask
+from tavola.patterns.recipe import D_co, RecipeRefused, Turns, ask
 
 P = ParamSpec("P")
 
@@ -140,7 +140,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                     function.__qualname__, f"it has no parameter {request!r} to be the request's key"
                 )
 
-            def asked(*arguments: Any, **options: Any) -> Steps[Answer[Any]]:
+            def asked(*arguments: Any, **options: Any) -> Turns[Answer[Any]]:
                 bound = takes.bind(*arguments, **options)
                 bound.apply_defaults()
                 told: Mapping[str, Any] = bound.arguments
@@ -174,7 +174,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     def _together(
         self, scope: str | None, request: str, payload: Any, fill: Callable[[Any], Any], longest: timedelta
-    ) -> Steps[Answer[T]]:
+    ) -> Turns[Answer[T]]:
         asked = self._asked(scope, request, payload)
         key = self._key_of(asked)
         standing = yield from ask(lambda db: db.get(key, consistent=True))
@@ -191,7 +191,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                 standing = overtaken.standing
         raise InProgress(asked.scope, asked.request, asked.until)
 
-    def _filled(self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]) -> Steps[Answer[T]]:
+    def _filled(self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]) -> Turns[Answer[T]]:
         """Do what fills a transaction, with the outcome in it; `_Overtaken` where somebody else was first."""
         client: Any = self.db
         tx = client.transaction()
@@ -212,7 +212,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             raise
         return Answer(answer, replayed=False)
 
-    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> Steps[None]:
+    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> Turns[None]:
         """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
         key = self._key_of(asked)
         standing = yield from ask(lambda db: db.get(key, consistent=True))
@@ -234,7 +234,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     def _once(
         self, scope: str | None, request: str, payload: Any, work: Callable[[Lease], Any], longest: timedelta
-    ) -> Steps[Answer[T]]:
+    ) -> Turns[Answer[T]]:
         begun = yield from self._begun(scope, request, payload, longest)
         if isinstance(begun, Answer):
             return begun

@@ -30,7 +30,7 @@ from tavola.patterns.outcomes import (
     StoredFailure,
     T,
 )
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, expires_with, key_class, verb
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, expires_with, key_class, verb
 from tavola.patterns.recipe import wait as pause
 
 EVERYONE = "-"  # the scope of requests that are nobody's in particular
@@ -77,17 +77,17 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
     @verb
     def begin(
         self, request: str, payload: Any, *, scope: str | None = None, wait: timedelta = NO_WAIT
-    ) -> Steps[Lease | Answer[T]]:
+    ) -> Turns[Lease | Answer[T]]:
         """Take the lease of a request and return it; where it was done before, return the answer."""
         return (yield from self._begun(scope, request, payload, wait))
 
     @verb
-    def complete(self, lease: Lease, answer: T) -> Steps[Answer[T]]:
+    def complete(self, lease: Lease, answer: T) -> Turns[Answer[T]]:
         """Keep the answer of a request that was begun; `LeaseLost` if it belongs to another by now."""
         return (yield from self._completed(lease, answer))
 
     @verb
-    def extend(self, lease: Lease, by: timedelta | None = None) -> Steps[Lease]:
+    def extend(self, lease: Lease, by: timedelta | None = None) -> Turns[Lease]:
         """Have a lease last from now on once more, or for another time, and return it."""
         until = self._now() + (self.lease if by is None else by)
         changes = (self.entity.leased_until.set(until), self.entity.expires_at.set(until + self.life))
@@ -95,12 +95,12 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         return replace(lease, until=until)
 
     @verb
-    def release(self, lease: Lease) -> Steps[None]:
+    def release(self, lease: Lease) -> Turns[None]:
         """Give up a request that was begun, so that it can be begun again at once."""
         yield from self._released(lease)
 
     @verb
-    def find(self, request: str, *, scope: str | None = None) -> Steps[Outcome | None]:
+    def find(self, request: str, *, scope: str | None = None) -> Turns[Outcome | None]:
         """Return what is known of a request, None if nothing is, or nothing any more."""
         key = self.key(scope=self.scope if scope is None else scope, request=request)
         return (yield from ask(lambda db: db.get(key, consistent=True)))
@@ -117,7 +117,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     def _begun(
         self, scope: str | None, request: str, payload: Any, longest: timedelta
-    ) -> Steps[Lease | Answer[T]]:
+    ) -> Turns[Lease | Answer[T]]:
         asked = self._asked(scope, request, payload)
         got, standing = yield from self._created(asked)
         waiting = Waiting(longest)
@@ -137,7 +137,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     def _waited(
         self, asked: Lease, standing: Outcome | None, waiting: Waiting
-    ) -> Steps[Answer[T] | Outcome | None]:
+    ) -> Turns[Answer[T] | Outcome | None]:
         """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
         key = self._key_of(asked)
         while standing is not None and standing.state != "released":
@@ -161,12 +161,12 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             standing = yield from ask(lambda db: db.get(key, consistent=True))
         return standing
 
-    def _created(self, asked: Lease) -> Steps[tuple[bool, Outcome | None]]:
+    def _created(self, asked: Lease) -> Turns[tuple[bool, Outcome | None]]:
         """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
         made = self._outcome(asked, "in_progress", None)
         return (yield from self._surely(lambda db: db.create(made), asked.holder))
 
-    def _taken(self, asked: Lease, standing: Outcome) -> Steps[tuple[bool, Outcome | None]]:
+    def _taken(self, asked: Lease, standing: Outcome) -> Turns[tuple[bool, Outcome | None]]:
         """Take a request that its holder has left; return whether it was got, and what stands there if not."""
         kind, key, free = self.entity, self._key_of(asked), self._as_it_was(standing)
         changes = (
@@ -175,30 +175,30 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         )  # fmt: skip
         return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
 
-    def _completed(self, lease: Lease, value: Any) -> Steps[Answer[T]]:
+    def _completed(self, lease: Lease, value: Any) -> Turns[Answer[T]]:
         told, answer = self._told(lease, value)
         yield from self._changed(lease, *self._completion(told))
         return Answer(answer, replayed=False)
 
-    def _ended(self, lease: Lease, error: Exception, *, final: bool) -> Steps[None]:
+    def _ended(self, lease: Lease, error: Exception, *, final: bool) -> Turns[None]:
         if final:
             told = (self.entity.state.set("failed"), self.entity.answer.set(failure_told(error)))
             yield from self._changed(lease, *told, *self._over())
         else:
             yield from self._released(lease)
 
-    def _released(self, lease: Lease) -> Steps[None]:
+    def _released(self, lease: Lease) -> Turns[None]:
         # The item stays, for its token: a holder of long ago must not meet one that counts from the beginning.
         yield from self._changed(lease, self.entity.state.set("released"), *self._over())
 
-    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> Steps[None]:
+    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> Turns[None]:
         """Change an outcome as its holder; `LeaseLost` for anybody else."""
         key, mine = self._key_of(lease), self._mine(lease)
         done, standing = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
         if not done:
             raise LeaseLost(lease, standing)
 
-    def _surely(self, write: Callable[[Db], Outcome], holder: str) -> Steps[tuple[bool, Outcome | None]]:
+    def _surely(self, write: Callable[[Db], Outcome], holder: str) -> Turns[tuple[bool, Outcome | None]]:
         """Make a write that one holder alone can make, again where no answer came; return whether, or what stands there.
 
         Where it is refused after that and the holder stands there, it was done and its answer lost.

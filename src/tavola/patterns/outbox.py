@@ -43,7 +43,7 @@ from tavola.patterns.recipe import (
     PatternError,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     expires_with,
     key_class,
@@ -163,7 +163,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
     @verb
     def relay(
         self, publish: Callable[[OutboxEvent], Any], *, lanes: Iterable[int] | None = None
-    ) -> Steps[Relayed]:
+    ) -> Turns[Relayed]:
         """Publish what waits, in each aggregate's order, and return what was done.
 
         An event is published when `publish` returns. If it raises, its aggregate waits for the next round,
@@ -179,7 +179,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         lanes: Iterable[int] | None = None,
         every_s: float = 1.0,
         until: Callable[[], bool] = lambda: False,
-    ) -> Steps[int]:
+    ) -> Turns[int]:
         """Relay again and again, waiting where nothing was to be done, until told to stop; return how many."""
         wanted = tuple(range(self.reading) if lanes is None else lanes)
         published = 0
@@ -191,13 +191,13 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         return published
 
     @verb
-    def waiting_in(self, aggregate: str) -> Steps[list[OutboxEvent]]:
+    def waiting_in(self, aggregate: str) -> Turns[list[OutboxEvent]]:
         """Return what waits of an aggregate, the next first."""
         found = yield from self._row(aggregate)
         return [] if found is None else events_in(found, found.fence)
 
     @verb
-    def discard(self, aggregate: str, number: int) -> Steps[OutboxEvent]:
+    def discard(self, aggregate: str, number: int) -> Turns[OutboxEvent]:
         """Give up the event that is next of its aggregate, because nobody can publish it, and return it.
 
         Of any other number it is an error: what comes before it must be published first.
@@ -215,7 +215,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     # A round.
 
-    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> Steps[Relayed]:
+    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> Turns[Relayed]:
         turns: list[_Turn] = []
         for lane in lanes:
             turn = yield from self._taken(lane)
@@ -233,7 +233,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
         return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.lane for turn in turns))
 
-    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> Steps[None]:
+    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> Turns[None]:
         cursor: str | None = None
         while True:
             asked, here = self.waiting(lane=turn.lane), cursor
@@ -244,7 +244,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             if cursor is None:
                 return
 
-    def _aggregate(self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]) -> Steps[None]:
+    def _aggregate(self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]) -> Turns[None]:
         """Publish what waits of one aggregate, as long as nothing goes wrong."""
         done = 0
         while done < ROUND_MAX:
@@ -271,7 +271,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             if cutting == "cleared" or len(out) < len(events):
                 return
 
-    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Steps[None]:
+    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Turns[None]:
         """Have an event published; on a loop, what is no coroutine function is done in a thread."""
         if isinstance(self.db, AsyncDb):
             if inspect.iscoroutinefunction(publish):
@@ -288,7 +288,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
                 "publish", "it is a coroutine function; give a plain one, or use connect_async"
             )
 
-    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Steps[Cutting]:
+    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Turns[Cutting]:
         """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
 
         What was added meanwhile stays, and keeps it in. What another relay has cut already needs no cutting.
@@ -314,7 +314,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     def _write(
         self, row: O, changes: list[Change[O]], when: Condition[O], out: list[OutboxEvent]
-    ) -> Steps[bool]:
+    ) -> Turns[bool]:
         """Change a row, and archive what was published; return whether the row was as it had to be."""
         key = self.key(aggregate=row.aggregate)
         archive = self.archive
@@ -351,13 +351,13 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             return False
         return True
 
-    def _row(self, aggregate: str) -> Steps[O | None]:
+    def _row(self, aggregate: str) -> Turns[O | None]:
         key = self.key(aggregate=aggregate)
         return (yield from ask(lambda db: db.get(key, consistent=True)))
 
     # Leases.
 
-    def _taken(self, lane: int) -> Steps[_Turn | None]:
+    def _taken(self, lane: int) -> Turns[_Turn | None]:
         """Take a lane that is free, and return the turn; None: another relay holds it."""
         key = self.lease_key(lane=lane)
         found = yield from ask(lambda db: db.get(key, consistent=True))
@@ -373,7 +373,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             return None
         return _Turn(lane, fence, made.until)
 
-    def _held(self, turn: _Turn) -> Steps[None]:
+    def _held(self, turn: _Turn) -> Turns[None]:
         """Make sure that a lane is still this relay's; nothing is published otherwise."""
         now = self._now()
         if now < turn.until - self.lease_for / 2:
@@ -388,7 +388,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             raise RelaySuperseded(turn.lane) from None
         turn.until = until
 
-    def _released(self, turn: _Turn) -> Steps[None]:
+    def _released(self, turn: _Turn) -> Turns[None]:
         """Let others have a lane; who has taken it meanwhile keeps it."""
         key = self.lease_key(lane=turn.lane)
         over = self.lease.until.set(self._now())

@@ -59,7 +59,7 @@ from tavola.patterns.recipe import (
     D_co,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     expires_with,
     key_class,
@@ -158,7 +158,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return declare
 
     @verb
-    def handler(self, event: Mapping[str, Any], context: object = None) -> Steps[dict[str, Any] | None]:
+    def handler(self, event: Mapping[str, Any], context: object = None) -> Turns[dict[str, Any] | None]:
         """Count the records of an event, as a Lambda function; those that fail are reported, and come again."""
         done = yield from self._apply(event, None)
         for each in done.failed:
@@ -172,12 +172,12 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         return None
 
     @verb
-    def apply(self, records: Given, *, stream: str | None = None) -> Steps[Projected]:
+    def apply(self, records: Given, *, stream: str | None = None) -> Turns[Projected]:
         """Count records, or changes made of them; `stream` is the ARN where they do not tell it."""
         return (yield from self._apply(records, stream))
 
     @verb
-    def follow(self, subscription: Subscription | AsyncSubscription) -> Steps[int]:
+    def follow(self, subscription: Subscription | AsyncSubscription) -> Turns[int]:
         """Count what a subscription gives until it ends, and return how many changes that were.
 
         Changes that cannot be counted are a `ProjectionFailed`, and come first when the subscription goes on.
@@ -197,14 +197,14 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             seen += len(batch)
 
     @verb
-    def value(self, name: str, part: str = "all") -> Steps[M]:
+    def value(self, name: str, part: str = "all") -> Turns[M]:
         """Return a number as it is now; one that nothing was added to is 0."""
         key = self.metric_key(name=name, part=part)
         found = yield from ask(lambda db: db.get(key, consistent=True))
         return self.metric(name=name, part=part) if found is None else found
 
     @verb
-    def recount(self) -> Steps[Sums]:
+    def recount(self) -> Turns[Sums]:
         """Return what the numbers come to by the items themselves, reading the whole table; nothing is written.
 
         It agrees with what is kept once the stream was read to its end; an item that has expired counts
@@ -219,7 +219,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 return sums
 
     @verb
-    def rebuild(self) -> Steps[Rebuilt]:
+    def rebuild(self) -> Turns[Rebuilt]:
         """Bring the numbers to what the table says, reading all of it; the stream may be read meanwhile.
 
         For items that were there before the projector was, a function that counts otherwise now, and
@@ -245,7 +245,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Records.
 
-    def _apply(self, given: Given, stream: str | None) -> Steps[Projected]:
+    def _apply(self, given: Given, stream: str | None) -> Turns[Projected]:
         standings = self.declared.standings(self._changes(given, stream))
         failed = [
             FailedRecord(sequence, each.error)
@@ -286,7 +286,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             else:
                 yield from changes_of(self.table, each, stream=stream)
 
-    def _renewals(self, standings: Sequence[Standing]) -> Steps[list[Renewal[K]]]:
+    def _renewals(self, standings: Sequence[Standing]) -> Turns[list[Renewal[K]]]:
         """Return the marks to be renewed; those that know the records already are left out."""
         marks = yield from self._marks_of([each.source for each in standings])
         renewals: list[Renewal[K]] = []
@@ -297,7 +297,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Marks.
 
-    def _marks_of(self, sources: Sequence[str]) -> Steps[list[K | None]]:
+    def _marks_of(self, sources: Sequence[str]) -> Turns[list[K | None]]:
         if not sources:
             return []
         keys = [self.mark_key(source=source, projector=self.name) for source in sources]
@@ -318,7 +318,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         change = difference({} if before is None else before.shares, standing.shares)
         return Renewal(mark, before, change, standing.sequences)
 
-    def _commit(self, pack: Sequence[Renewal[K]]) -> Steps[None]:
+    def _commit(self, pack: Sequence[Renewal[K]]) -> Turns[None]:
         """Renew marks and change the numbers by that, together; each mark must be as it was read."""
 
         def fill(writes: Transaction) -> None:
@@ -336,11 +336,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Rebuilding.
 
-    def _scanned(self, cursor: str | None) -> Steps[tuple[list[Entity], str | None]]:
+    def _scanned(self, cursor: str | None) -> Turns[tuple[list[Entity], str | None]]:
         page = yield from ask(lambda db: db.scan_table(self.table, cursor=cursor, consistent=True))
         return [entity for entity in page.items if type(entity) in self.declared.functions], page.cursor
 
-    def _marks(self, cursor: str | None) -> Steps[tuple[list[K], str | None]]:
+    def _marks(self, cursor: str | None) -> Turns[tuple[list[K], str | None]]:
         page = yield from ask(
             lambda db: db.scan(
                 self.mark, where=self.mark.projector == self.name, cursor=cursor, consistent=True
@@ -348,7 +348,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         )
         return list(page.items), page.cursor
 
-    def _put_right(self, found: Sequence[Entity]) -> Steps[int]:
+    def _put_right(self, found: Sequence[Entity]) -> Turns[int]:
         """Renew the marks of items that say otherwise than the items; return how many."""
         read = yield from self._marks_of([self._source(entity) for entity in found])
         unlike = [
@@ -367,7 +367,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 done += yield from self._settled(self._renewal(standing, mark))
         return done
 
-    def _release(self, marks: Sequence[K]) -> Steps[tuple[int, int]]:
+    def _release(self, marks: Sequence[K]) -> Turns[tuple[int, int]]:
         """Take back what items added that are gone; return how many, and how many marks lead nowhere."""
         keyed: list[tuple[K, PrimaryKey[Any]]] = []
         lost = 0
@@ -389,10 +389,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 done += yield from self._settled(self._renewal(standing, mark))
         return done, lost
 
-    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:
+    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[Any]]:
         return (yield from ask(lambda db: db.get_many(keys, consistent=True))) if keys else []
 
-    def _settled(self, renewal: Renewal[K]) -> Steps[bool]:
+    def _settled(self, renewal: Renewal[K]) -> Turns[bool]:
         """Renew one mark, unless a record of the stream was faster: then that is newer."""
         try:
             yield from self._commit([renewal])

@@ -22,8 +22,19 @@ from decimal import Decimal
 from typing import Any, TypeVar, overload
 
 from tavola.client import AsyncDb, Db
-from tavola.model import Entity, Pattern, PrimaryKey, Question, Selection, Shape, plain, question_of, shape_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Steps, ask, every, wait
+from tavola.model import (
+    Entity,
+    ItemUnreadable,
+    Pattern,
+    PrimaryKey,
+    Question,
+    Selection,
+    Shape,
+    plain,
+    question_of,
+    shape_of,
+)
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, wait
 
 ATTEMPTS = 4  # how often a late index is asked before the table is believed
 PAUSE_S = 0.02  # before the second time; each pause is twice the one before
@@ -103,7 +114,7 @@ class OwnWrites(Recipe[D_co]):
 
     def _query(
         self, selection: Selection[E], written: Sequence[Written], limit: int | None, newest_first: bool
-    ) -> Steps[Slice[E]]:
+    ) -> Turns[Slice[E]]:
         question = question_of(selection)
         shape = _checked(question)
         index = question.pattern.key.index
@@ -224,16 +235,16 @@ def _key(shape: Shape, written: Written) -> PrimaryKey[Any]:
             name: shape.fields[name].value_in({shape.fields[name].attribute: value})
             for name, value in written.key
         }
-    except (KeyError, ValueError) as error:
+    except (KeyError, ItemUnreadable) as error:
         raise RecipeRefused(
             "Written", f"it tells of no {shape.entity.__name__}; take it as it was given"
         ) from error
-    return made(**values)  # type: ignore[no-any-return]
+    return made(**values)  # type: ignore[no-any-return]  # of the class that was given
 
 
 def _asked(
     selection: Selection[E], limit: int | None, newest_first: bool, *, consistent: bool | None
-) -> Steps[Slice[E]]:
+) -> Turns[Slice[E]]:
     if limit is None:
         found = yield from every(
             lambda db, cursor: db.query(

@@ -2,7 +2,7 @@
 
     class Greetings(Recipe[D]):
         @verb
-        def greet(self, name: str) -> Steps[Guest]:
+        def greet(self, name: str) -> Turns[Guest]:
             found = yield from ask(lambda db: db.get(Guest.Key(name=name)))
             return found or (yield from ask(lambda db: db.create(Guest(name=name))))
 
@@ -62,10 +62,10 @@ class Work:
     function: Callable[[], Any]
 
 
-Steps: TypeAlias = Generator[Callable[[Db], Any] | Pause | Work, Any, R]
+Turns: TypeAlias = Generator[Callable[[Db], Any] | Pause | Work, Any, R]
 
 
-def ask(what: Callable[[Db], R]) -> Steps[R]:
+def ask(what: Callable[[Db], R]) -> Turns[R]:
     """Have one call made of the client and get what it returns.
 
     Written `yield from ask(lambda db: db.get(key))`. An asynchronous client is asked by the same function, and its answer is awaited. So the function makes one call
@@ -75,7 +75,7 @@ def ask(what: Callable[[Db], R]) -> Steps[R]:
     return answer
 
 
-def together(fill: Callable[[Transaction], object]) -> Steps[None]:
+def together(fill: Callable[[Transaction], object]) -> Turns[None]:
     """Have several writes made in one transaction, all of them or none.
 
     Written `yield from together(lambda writes: (writes.create(order), writes.delete(cart)))`.
@@ -90,12 +90,12 @@ def _committed(db: Db, fill: Callable[[Transaction], object]) -> Any:
     return writes.commit()  # of an asynchronous client, to be awaited
 
 
-def wait(seconds: float) -> Steps[None]:
+def wait(seconds: float) -> Turns[None]:
     """Let some time pass, as the client does: a thread sleeps, a loop goes on."""
     yield Pause(seconds)
 
 
-def work(function: Callable[[], R]) -> Steps[R]:
+def work(function: Callable[[], R]) -> Turns[R]:
     """Do what is no call of the client and takes its time; a loop has it done in a thread."""
     answer: R = yield Work(function)
     return answer
@@ -115,7 +115,7 @@ class Slice(Generic[R]):
         return len(self.items)
 
 
-def every(page: Callable[[Db, str | None], Page[E]]) -> Steps[list[E]]:
+def every(page: Callable[[Db, str | None], Page[E]]) -> Turns[list[E]]:
     """Return everything that a question finds, through all its pages.
 
     Written `yield from every(lambda db, cursor: db.query(question, cursor=cursor))`.
@@ -140,7 +140,7 @@ class Recipe(Generic[D_co]):
         self.entropy: Entropy = db.context.entropy
         self.patience: Patience = db.context.patience
 
-    def perform(self, steps: Steps[Any]) -> Any:
+    def perform(self, steps: Turns[Any]) -> Any:
         """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""
         db: Db | AsyncDb = self.db
         return arun(db, steps) if isinstance(db, AsyncDb) else run(db, steps)
@@ -153,7 +153,7 @@ class Recipe(Generic[D_co]):
 class verb(Generic[P, R]):  # noqa: N801 - used as a decorator
     """Make a method written in steps one that can be called, or awaited where the client is asynchronous."""
 
-    def __init__(self, steps: Callable[Concatenate[Any, P], Steps[R]]) -> None:
+    def __init__(self, steps: Callable[Concatenate[Any, P], Turns[R]]) -> None:
         self.steps = steps
         update_wrapper(self, steps)  # type: ignore[arg-type]  # it takes whatever it can find
 
@@ -173,7 +173,7 @@ class verb(Generic[P, R]):  # noqa: N801 - used as a decorator
         return update_wrapper(method, self.steps)
 
 
-def run(db: Db, steps: Steps[R]) -> R:
+def run(db: Db, steps: Turns[R]) -> R:
     """Return what steps come to, calling the client; what goes wrong goes wrong where the steps stand."""
     try:
         wanted = next(steps)
@@ -191,12 +191,12 @@ def run(db: Db, steps: Steps[R]) -> R:
             else:
                 wanted = steps.send(answer)
     except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
     finally:
         steps.close()
 
 
-async def arun(db: AsyncDb, steps: Steps[R]) -> R:
+async def arun(db: AsyncDb, steps: Turns[R]) -> R:
     """Return what steps come to, awaiting the client."""
     try:
         wanted = next(steps)
@@ -216,7 +216,7 @@ async def arun(db: AsyncDb, steps: Steps[R]) -> R:
             else:
                 wanted = steps.send(answer)
     except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
     finally:
         steps.close()
 

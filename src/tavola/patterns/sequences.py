@@ -27,7 +27,7 @@ from tavola.patterns.recipe import (
     D_co,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     expires_with,
     key_class,
@@ -87,12 +87,12 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         return moment.strftime(_FORMS[self.every])
 
     @verb
-    def next(self, scope: str, *, at: datetime | None = None) -> Steps[int]:
+    def next(self, scope: str, *, at: datetime | None = None) -> Turns[int]:
         """Return the next number of a scope: nobody else ever gets it."""
         return (yield from self._raised(scope, 1, at))
 
     @verb
-    def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> Steps[range]:
+    def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> Turns[range]:
         """Return the next so many numbers of a scope, for one's own use, with one write."""
         if count < 1:
             raise RecipeRefused(self.entity.__name__, f"{count} numbers are none; reserve 1 or more")
@@ -100,7 +100,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         return range(last - count + 1, last + 1)
 
     @verb
-    def last(self, scope: str, *, at: datetime | None = None) -> Steps[int]:
+    def last(self, scope: str, *, at: datetime | None = None) -> Turns[int]:
         """Return the last number that was given, 0 if none was; by now it may be another."""
         key = self.key(scope=scope, period=self.period(at))
         found = yield from ask(lambda db: db.get(key, consistent=True))
@@ -122,7 +122,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         """
         return self.perform(self._numbered(scope, make, at))
 
-    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> Steps[E]:
+    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> Turns[E]:
         key = self.key(scope=scope, period=self.period(at))
         for attempt in range(1, ATTEMPTS_MAX + 1):
             standing = yield from ask(lambda db: db.get(key, consistent=True))
@@ -133,7 +133,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
             yield from wait(self.patience.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the sequence {scope!r}", ATTEMPTS_MAX)
 
-    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> Steps[E | None]:
+    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> Turns[E | None]:
         """Raise the last number and create its entity; return None if somebody else was first."""
         held = self.entity.last
         changes = [held.set(last + 1)]
@@ -153,7 +153,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
             raise
         return entity
 
-    def _raised(self, scope: str, count: int, at: datetime | None) -> Steps[int]:
+    def _raised(self, scope: str, count: int, at: datetime | None) -> Turns[int]:
         key = self.key(scope=scope, period=self.period(at))
         changes = [self.entity.last.add(count)]
         if self.keep is not None:

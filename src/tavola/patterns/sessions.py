@@ -31,7 +31,7 @@ from tavola.patterns.recipe import (
     D_co,
     Recipe,
     RecipeRefused,
-    Steps,
+    Turns,
     ask,
     every,
     expires_with,
@@ -93,7 +93,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         self.renew = renew
 
     @verb
-    def start(self, user_id: str, /, **more: Any) -> Steps[S]:
+    def start(self, user_id: str, /, **more: Any) -> Turns[S]:
         """Begin a session of a user, with a new id that nobody can guess; `more` is your own fields."""
         now = self._now()
         session_id = urlsafe_b64encode(self.entropy.bytes(ID_BYTES)).rstrip(b"=").decode()
@@ -108,7 +108,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         return (yield from ask(lambda db: db.create(session)))
 
     @verb
-    def use(self, session_id: str) -> Steps[S | None]:
+    def use(self, session_id: str) -> Turns[S | None]:
         """Return a session that is valid, renewed if it was time; None if there is none, or it is over or revoked."""
         session = yield from self._valid(session_id)
         if session is None or not self._wants_renewal(session):
@@ -122,22 +122,22 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
             return None
 
     @verb
-    def find(self, session_id: str) -> Steps[S | None]:
+    def find(self, session_id: str) -> Turns[S | None]:
         """Return a session that is valid, without renewing it."""
         return (yield from self._valid(session_id))
 
     @verb
-    def revoke(self, session_id: str) -> Steps[bool]:
+    def revoke(self, session_id: str) -> Turns[bool]:
         """End a session now; return whether there was one."""
         return (yield from self._revoke(session_id))
 
     @verb
-    def of_user(self, user_id: str) -> Steps[list[S]]:
+    def of_user(self, user_id: str) -> Turns[list[S]]:
         """Return the valid sessions of a user; one begun a moment ago may not be in an index yet."""
         return (yield from self._of_user(user_id))
 
     @verb
-    def revoke_all(self, user_id: str, *, but: str | None = None) -> Steps[int]:
+    def revoke_all(self, user_id: str, *, but: str | None = None) -> Turns[int]:
         """End the sessions of a user, all or all but one, and return how many."""
         ended = 0
         for session in (yield from self._of_user(user_id)):
@@ -145,16 +145,16 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
                 ended += yield from self._revoke(session.session_id)
         return ended
 
-    def _valid(self, session_id: str) -> Steps[S | None]:
+    def _valid(self, session_id: str) -> Turns[S | None]:
         key = self.key(session_id=session_id)
         session = yield from ask(lambda db: db.get(key, consistent=True))  # a revoked one must not come back
         return session if session is not None and self._lasts(session) else None
 
-    def _revoke(self, session_id: str) -> Steps[bool]:
+    def _revoke(self, session_id: str) -> Turns[bool]:
         key = self.key(session_id=session_id)
         return (yield from ask(lambda db: db.delete(key))) is not None
 
-    def _of_user(self, user_id: str) -> Steps[list[S]]:
+    def _of_user(self, user_id: str) -> Turns[list[S]]:
         if self.of_user_class is None:
             raise RecipeRefused(
                 self.entity.__name__,

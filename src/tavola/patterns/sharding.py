@@ -17,7 +17,7 @@ from typing import Any
 
 from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model import ModelError, Selection, Shards, question_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, verb
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, verb
 
 HEADROOM = (
     0.5  # how much of a partition's throughput is planned with: peaks, and shards that are not quite even
@@ -151,7 +151,7 @@ class ShardBalance(Recipe[D_co]):
     """A look at shards one by one."""
 
     @verb
-    def of(self, selection: Selection[Any]) -> Steps[Balance]:
+    def of(self, selection: Selection[Any]) -> Turns[Balance]:
         """Return how many items each shard of a question holds; they are counted, and paid for, and not sent."""
         pattern = question_of(selection).pattern
         if pattern.key.shards is None:
@@ -162,7 +162,7 @@ class ShardBalance(Recipe[D_co]):
             counts += ((yield from self._count(request.body)),)
         return Balance(counts)
 
-    def _count(self, body: Mapping[str, Any]) -> Steps[int]:
+    def _count(self, body: Mapping[str, Any]) -> Turns[int]:
         count: int = 0
         request = {**body, "Select": "COUNT"}
         while True:
@@ -172,7 +172,7 @@ class ShardBalance(Recipe[D_co]):
                 return count
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    def _asked(self, request: dict[str, Any]) -> Steps[dict[str, Any]]:
+    def _asked(self, request: dict[str, Any]) -> Turns[dict[str, Any]]:
         connection: Any = self.db  # which takes DynamoDB's own operations as well
         answer: dict[str, Any] = yield from ask(lambda db: connection.call("Query", request))
         return answer

@@ -102,8 +102,7 @@ def packed(entries: Sequence[C]) -> Iterator[list[C]]:
 
 def source_of(table: type[Table], keys: Mapping[str, Any]) -> str:
     """Return an item's key as text that no other item of the table has."""
-    names = filter(None, (table.settings.hash, table.settings.range))
-    return "/".join(quote(next(iter(keys[name].values())), safe="") for name in names)
+    return "/".join(quote(next(iter(keys[name].values())), safe="") for name in table.settings.key_names)
 
 
 def keys_in(source: str, entity: type[Entity]) -> dict[str, Any]:
@@ -111,9 +110,7 @@ def keys_in(source: str, entity: type[Entity]) -> dict[str, Any]:
     shape = shape_of(entity)
     assert shape.key is not None, "what has a mark is in a table"
     tags = {told.attribute: told.tag for told in shape.key.key.sources}
-    settings = shape.home.settings
-    names = [name for name in (settings.hash, settings.range) if name is not None]
     return {
         name: {tags.get(name, "S"): unquote(part)}
-        for name, part in zip(names, source.split("/"), strict=True)
+        for name, part in zip(shape.home.settings.key_names, source.split("/"), strict=True)
     }

@@ -40,7 +40,7 @@ from typing import Any, Generic
 from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, Page, TransactionCancelled
 from tavola.model import PrimaryKey, shape_of
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Steps, ask, every, together, verb, wait
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, together, verb, wait
 from tavola.patterns.records import A, E, Edit, R, Records, V
 
 _VERIFIED_AT_ONCE = 50  # versions, each with its audit row, in one batch
@@ -106,12 +106,12 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     # Changing.
 
     @verb
-    def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Steps[R]:
+    def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Turns[R]:
         """Store a new record as version 1 and return it; `more` is fields of your own in the audit row."""
         return (yield from self._written(None, record, Edit("created", by, why, self._now(), more)))
 
     @verb
-    def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Steps[R]:
+    def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Turns[R]:
         """Store a record that was read and edited as its next version; one that is late is a `VersionConflict`.
 
         Where nothing differs, nothing is written and the current one is returned.
@@ -132,13 +132,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         why: str = "",
         attempts: int = 1,
         **more: Any,
-    ) -> Steps[R]:
+    ) -> Turns[R]:
         """Read a record, edit it and store it as its next version; `edit` returns another, or alters the one it is given.
 
         Who is overtaken is told by a `VersionConflict`; with more `attempts`, the edit is made again of what won.
         """
 
-        def edited(before: R) -> Steps[R]:
+        def edited(before: R) -> Turns[R]:
             given = before.model_copy(deep=True)
             told = edit(given)
             after = given if told is None else told
@@ -149,11 +149,11 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     @verb
     def restore(
         self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
-    ) -> Steps[R]:
+    ) -> Turns[R]:
         """Store the content of an old version as the next one and return it; what came between stays as it is."""
         after = self.records.checked((yield from self._version(key, version)))
 
-        def restored(before: R) -> Steps[R]:
+        def restored(before: R) -> Turns[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
             return (yield from self._written(before, after, edit))
 
@@ -180,25 +180,25 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     # Reading.
 
     @verb
-    def latest(self, key: PrimaryKey[R]) -> Steps[R | None]:
+    def latest(self, key: PrimaryKey[R]) -> Turns[R | None]:
         """Return the current record, None if there is none."""
         return (yield from ask(lambda db: db.get(key, consistent=True)))
 
     @verb
-    def version(self, key: PrimaryKey[R], version: int) -> Steps[V | None]:
+    def version(self, key: PrimaryKey[R], version: int) -> Turns[V | None]:
         """Return one version, None if there is none, or none any more."""
         return (yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True)))
 
     @verb
     def versions(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
-    ) -> Steps[Slice[V]]:
+    ) -> Turns[Slice[V]]:
         """Return the versions of a record, newest first."""
         asked = self.records.versions(**self.records.identity(key))
         return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
 
     @verb
-    def diff(self, key: PrimaryKey[R], one: int, other: int) -> Steps[tuple[Difference, ...]]:
+    def diff(self, key: PrimaryKey[R], one: int, other: int) -> Turns[tuple[Difference, ...]]:
         """Return what is not the same in two versions, place by place; version 0 is nothing."""
         before = yield from self._content(key, one)
         after = yield from self._content(key, other)
@@ -207,7 +207,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     @verb
     def history(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
-    ) -> Steps[Slice[A]]:
+    ) -> Turns[Slice[A]]:
         """Return who changed a record, when, why and what, newest first."""
         asked = self.records.history(**self.records.identity(key))
         return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
@@ -221,7 +221,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         until: datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> Steps[Slice[A]]:
+    ) -> Turns[Slice[A]]:
         """Return what somebody changed, in whatever records, newest first, from one moment to another."""
         query = self.records.by_actor
         if query is None:
@@ -242,7 +242,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     # Keeping.
 
     @verb
-    def prune(self, key: PrimaryKey[R]) -> Steps[int]:
+    def prune(self, key: PrimaryKey[R]) -> Turns[int]:
         """Delete the versions that are more than `keep` says and return how many; for when it was made less."""
         current = yield from self._current(key)
         if self.keep is None:
@@ -255,7 +255,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         return len(rows)
 
     @verb
-    def verify(self, key: PrimaryKey[R]) -> Steps[Verification]:
+    def verify(self, key: PrimaryKey[R]) -> Turns[Verification]:
         """Read a whole record and tell what is not as it was written.
 
         Every number has its audit row, and its version unless it was pruned; the current one is the last version. Where
@@ -278,7 +278,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     # How.
 
-    def _written(self, before: R | None, after: R, edit: Edit) -> Steps[R]:
+    def _written(self, before: R | None, after: R, edit: Edit) -> Turns[R]:
         after = self.records.checked(after)
         if before is not None and self._alike(before, after):
             return before
@@ -312,7 +312,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
         return Staged(current, expected, intent)
 
-    def _tried(self, key: PrimaryKey[R], write: Callable[[R], Steps[R]], attempts: int) -> Steps[R]:
+    def _tried(self, key: PrimaryKey[R], write: Callable[[R], Turns[R]], attempts: int) -> Turns[R]:
         attempt = 1
         while True:
             before = yield from self._current(key)
@@ -324,25 +324,25 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             yield from wait(self.patience.pause_s(attempt))
             attempt += 1
 
-    def _current(self, key: PrimaryKey[R]) -> Steps[R]:
+    def _current(self, key: PrimaryKey[R]) -> Turns[R]:
         current = yield from ask(lambda db: db.get(key, consistent=True))
         if current is None:
             raise ItemMissing(self.records.named(key))
         return current
 
-    def _version(self, key: PrimaryKey[R], version: int) -> Steps[V]:
+    def _version(self, key: PrimaryKey[R], version: int) -> Turns[V]:
         row = yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True))
         if row is None:
             raise ItemMissing(f"Version {version} of {self.records.named(key)}")
         return row
 
-    def _content(self, key: PrimaryKey[R], version: int) -> Steps[dict[str, Any]]:
+    def _content(self, key: PrimaryKey[R], version: int) -> Turns[dict[str, Any]]:
         return {} if version == 0 else self.records.content((yield from self._version(key, version)))
 
-    def _erased(self, key: PrimaryKey[V]) -> Steps[None]:
+    def _erased(self, key: PrimaryKey[V]) -> Turns[None]:
         yield from ask(lambda db: db.delete(key, erase=True))
 
-    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Mapping[str, Any] | None]]:
+    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[Mapping[str, Any] | None]]:
         """Return items as they stand in their tables; an entity would tell its fields alone, and upgraded."""
         wanted: list[tuple[str, dict[str, Any]]] = []
         left: dict[str, Any] = {}
@@ -365,7 +365,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             for table, primary in wanted
         ]
 
-    def _called(self, operation: str, request: dict[str, Any]) -> Steps[dict[str, Any]]:
+    def _called(self, operation: str, request: dict[str, Any]) -> Turns[dict[str, Any]]:
         client: Any = self.db
         answer: dict[str, Any] = yield from ask(lambda _: client.call(operation, request))
         return answer
@@ -374,6 +374,6 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
 
-def _sliced(asked: Callable[[Any], Page[E]]) -> Steps[Slice[E]]:
+def _sliced(asked: Callable[[Any], Page[E]]) -> Turns[Slice[E]]:
     page = yield from ask(asked)
     return Slice(tuple(page.items), page.cursor)

@@ -34,7 +34,7 @@ from typing import Any, Generic, TypeVar
 from tavola.client import TransactionCancelled
 from tavola.limits import WRITE_UNIT_BYTES
 from tavola.model import Change, Collection, Entity, members_of, shape_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Steps, ask, key_class, together, verb
+from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, key_class, together, verb
 
 W = TypeVar("W", bound=Collection)
 C = TypeVar("C", bound=Entity)
@@ -94,7 +94,7 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
                 )
 
     @verb
-    def create(self, cold: C, hot: H | None = None) -> Steps[None]:
+    def create(self, cold: C, hot: H | None = None) -> Turns[None]:
         """Store both parts of a new thing, or neither; `ItemExists` if it is there."""
         begun = hot or self.hot(**{name: getattr(cold, name) for name in self.names})
         try:
@@ -105,19 +105,19 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
             raise
 
     @verb
-    def read(self, /, **key: Any) -> Steps[W]:
+    def read(self, /, **key: Any) -> Turns[W]:
         """Return the collection with both parts, None in the place of what is not there: one query."""
         asked = self.whole(**key)
         return (yield from ask(lambda db: db.collect(asked, consistent=True)))
 
     @verb
-    def change(self, /, *changes: Change[H], **key: Any) -> Steps[H]:
+    def change(self, /, *changes: Change[H], **key: Any) -> Turns[H]:
         """Change the hot part alone and return it; `ItemMissing` if the thing is not there."""
         target = self.hot_key(**key)
         return (yield from ask(lambda db: db.update(target, *changes)))
 
     @verb
-    def replace(self, cold: C) -> Steps[None]:
+    def replace(self, cold: C) -> Turns[None]:
         """Store the cold part anew; what the hot part has counted stays. `ItemMissing` if the thing is not there."""
         target = self.hot_key(**{name: getattr(cold, name) for name in self.names})
         try:
@@ -128,7 +128,7 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
             raise
 
     @verb
-    def delete(self, /, **key: Any) -> Steps[None]:
+    def delete(self, /, **key: Any) -> Turns[None]:
         """Delete both parts together."""
         cold, hot = self.cold_key(**key), self.hot_key(**key)
         yield from together(lambda writes: (writes.delete(cold), writes.delete(hot)))

@@ -86,7 +86,7 @@ def _answered(call: Call, steps: Steps[R]) -> R:
             else:
                 ask = steps.send(answer)
     except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
+        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
 
 def _tell(loss: str, shard_id: str, reached: str | None) -> None:

@@ -236,8 +236,7 @@ class _Making:
 
 def key_in(table: type[Table], item: Item) -> Item:
     """Return the table's key in an item."""
-    settings = table.settings
-    return {name: item[name] for name in (settings.hash, settings.range) if name is not None and name in item}
+    return {name: item[name] for name in table.settings.key_names if name in item}
 
 
 def entry_in(table: type[Table], index: Index, item: Item) -> Item | None:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from tavola.client.marshalling import entity_of, read_source, recognised
-from tavola.client.shards import StreamError, sequence_of
+from tavola.client.stream_shards import StreamError, sequence_of
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ItemUnreadable, PrimaryKey, Table, shape_of
 from tavola.values import Item, Value
 

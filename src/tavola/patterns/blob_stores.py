@@ -1,0 +1,185 @@
+"""Blob stores: bytes under names, in a folder or in S3."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from tavola.patterns.recipe import RecipeRefused
+
+NAME_CHARACTERS = 80  # the SHA-256 of the value, and 8 bytes of chance, as hexadecimal digits
+_NAME = re.compile(f"[0-9a-f]{{{NAME_CHARACTERS}}}")
+_HALF = ".new-"  # how a file begins that is being written
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """A blob as its store lists it."""
+
+    name: str
+    size: int
+    written: datetime  # when it was written last
+
+
+class BlobStore(Protocol):
+    """Where blobs are: bytes under names. Those of a blob are never changed; notes of sweeps are."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store bytes durably, over what may be there."""
+        ...
+
+    def get(self, name: str) -> bytes | None:
+        """Return the bytes under a name, None if there are none."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a blob; one that is not there is no error."""
+        ...
+
+    def list(self) -> Iterator[StoredBlob]:
+        """Give every blob, and nothing that is none: see `is_blob`."""
+        ...
+
+    def tidy(self, before: datetime) -> None:
+        """Remove what writers that died before a moment left half done."""
+        ...
+
+
+def is_blob(name: str) -> bool:
+    """Return whether a name is one that blobs have, and no other thing in the same place."""
+    return _NAME.fullmatch(name) is not None
+
+
+class FolderBlobs:
+    """Blobs as files of a folder, two levels deep; a file appears whole or not at all."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._lasting: set[Path] = set()  # folders that are known to be safe on the disk
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file beside its place and move it there when it is safe on the disk."""
+        path = self._path(name)
+        self._make(path.parent)
+        handle, made = tempfile.mkstemp(dir=path.parent, prefix=_HALF)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(made).replace(path)
+        except BaseException:
+            Path(made).unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+
+    def get(self, name: str) -> bytes | None:
+        """Return a file's bytes."""
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        self._path(name).unlink(missing_ok=True)
+
+    def list(self) -> Iterator[StoredBlob]:
+        """Give every file that is a blob."""
+        for path in sorted(self.folder.glob("*/*")):
+            if not is_blob(path.name):
+                continue
+            try:
+                told = path.stat()
+            except FileNotFoundError:
+                continue  # another sweep has just deleted it
+            yield StoredBlob(path.name, told.st_size, datetime.fromtimestamp(told.st_mtime, UTC))
+
+    def tidy(self, before: datetime) -> None:
+        """Remove files that were begun before a moment and never got to their place."""
+        for path in self.folder.glob(f"*/{_HALF}*"):
+            try:
+                if path.stat().st_mtime < before.timestamp():
+                    path.unlink()
+            except FileNotFoundError:
+                continue
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder that outlasts a power cut: a file in it is safe only if its own entry above is."""
+        if folder in self._lasting:
+            return
+        above = folder.parent
+        if not above.exists() and above != folder:
+            self._make(above)
+        folder.mkdir(exist_ok=True)
+        _sync(above)
+        self._lasting.add(folder)
+
+    def _path(self, name: str) -> Path:
+        if not name.isalnum():
+            raise RecipeRefused("FolderBlobs", f"{name!r} is no name of a blob")
+        return self.folder / name[:2] / name
+
+
+def _sync(folder: Path) -> None:
+    """Have a folder's entries on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class S3Blobs:
+    """Blobs as objects of a bucket, through a client that you make: `S3Blobs(boto3.client("s3"), "my-bucket")`."""
+
+    def __init__(self, client: Any, bucket: str, prefix: str = "blobs/") -> None:
+        self.client = client
+        self.bucket = bucket
+        self.prefix = prefix
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object."""
+        self.client.put_object(Bucket=self.bucket, Key=self.prefix + name, Body=data)
+
+    def get(self, name: str) -> bytes | None:
+        """Return an object's bytes."""
+        try:
+            found = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
+        except Exception as error:
+            if _absent(error):
+                return None
+            raise
+        return bytes(found["Body"].read())
+
+    def delete(self, name: str) -> None:
+        """Delete an object."""
+        self.client.delete_object(Bucket=self.bucket, Key=self.prefix + name)
+
+    def list(self) -> Iterator[StoredBlob]:
+        """Give every object under the prefix that is a blob."""
+        more: dict[str, str] = {}
+        while True:
+            page = self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, **more)
+            for told in page.get("Contents", ()):
+                name = told["Key"][len(self.prefix) :]
+                if is_blob(name):
+                    yield StoredBlob(name, told["Size"], told["LastModified"])
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def tidy(self, before: datetime) -> None:
+        """Do nothing: an object appears whole or not at all."""
+
+
+def _absent(error: Exception) -> bool:
+    """Return whether an error of botocore, which is not imported here, says that there is no such object."""
+    told: Mapping[str, Any] = getattr(error, "response", None) or {}
+    return told.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound")
