@@ -23,6 +23,7 @@ from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection, Connection, ConnectionClosed
 from tavola.mocks import Decorated, Mock, Mocked, extra_missing
+from tavola.model import Table
 from tavola.protocol import DEFAULT_SCOPE, Scope, Wording
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
@@ -49,11 +50,12 @@ class EngineSettings(TypedDict, total=False):
 class ClientSettings(TypedDict, total=False):
     """What the client of entities can be told.
 
-    `table_names` says what tables are called here that the model calls otherwise, `table_prefix` what stands before
-    the names of all. `cursor_secret` signs page cursors; without it they hold in this process alone.
+    `table_names` says what tables are called here that the model calls otherwise, by class, class name or name in the
+    model; `table_prefix` what stands before the names of all others. `cursor_secret` signs page cursors; without it they
+    hold in this process alone. `patience` says how long throttles are waited out.
     """
 
-    table_names: Mapping[str, str]
+    table_names: Mapping[str, str] | Mapping[type[Table], str] | Mapping[str | type[Table], str]
     table_prefix: str
     cursor_secret: bytes
     patience: Patience
@@ -83,7 +85,11 @@ def connect(
     `region` and `account` say whose tables are meant: us-east-1 and 000000000000 unless given. At a URL,
     both are what botocore finds configured unless given, and an account is given as the access key, which
     is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
-    and the account is that of the credentials. The other settings go to the engine or to the endpoint.
+    and the account is that of the credentials.
+
+    The client takes `table_names`, `table_prefix`, `cursor_secret`, `patience`, `clock` and `entropy`; an endpoint also
+    `profile` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
+    `emulate`, `buckets` and `wording` (see `Engine.open`).
     """
     context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
@@ -203,7 +209,7 @@ def _check_settings(target: str, settings: Mapping[str, object], apply: frozense
                 f"{name} does not apply to {target}; what does: region, account, {', '.join(sorted(apply))}"
                 if name in _ENGINE | _ENDPOINT
                 else f"there is no setting {name}; there are: "
-                f"region, account, {', '.join(sorted(_ENGINE | _ENDPOINT))}"
+                f"region, account, {', '.join(sorted(_ENGINE | _ENDPOINT | _CLIENT))}"
             )
 
 

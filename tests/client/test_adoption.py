@@ -169,3 +169,93 @@ def test_times_of_other_programs_can_be_read(opened: Callable[..., Connection]) 
         line = db.get(Line.Key(line_id=f"l{n}"))
         assert line is not None
         assert line.at == datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+
+class Crm(Table, name="crm", pk="PK", sk="SK", tag=None):
+    """A single table of another program, whose ids stand in the keys and nowhere else."""
+
+    GSI1 = Gsi(pk="GSI1PK", sk="GSI1SK")
+
+
+class Colleague(Entity):
+    """What the index of mail tells of a user."""
+
+    org_id: Attr[int]
+    mail: Attr[str]
+
+
+class User(Entity, table=Crm):
+    """A user of an organisation."""
+
+    org_id: Attr[int]
+    no: Attr[int]
+    mail: Attr[str]
+    nick: Attr[str | None] = attr(default=None)
+
+    class Key(PrimaryKey["User"], pk="ORG#{org_id:raw}", sk="USER#{no:raw}"):
+        org_id: int
+        no: int
+
+    class ByMail(Query["Colleague"], on=Crm.GSI1, pk="MAIL", sk="{mail:raw}"):
+        mail: Sort[str] = sort()
+
+
+def _key_only(db: Any) -> str:
+    """Make the table, with one item as its other program writes it."""
+    db.create_tables(Crm)
+    name: str = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("crm"))
+    item = {"PK": "ORG#1", "SK": "USER#5", "GSI1PK": "MAIL", "GSI1SK": "u5@a.org"}
+    db.call("PutItem", {"TableName": name, "Item": {n: {"S": value} for n, value in item.items()}})
+    return name
+
+
+def test_values_that_stand_in_keys_alone_are_read_there(opened: Callable[..., Connection]) -> None:
+    """A field that is not stored as an attribute is read out of the table's key, or a required one out of an index's."""
+    db = opened()
+    _key_only(db)
+    five = User(org_id=1, no=5, mail="u5@a.org")
+
+    assert db.get(User.Key(org_id=1, no=5)) == five
+    assert list(db.scan(User)) == [five]
+    assert db.query(User.ByMail()).items == [Colleague(org_id=1, mail="u5@a.org")]
+
+
+def test_what_stands_in_keys_alone_can_be_changed(opened: Callable[..., Connection]) -> None:
+    """An update of such an item keeps its keys right, and a backfill stores what stands in them."""
+    db = opened()
+    name = _key_only(db)
+
+    assert db.update(User.Key(org_id=1, no=5), User.nick.set("five")).nick == "five"
+    assert db.update(User.Key(org_id=1, no=5), User.mail.set("v@a.org")).mail == "v@a.org"
+    assert [each.mail for each in db.query(User.ByMail())] == ["v@a.org"]
+    assert db.verify_keys(Crm).sound
+    db.backfill(Crm)
+    key = {"PK": {"S": "ORG#1"}, "SK": {"S": "USER#5"}}
+    item = db.call("GetItem", {"TableName": name, "Key": key})["Item"]
+    assert (item["org_id"], item["no"], item["mail"]) == ({"N": "1"}, {"N": "5"}, {"S": "v@a.org"})
+
+
+def test_a_key_of_an_index_tells_no_field_that_may_be_absent(opened: Callable[..., Connection]) -> None:
+    """An optional field whose attribute is gone is None, also where a stale index key still has it."""
+
+    class Crew(Table, tag=None):
+        by_boat = Gsi(pk="g1pk", sk="g1sk")
+
+    class Sailor(Entity, table=Crew):
+        sailor_id: Attr[str]
+        boat: Attr[str | None] = attr(default=None)
+
+        class Key(PrimaryKey["Sailor"], pk="SAILOR#{sailor_id}", sk="SAILOR"):
+            sailor_id: str
+
+        class OfBoat(Query["Sailor"], on=Crew.by_boat, pk="BOAT#{boat}", sk="{sailor_id}", sparse=True):
+            boat: str
+
+    db = opened()
+    db.create_tables(Crew)
+    name = next(n for n in db.call("ListTables")["TableNames"] if n.endswith("Crew"))
+    item = {"pk": "SAILOR#s1", "sk": "SAILOR", "g1pk": "BOAT#b1", "g1sk": "s1"}
+    db.call("PutItem", {"TableName": name, "Item": {n: {"S": value} for n, value in item.items()}})
+
+    assert db.get(Sailor.Key(sailor_id="s1")) == Sailor(sailor_id="s1", boat=None)
+    assert [fault.kind for fault in db.verify_keys(Crew).faults] == ["superfluous"]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Connection, Entity, Fault, ModelError, Patience, PrimaryKey, Table, attr, connect
-from tavola.client import BatchUnfinished, Context, Progress, encode_request
-from tavola.protocol import ProvisionedThroughputExceededFault
+from tavola.client import BatchUnfinished, Context, Progress, Unanswered, encode_request
+from tavola.errors import TavolaError
+from tavola.protocol import InternalServerFault, ProvisionedThroughputExceededFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -244,6 +245,60 @@ def test_a_lasting_throttle_ends_the_batch_with_what_is_left() -> None:
 
     assert len(refused.value.left) == 3
     assert isinstance(refused.value.__cause__, ProvisionedThroughputExceededFault)
+
+
+class Lost:
+    """A backend that does what it is asked, and whose answers to batches are lost so many times."""
+
+    def __init__(self, inner: Any, times: int, error: TavolaError) -> None:
+        self._inner, self._times, self._error = inner, times, error
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer, unless it is lost."""
+        answer: dict[str, Any] = self._inner.call(operation, request)
+        if operation.startswith("Batch") and self._times:
+            self._times -= 1
+            raise self._error
+        return answer
+
+    def close(self) -> None:
+        """Leave the other open."""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            Unanswered("the cable is out"),
+            r"no answer came \(the cable is out\), and whether some of them were",
+        ),
+        (InternalServerFault("it went wrong"), r"the service failed \(it went wrong\)"),
+        (ProvisionedThroughputExceededFault("too much"), "less capacity than is asked of it"),
+    ],
+)
+def test_an_unfinished_batch_says_what_stopped_it(error: TavolaError, told: str) -> None:
+    """A dead network is not told as a lack of capacity."""
+    with connect("memory:") as inner:
+        inner.create_tables(Desk)
+        patience = Patience(attempts_max=2, base_s=0.00001)
+        db = Connection(Lost(inner.backend, 99, error), context=Context(patience=patience))
+
+        with pytest.raises(BatchUnfinished, match=told) as refused:
+            db.put_many(tickets(3))
+
+    assert refused.value.__cause__ is error
+
+
+def test_a_batch_of_writes_that_no_answer_came_to_goes_out_again() -> None:
+    """Puts and deletes without a condition come to the same done twice."""
+    with connect("memory:") as inner:
+        inner.create_tables(Desk)
+        patience = Patience(attempts_max=3, base_s=0.00001)
+        db = Connection(Lost(inner.backend, 2, Unanswered("lost")), context=Context(patience=patience))
+
+        assert db.put_many(tickets(30)) == 30
+
+        assert all(inner.get_many([key(n) for n in range(30)]))
 
 
 def test_a_fault_of_a_batch_is_raised_as_itself(opened: Any) -> None:

@@ -540,6 +540,97 @@ def test_what_an_index_does_not_hold_is_fetched_and_paid(club: Connection) -> No
     assert (done.consumed, done.result) == (Units(reads=1.0), [guest])
 
 
+class Stall(Table):
+    """A table whose indexes hold keys, some attributes, and whole items."""
+
+    keys = Gsi(pk="g1pk", sk="g1sk", projection="KEYS_ONLY")
+    some = Gsi(pk="g2pk", sk="g2sk", projection=("owner", "price"))
+    whole = Gsi(pk="g3pk", sk="g3sk")
+
+
+class Ware(Entity, table=Stall):
+    """Something large that is found by its owner."""
+
+    ware_id: Attr[str]
+    owner: Attr[str]
+    price: Attr[int] = attr(default=1)
+    text: Attr[str] = attr(default="x" * 2_900)
+
+    class Key(PrimaryKey["Ware"], pk="WARE#{ware_id}", sk="WARE"):
+        ware_id: str
+
+    class Keyed(
+        Query["Ware"],
+        on=Stall.keys,
+        pk="OWNER#{owner}",
+        sk="{ware_id}",
+        hydrate=True,
+        access=AccessPattern("wares", items=100, item_bytes=3_000),
+    ):
+        owner: str
+        ware_id: Sort[str] = sort()
+
+    class Some(
+        Query["Ware"],
+        on=Stall.some,
+        pk="OWNER#{owner}",
+        sk="{ware_id}",
+        hydrate=True,
+        access=AccessPattern("wares", items=100, item_bytes=3_000),
+    ):
+        owner: str
+        ware_id: Sort[str] = sort()
+
+    class Whole(
+        Query["Ware"],
+        on=Stall.whole,
+        pk="OWNER#{owner}",
+        sk="{ware_id}",
+        access=AccessPattern("wares", items=100, item_bytes=3_000),
+    ):
+        owner: str
+        ware_id: Sort[str] = sort()
+
+
+@pytest.mark.parametrize(
+    ("query", "index"), [(Ware.Keyed, "keys"), (Ware.Some, "some"), (Ware.Whole, "whole")]
+)
+def test_a_projected_index_is_estimated_by_what_it_holds(
+    opened: Callable[..., Connection], query: Any, index: str
+) -> None:
+    """What a query of a projected index takes, and the items it gets from the table, are foretold within a few units."""
+    db = opened()
+    db.create_tables(Stall)
+    db.put_many(Ware(ware_id=f"w{n:03}", owner="ann") for n in range(100))
+
+    told = explaining(db).query(query(owner="ann"))
+    done = explaining(db).query(query(owner="ann"), run=True)
+
+    for where in (None, index):
+        found = [place(units, where) for units in (told.estimated_by_place, done.consumed_by_place)]
+        assert (found[0] or Units()).reads == pytest.approx((found[1] or Units()).reads, abs=2.5)
+    assert any(f"an entry of {index} has" in each for each in told.assumed) == (index != "whole")
+    assert float(told.usd_per_million) == pytest.approx(float(done.usd_per_million), rel=0.1)
+    assert not any("is got from the table" in each for each in done.assumed)
+
+
+def test_batches_of_any_kind_are_explained(db: Connection, explain: Any) -> None:
+    """`get_all` and `write_many` have their explanations too, which come true."""
+    wanted = (Ticket.Key(ticket_id="t1"), Event.Key(ticket_id="t1", at=AT, event_id="e1"))
+    gone = [Ticket.Key(ticket_id="t9")]
+
+    told = explain.write_many(puts=[ticket()], deletes=gone)
+    assert db.get(Ticket.Key(ticket_id="t1")) is None
+    done = explain.write_many(puts=[ticket()], deletes=gone, run=True)
+    found = explain.get_all(*wanted, run=True)
+
+    assert [each.operation for each in told.requests] == ["BatchWriteItem"]
+    assert done.result == 2
+    assert found.result == (ticket(), None)
+    assert found.what == "get_all of 2 keys"
+    assert explain.get_all(*wanted).operation == "BatchGetItem"
+
+
 def test_a_large_item_and_a_provisioned_table_are_told(club: Connection) -> None:
     """An item near the limit is warned of, one past it is said to be refused, and so is money that is not asked."""
     explain = explaining(club)

@@ -21,6 +21,7 @@ from tavola import (
     TableMismatch,
     connect,
 )
+from tavola.protocol import ValidationFault
 
 
 def design(*, indexes: dict[str, Any], key: str = "pk", **settings: Any) -> SimpleNamespace:
@@ -171,11 +172,76 @@ def test_each_setting_goes_on_and_off(db: Any, settings: dict[str, Any], kind: s
     """A setting that the model gains is made; one that it loses is taken back, where that takes nothing away at once."""
     changed = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, **settings)
 
-    assert kinds(db.apply_changes(changed.Depot)) == [kind]
+    assert kinds(db.apply_changes(changed.Depot, drop=kind == "billing")) == [kind]
     assert not db.table_changes(changed.Depot)
 
     assert kinds(db.apply_changes(plain().Depot, drop=True)) == [kind]
     assert not db.table_changes(plain().Depot)
+
+
+def provisioned(reads: int, writes: int) -> Any:
+    """Return the depot with so many units a second."""
+    return design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, read_units=reads, write_units=writes).Depot
+
+
+def units(db: Any) -> list[tuple[int, int]]:
+    """Return the units that the table and its index have."""
+    table = described(db)
+    told = (table["ProvisionedThroughput"], table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"])
+    return [(each["ReadCapacityUnits"], each["WriteCapacityUnits"]) for each in told]
+
+
+def test_units_are_raised_at_once_and_lowered_only_when_that_is_wanted(db: Any) -> None:
+    """A table that somebody has given more units than its model keeps them at a deployment; what is too little is raised."""
+    assert not db.apply_changes(provisioned(20, 20)), "on demand is not taken away in passing"
+    db.apply_changes(provisioned(20, 20), drop=True)
+    assert units(db) == [(20, 20)] * 2
+
+    db.create_tables(provisioned(5, 30), change=True)
+
+    assert units(db) == [(20, 30)] * 2
+    (left,) = db.table_changes(provisioned(5, 30)).changes
+    assert left.removes
+    assert "no more than 5 read and 30 write units a second, and one of them has 20 and 30" in left.what
+    db.apply_changes(provisioned(5, 30), drop=True)
+    assert units(db) == [(5, 30)] * 2
+    assert not db.table_changes(provisioned(5, 30))
+
+
+def test_another_attribute_of_time_to_live_takes_two_changes() -> None:
+    """DynamoDB takes one change an hour: the second is told until it is taken, and no failure meanwhile."""
+    one, other = (
+        design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk")}, ttl=attribute).Depot
+        for attribute in ("ends", "until")
+    )
+    memory: Any = connect("memory:")
+    memory.create_tables(one)
+
+    class Hourly:
+        """A backend that takes one change of time to live."""
+
+        taken = False
+
+        def call(self, operation: str, request: Any) -> Any:
+            """Return the answer of the other."""
+            if operation == "UpdateTimeToLive":
+                if self.taken:
+                    raise ValidationFault(
+                        "Time to live has been modified multiple times within a fixed interval"
+                    )
+                self.taken = True
+            return memory.backend.call(operation, request)
+
+        def close(self) -> None:
+            """Leave the other open."""
+
+    assert not memory.apply_changes(other)
+    (made,) = Connection(Hourly()).apply_changes(other, drop=True).changes
+
+    assert "they end by until once DynamoDB takes a second change" in made.what
+    assert [str(each) for each in memory.table_changes(other).changes] == ["items end by until"]
+    assert kinds(memory.apply_changes(other)) == ["ttl"]
+    memory.close()
 
 
 def test_the_view_of_a_stream_changes_by_a_new_stream(db: Any) -> None:

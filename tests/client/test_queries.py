@@ -103,7 +103,7 @@ def test_a_full_last_page_has_no_cursor(desk: Connection) -> None:
     """A page that ends with the last item says so, also where the limit was just met."""
     page = desk.query(Ticket.ByCustomer(customer_id="c2"), limit=10)
 
-    assert (len(page), page.cursor) == (10, None)
+    assert (len(page.items), page.cursor) == (10, None)
 
 
 def test_a_cursor_belongs_to_its_question(desk: Connection) -> None:

@@ -16,7 +16,7 @@ from tavola import Connection, ManualClock, PrimaryKey, Table, connect, connect_
 from tavola.client import Db
 from tavola.patterns import Cache, CacheEntry, CacheValueTooLarge, RecipeRefused
 from tavola.patterns.recipe import Turns, ask
-from tests.patterns.interleaving import interleavings
+from tests.patterns.interleaving import Running, interleavings
 
 
 class Desk(Table, ttl="expires_at"):
@@ -118,14 +118,85 @@ def test_an_error_keeps_nothing_and_frees_the_lease(cache: Any) -> None:
     assert cache.get_or_compute("ada", Source()) == ADA
 
 
-def test_too_large_is_said_so(cache: Any) -> None:
-    """An answer that no item can hold is an error with the answer on it, and frees the lease."""
+def test_too_large_is_said_so(cache: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """An answer that no item can hold is the caller's all the same; it is warned of, not kept, and frees the lease."""
     large = Profile(name="x" * 400_000, level=1)
+    assert cache.get_or_compute("ada", Source(large)) == large
+    assert "400,0" in caplog.text
     with pytest.raises(CacheValueTooLarge, match="400,0") as refused:
-        cache.get_or_compute("ada", Source(large))
+        cache.store("ada", large)
 
     assert refused.value.value == large
     assert cache.get_or_compute("ada", Source()) == ADA
+
+
+@pytest.mark.parametrize("age_s", [301, 400])
+def test_who_waits_reads_and_writes_nothing(age_s: float, clock: ManualClock) -> None:
+    """While an answer is worked out, others look at the entry and do not try its lease, whether they are given the old answer or wait."""
+    with connect("memory:", clock=clock) as db:
+        db.create_tables(Desk)
+        cache = Cache(db, Answers, Profile, life=timedelta(minutes=5), stale=timedelta(minutes=1))
+        cache.store("ada", Profile(name="x" * 300_000, level=1))
+        clock.advance(age_s)
+        obtained: Any = Cache._obtained
+        first = Running(obtained(cache, "ada", Source(), timedelta(minutes=5)))
+        first.step(db)
+        first.step(db)  # it has the lease
+
+        with db.measured() as spent:
+            others = [Running(obtained(cache, "ada", Source(), timedelta(minutes=5))) for _ in range(10)]
+            for _ in range(6):
+                for other in others:
+                    if not other.done:
+                        other.step(db)
+        assert set(spent.operations) == {"GetItem"}
+        while not first.done:
+            first.step(db)
+        for other in others:
+            while not other.done:
+                other.step(db)
+        assert {each.outcome.level for each in others} == ({1} if age_s == 301 else {ADA.level})
+
+
+def test_a_worker_that_is_cancelled_frees_its_lease() -> None:
+    """A task that is cancelled while it works an answer out gives the lease back, and the next one begins at once."""
+
+    async def told() -> Profile | None:
+        async with connect_async("memory:") as db:
+            await db.create_tables(Desk)
+            cache = Cache(db, Answers, Profile, lease=timedelta(hours=1))
+            begun = asyncio.Event()
+
+            async def forever() -> Profile:
+                begun.set()
+                await asyncio.Event().wait()
+                return ADA
+
+            task = asyncio.create_task(cache.get_or_compute("ada", forever))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            entry = await db.get(Answers.Key(cache_key="ada"))
+            assert entry is not None
+            assert entry.leased_until is None
+
+            async def quick() -> Profile:
+                return ADA
+
+            return await cache.get_or_compute("ada", quick)
+
+    assert asyncio.run(told()) == ADA
+
+
+def test_lives_end_between_seconds(cache: Any, clock: ManualClock) -> None:
+    """An answer is fresh to the fraction of a second, though the table's time to live has whole ones."""
+    clock.advance(0.7)
+    cache.get_or_compute("ada", Source())
+    clock.advance(299.9)
+    assert cache.peek("ada") == ADA
+    clock.advance(0.2)
+    assert cache.peek("ada") is None
 
 
 def test_the_old_answer_serves_while_the_new_one_is_made(clock: ManualClock) -> None:

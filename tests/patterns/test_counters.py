@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tavola import Attr, Connection, Entity, ManualClock, PrimaryKey, Query, Sort, Table, connect, sort
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    ManualClock,
+    Patience,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    connect,
+    sort,
+)
 from tavola.client import Db
 from tavola.patterns import (
     Counter,
@@ -22,6 +35,8 @@ from tavola.patterns import (
     WindowCounters,
 )
 from tavola.patterns.recipe import ask, verb
+from tavola.protocol import InternalServerFault
+from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
 
 
@@ -98,8 +113,8 @@ def test_additions_use_all_shards(db: Connection, made: Callable[..., Any]) -> N
 
 def test_more_shards_lose_nothing(db: Connection, made: Callable[..., Any]) -> None:
     """A counter read with more shards has what fewer held; with fewer, `reading` says how many there were."""
-    made(Counters, db, Visits, shards=8).add("home", 3)
-    made(Counters, db, Visits, shards=2).add("home", 4)
+    for part in (7, 1):
+        db.update(Visits.Key(name="home", part=part), Visits.value.add(3 if part == 7 else 4), create=True)
 
     assert made(Counters, db, Visits, shards=16).total("home") == 7
     assert made(Counters, db, Visits, shards=2, reading=8).total("home") == 7
@@ -136,6 +151,113 @@ def test_folding_while_others_add() -> None:
     for _ in interleavings(make):
         assert Counters(made[-1], Visits, shards=2).total("home") == 7
         made[-1].close()
+
+
+def _programs(db: Connection, *settings: dict[str, int]) -> list[Any]:
+    return [Counters(db, Visits, **each) for each in settings]
+
+
+@pytest.mark.parametrize("order", ["more", "fewer"])
+def test_shards_are_changed_in_two_steps_while_programs_run(order: str) -> None:
+    """Programs of the step before and of the next one add and read together, and each sees every addition, at every step."""
+    steps: list[dict[str, int]] = [{"shards": 2}, {"shards": 2, "reading": 6}, {"shards": 6}]
+    if order == "fewer":
+        steps = [{"shards": 6}, {"shards": 2, "reading": 6}]
+    with connect("memory:") as db:
+        db.create_tables(Site)
+        added = 0
+        for before, after in pairwise(steps):
+            programs = _programs(db, before, after)
+            for _ in range(30):
+                for program in programs:
+                    program.add("home")
+                    added += 1
+            assert [program.total("home") for program in programs] == [added, added]
+        if order == "fewer":
+            (during,) = _programs(db, steps[-1])
+            during.fold("home")
+            last = Counters(db, Visits, shards=2)
+            last.add("home")
+            assert (during.total("home"), last.total("home")) == (added + 1, added + 1)
+
+
+def test_a_step_that_is_left_out_is_seen() -> None:
+    """The fault that the test before must see: a program that reads fewer shards than another writes misses some."""
+    with connect("memory:") as db:
+        db.create_tables(Site)
+        old, new = _programs(db, {"shards": 2}, {"shards": 6})
+        for _ in range(60):
+            new.add("home")
+        assert old.total("home") < 60
+
+
+def test_what_an_older_program_adds_after_a_fold_is_not_lost() -> None:
+    """It is in shards that nobody reads any more, and another fold brings it back."""
+    with connect("memory:") as db:
+        db.create_tables(Site)
+        old, during, last = _programs(db, {"shards": 6}, {"shards": 1, "reading": 6}, {"shards": 1})
+        during.fold("home")
+        for _ in range(40):
+            old.add("home")
+        assert last.total("home") < 40
+        during.fold("home")
+        assert last.total("home") == 40
+
+
+def _one() -> Turns[None]:
+    """Add to one of the shards."""
+    yield from ask(lambda db: db.update(Visits.Key(name="home", part=1), Visits.value.add(1), create=True))
+
+
+@pytest.mark.parametrize("folding", [False, True])
+def test_resets_at_once_take_everything_once(folding: bool) -> None:
+    """In every order of the calls of two resets, or a reset and a fold, and an addition, what was taken and what is left is the total."""
+    made: list[Connection] = []
+
+    def make() -> tuple[Db, list[Any]]:
+        made.append(connect("memory:", patience=Patience(base_s=0)))
+        made[-1].create_tables(Site)
+        for part in range(3):
+            made[-1].put(Visits(name="home", part=part, value=5))
+        all_, few = Counters(made[-1], Visits, shards=3), Counters(made[-1], Visits, shards=1, reading=3)
+        other: Any = Counters.fold.steps(few, "home") if folding else Counters.reset.steps(all_, "home")
+        return made[-1], [Counters.reset.steps(all_, "home"), other, _one()]
+
+    for first, second, _ in interleavings(make, most=250):
+        left = Counters(made[-1], Visits, shards=1 if folding else 3)
+        extra = 0
+        if folding:  # the addition may have come to a shard after it was folded
+            extra = sum(v for k, v in Counters(made[-1], Visits, shards=3).parts("home").items() if k)
+            assert extra in (0, 1)
+        assert first + (second or 0) + left.total("home") + extra == 16
+        made[-1].close()
+
+
+def test_a_part_without_a_value_is_folded() -> None:
+    """An item that says nothing of its value holds 0, and a fold of it comes to an end."""
+    with connect("memory:") as db:
+        db.create_tables(Site)
+        db.put(Visits(name="home", part=1))
+        (key,) = [
+            {n: item[n] for n in ("pk", "sk")} for item in db.call("Scan", {"TableName": "Site"})["Items"]
+        ]
+        told = {"UpdateExpression": "REMOVE #v", "ExpressionAttributeNames": {"#v": "value"}}
+        db.call("UpdateItem", {"TableName": "Site", "Key": key, **told})
+        Counters(db, Visits, shards=1, reading=2).fold("home")
+
+        assert db.get(Visits.Key(name="home", part=1)) is None
+
+
+def test_a_failure_of_the_service_counts_nothing_twice() -> None:
+    """An addition that was done and answered with an internal error is told and not repeated; a reset is answered in the end."""
+    with connect("memory:", patience=Patience(base_s=0)) as db:
+        db.create_tables(Site)
+        with pytest.raises(InternalServerFault):
+            Counters(failing(db, 1, of=SINGLE), Visits, shards=1).add("home")
+        assert Counters(db, Visits, shards=1).total("home") == 1
+
+        assert Counters(failing(db, 1, of=TOGETHER), Visits, shards=1).reset("home") == 1
+        assert Counters(db, Visits, shards=1).total("home") == 0
 
 
 @pytest.fixture(params=["memory", "http"])
@@ -231,6 +353,37 @@ def test_days_are_counted_apart(db: Connection, made: Callable[..., Any], clock:
     ]  # fmt: skip
     clock.advance(3 * 86400)
     assert counters.total("home", at=first) == 0
+
+
+def test_windows_in_fractions_of_seconds(
+    db: Connection, made: Callable[..., Any], clock: ManualClock
+) -> None:
+    """A moment between two seconds is in its window like any other, and the window's end is that of the window."""
+    clock.advance(0.75)
+    counters = made(
+        WindowCounters, db, Daily, Daily.Shard, every=timedelta(seconds=1), keep=timedelta(hours=1)
+    )
+    window = counters.window()
+    counters.add("home")
+
+    assert window == datetime.fromtimestamp(int(clock.now()), UTC)
+    assert counters.total("home", at=window + timedelta(seconds=0.999)) == 1
+    assert counters.series("home", window, window) == [Tally(window, 1)]
+
+
+def test_windows_are_read_in_more_shards_than_are_written() -> None:
+    """While the number of their shards is changed, windows written with more are read whole."""
+    with connect("memory:") as db:
+        db.create_tables(Site)
+        many = WindowCounters(db, Daily, Daily.Shard, shards=6)
+        for _ in range(40):
+            many.add("home")
+        few = WindowCounters(db, Daily, Daily.Shard, shards=2, reading=6)
+        few.add("home")
+        window = few.window()
+
+        assert few.total("home") == many.total("home") == 41
+        assert few.series("home", window, window) == [Tally(window, 41)]
 
 
 def test_windows_of_any_length() -> None:

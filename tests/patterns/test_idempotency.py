@@ -46,6 +46,7 @@ from tavola.patterns import (
     ask,
     verb,
 )
+from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import Running, interleavings
 
 
@@ -761,6 +762,57 @@ def test_a_lost_answer_of_the_lease_is_no_second_work(lost: int) -> None:
         assert answer == Answer(Receipt(ticket_id="t1"), replayed=False)
         assert requests.once("k1", BODY, _working(db)).replayed
         assert _written(db) == 1
+
+
+@pytest.mark.parametrize("lost", [(1,), (2,), (3,), (1, 2), (2, 3)])
+def test_a_failure_of_the_service_is_no_second_work(lost: tuple[int, ...]) -> None:
+    """Where taking or completing a request was done and answered with an internal error, it is found to be done: nobody else, once."""
+    with connect("memory:", patience=Patience(base_s=0)) as db:
+        db.create_tables(Desk)
+        requests = Idempotency(failing(db, *lost, of=SINGLE), Requests, Receipt)
+        done: list[int] = []
+
+        def work(lease: Lease) -> Receipt:
+            done.append(lease.token)
+            return Receipt(ticket_id="t1")
+
+        assert requests.once("k1", BODY, work) == Answer(Receipt(ticket_id="t1"), replayed=False)
+        assert requests.once("k1", BODY, work).replayed
+        assert len(done) == 1
+
+
+def test_a_failure_of_the_service_is_no_second_commit() -> None:
+    """A transaction that was done and answered with an internal error is answered again, by its token."""
+    with connect("memory:", patience=Patience(base_s=0)) as db:
+        db.create_tables(Desk)
+        requests = Idempotency(failing(db, 1, of=TOGETHER), Requests, Receipt)
+
+        assert not requests.together("k1", BODY, opening()).replayed
+        assert _written(db) == 1
+
+
+def test_work_that_is_cancelled_is_released() -> None:
+    """A task that is cancelled in its work gives its request back, so that it can be done at once."""
+
+    async def told() -> Answer[Receipt]:
+        async with connect_async("memory:") as db:
+            await db.create_tables(Desk)
+            requests = Idempotency(db, Requests, Receipt, lease=timedelta(hours=1))
+            begun = asyncio.Event()
+
+            async def forever(lease: Lease) -> Receipt:
+                begun.set()
+                await asyncio.Event().wait()
+                return Receipt(ticket_id="t0")
+
+            task = asyncio.create_task(requests.once("k1", BODY, forever))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await requests.once("k1", BODY, lambda lease: Receipt(ticket_id="t1"))
+
+    assert not asyncio.run(told()).replayed
 
 
 def test_a_lost_answer_of_the_commit_is_given_later() -> None:

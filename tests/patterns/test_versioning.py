@@ -585,7 +585,7 @@ def chained(
 
 def _raw(reviews: Any, key: PrimaryKey[Any]) -> dict[str, Any]:
     asked: Any = next(reviews._items([key]))
-    (item,) = asked(reviews.db)["Responses"]["Reviews"]
+    (item,) = asked(reviews.db)
     return dict(item)
 
 

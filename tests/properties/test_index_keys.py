@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tavola import (
@@ -206,6 +206,7 @@ def test_an_index_holds_whom_it_should(steps: Any) -> None:
 
 
 @given(_ONE | _UPDATES, _ONE | _UPDATES, st.booleans(), st.booleans())
+@example((Job.load.set(Job.spare),), (Job.spare.set(7),), False, True)
 def test_an_index_equals_its_rebuild_whoever_comes_between(
     mine: Any, theirs: Any, absent: bool, there: bool
 ) -> None:

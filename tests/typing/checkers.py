@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "typing"
 DESK = ROOT / "tests" / "client" / "desk.py"
 CACHE = ROOT / ".mypy_cache" / "typing"
-PAGES = ("client", "model")
+PAGES = ("changes", "client", "explain", "model", "transactions")
 
 Checker = Literal["mypy", "pyright"]
 Mode = Literal["standard", "strict"]

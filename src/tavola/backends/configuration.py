@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from tavola.backends.errors import EndpointUnreachable, EndpointUntrusted
 from tavola.backends.replies import Transport
@@ -24,6 +24,7 @@ READ_TIMEOUT_S = 60.0
 
 DUMMY_SECRET = "tavola"
 _PORTS = {"http": 80, "https": 443}
+_PATH_SIGNS = "/%~!$&'()*+,;=:@"  # those that a path may hold as they are; % begins what is encoded already
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,21 @@ def address_of(url: str) -> Address:
     except UnicodeError as error:
         raise EndpointUnreachable(url, f"{host!r} is no name of a machine", sent=False) from error
     header = said if port == _PORTS[parts.scheme] else f"{said}:{port}"
-    return Address(url, host, port, parts.scheme == "https", header, f"{parts.path}/")
+    return Address(url, host, port, parts.scheme == "https", header, _path_of(parts))
+
+
+def _path_of(parts: SplitResult) -> str:
+    """Return the path as it is sent and signed; refuse what would be signed otherwise, or left out without a word."""
+    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    if "@" in parts.netloc:
+        why = "it holds a user; credentials are found as AWS's are, or given to connect()"
+    elif parts.query or parts.fragment:
+        why = "it ends in a query or a fragment, which no request would carry; give the URL without it"
+    elif any(step in ("", ".", "..") for step in parts.path.split("/")[1:]):
+        why = "its path holds //, . or .., which servers take for another path than was signed; give it without them"
+    else:
+        return f"{quote(parts.path, safe=_PATH_SIGNS)}/"
+    raise EndpointUnreachable(shown, why, sent=False)
 
 
 def trust_of(address: Address, authorities: str | None) -> ssl.SSLContext:

@@ -41,7 +41,7 @@ from tavola.client.intents import Intent, Intents
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
 from tavola.client.provisioning import TableMismatch, TableNotReady
-from tavola.client.reports import BackfillReport, KeyFault, KeyReport, MigrationPlan, TableChanges
+from tavola.client.reports import BackfillReport, GuardFault, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
 from tavola.client.routers import ChangeUnrouted, Router, failures
 from tavola.client.shells import Db, Page, Transaction
@@ -118,6 +118,7 @@ __all__ = [
     "Failures",
     "Fault",
     "Gathering",
+    "GuardFault",
     "ImageMissing",
     "Intent",
     "Intents",

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
@@ -15,7 +15,7 @@ from tavola.client.explain.async_shells import AsyncExplain
 from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
-from tavola.client.pages import Stretch
+from tavola.client.pages import NEITHER, Stretch
 from tavola.client.progress import Telling
 from tavola.client.reading import Paging
 from tavola.client.steps import AsyncDriver, Steps
@@ -52,8 +52,16 @@ class AsyncPage(Generic[T]):
                 return
             page = await page._following(page.cursor)
 
-    def __len__(self) -> int:
-        return len(self.items)
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError("more pages may follow, which are waited for: write `async for`, or take page.items")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NEITHER)
+
+    def __repr__(self) -> str:
+        return f"<AsyncPage of {len(self.items)}, {'the last' if self.cursor is None else 'more to come'}>"
 
 
 class AsyncTransaction(Intents):

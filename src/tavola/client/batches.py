@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from tavola.client.arguments import shape_of_entity
 from tavola.client.backend import Unanswered
 from tavola.client.context import Context
 from tavola.client.errors import ItemImmutable
@@ -24,7 +25,7 @@ from tavola.client.steps import Call, Steps, Together, Wait
 from tavola.client.writes import keyed, named
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
-from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table, shape_of
+from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table
 from tavola.protocol import Fault
 from tavola.values import Item, canonical_number
 
@@ -32,11 +33,11 @@ E = TypeVar("E", bound=Entity)
 W = TypeVar("W")
 
 FLIGHT_MAX = 4  # requests under way at once
-BYTES_MAX = (
-    REQUEST_BYTES_MAX - 64 * 1024
-)  # of the writes in a request; the rest is for what stands around them
+# Of the writes in a request; the rest is for what stands around them.
+BYTES_MAX = REQUEST_BYTES_MAX - 64 * 1024
 NAMED_MAX = 3
 PAUSE_GROWTHS_MAX = 8
+SERVER_FAILED = 500  # the first status that is the service's own failure
 
 Place = tuple[str, str]  # a table's name here, and a key in it
 
@@ -44,17 +45,26 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class BatchUnfinished(TavolaError):
-    """A batch of which DynamoDB left a part undone, however often it was asked."""
+    """A batch of which a part was left undone, however often it was asked; its cause says why, if an error does."""
 
-    def __init__(self, verb: str, done: int, left: Sequence[Any]) -> None:
+    def __init__(self, verb: str, done: int, left: Sequence[Any], stopped: TavolaError | None = None) -> None:
         self.done = done
         self.left = tuple(left)  # the entities and keys as they were given; nothing after them was begun
         told = ", ".join(_told(each) for each in self.left[:NAMED_MAX])
         more = f" and {len(self.left) - NAMED_MAX} more" if len(self.left) > NAMED_MAX else ""
         super().__init__(
             f"{len(self.left)} were not {verb}, however often DynamoDB was asked, and {done} were: {told}{more}; "
-            "the table has less capacity than is asked of it: go on later with what is in .left"
+            f"{_reason(verb, stopped)}"
         )
+
+
+def _reason(verb: str, stopped: TavolaError | None) -> str:
+    if isinstance(stopped, Unanswered):
+        unknown = ", and whether some of them were is not known" if stopped.sent and verb == "written" else ""
+        return f"no answer came ({stopped}){unknown}: go on with what is in .left once there is one"
+    if isinstance(stopped, Fault) and stopped.status >= SERVER_FAILED:
+        return f"the service failed ({stopped}): go on later with what is in .left"
+    return "the table has less capacity than is asked of it: go on later with what is in .left"
 
 
 def _told(given: Any) -> str:
@@ -176,15 +186,19 @@ class _Rounds:
         self._patience = context.patience
         self._verb = verb
         self._fruitless = 0
-        self._stopped: TavolaError | None = None
+        self._stopped: TavolaError | None = None  # what will not pass, for it was waited out already
+        self._missed: Unanswered | None = None  # a write that no answer came to, the last of them
 
     def answers(self, calls: Sequence[Call], done: int) -> Steps[list[dict[str, Any] | None]]:
-        """Return what some calls came to, a few under way at once; None: throttled for longer than is waited."""
+        """Return what some calls came to, a few under way at once; None: throttled for longer than is waited, or no answer."""
         found: list[dict[str, Any] | None] = []
         for at in range(0, len(calls), FLIGHT_MAX):
             for answer in (yield from answers(calls[at : at + FLIGHT_MAX])):
                 if not isinstance(answer, TavolaError):
                     found.append(answer)
+                elif isinstance(answer, Unanswered) and answer.sent and self._verb == "written":
+                    self._missed = answer  # done twice, puts and deletes come to the same: they go out again
+                    found.append(None)
                 elif _passing(answer):
                     self._stopped = answer
                     found.append(None)
@@ -200,7 +214,8 @@ class _Rounds:
             return
         if self._stopped is not None or self._fruitless >= self._patience.attempts_max:
             given = [each.given for each in left.values()]
-            raise BatchUnfinished(self._verb, done, given) from self._stopped
+            reason = self._stopped or self._missed
+            raise BatchUnfinished(self._verb, done, given, reason) from reason
         yield Wait(self._patience.pause_s(min(self._fruitless + 1, PAUSE_GROWTHS_MAX)))
 
 
@@ -285,7 +300,7 @@ def _write_request(chunk: Sequence[_Wanted[Any]]) -> dict[str, Any]:
 def _put(context: Context, entity: Entity) -> _Wanted[Entity]:
     if not isinstance(entity, Entity):
         raise ModelError(type(entity).__name__, "it is no entity; put_many takes entities alone")
-    shape = shape_of(type(entity))
+    shape = shape_of_entity(entity, "put_many")
     _check(shape, "put", entity)
     item = item_of(shape, entity, context)
     asked = {"PutRequest": {"Item": item}}
@@ -348,5 +363,5 @@ def answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any] | TavolaError]]:
 def _passing(error: TavolaError) -> bool:
     """Return whether an error would pass by itself in time: a throttle that outlasted patience, no answer."""
     if isinstance(error, Fault):
-        return error.retryable or error.status >= 500
+        return error.retryable or error.status >= SERVER_FAILED
     return isinstance(error, Unanswered)

@@ -40,7 +40,7 @@ class Checkpoints(Protocol):
 
 
 class CheckpointFile:
-    """A checkpoint in a file of its own, replaced whole each time."""
+    """A checkpoint in a file of its own, replaced whole each time; a power cut leaves the one before or this one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -58,14 +58,30 @@ class CheckpointFile:
         return found
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Write the file beside itself, then put it in its place."""
+        """Write the file beside itself, then put it in its place; both are on the disk when this returns."""
         beside = self.path.with_name(f"{self.path.name}.new")
-        beside.write_text(json.dumps(checkpoint), "utf-8")
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(checkpoint))
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut leaves the name with nothing in it
         beside.replace(self.path)
+        _sync(self.path.parent)
 
     def clear(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Have a folder's entries on the disk; where folders cannot be opened, as on Windows, there is no such need."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def kept_in(told: str | os.PathLike[str] | Checkpoints | None) -> Checkpoints | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, TypeVar
 
+from tavola.client.arguments import check_condition
 from tavola.client.batches import Place, place_of
 from tavola.client.context import Context
 from tavola.client.errors import ItemImmutable, TransactionRefused
@@ -46,6 +47,9 @@ class Intent(Generic[E]):
     ) -> None:
         self.kind = kind
         self.shape, self.keys, self.entity = keyed(target)
+        if kind in ("create", "put") and self.entity is None:
+            raise ModelError(f"{self.shape.entity.__name__}.{kind}", "it stores entities, not keys; give one")
+        check_condition(self.shape, when, kind)
         self.changes = tuple(changes)
         self.when = when
         self.create_missing = create_missing

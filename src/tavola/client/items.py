@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
 from tavola.client.expiry import absent, expired
 from tavola.client.intents import Intent
@@ -13,7 +14,7 @@ from tavola.client.requests import conditioned
 from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
-from tavola.model import Change, Condition, Entity, PrimaryKey, shape_of
+from tavola.model import Change, Condition, Entity, PrimaryKey
 from tavola.protocol import ConditionalCheckFailedFault
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
@@ -40,7 +41,7 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
 
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
-    shape = shape_of(type(entity))
+    shape = shape_of_entity(entity, "put")
     if when is not None or shape.lock is not None or shape.uniques or shape.immutable:
         yield from write(context, Intent("put", entity, when=when))
         return entity
@@ -50,7 +51,7 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
 
 def create(context: Context, entity: E) -> Steps[E]:
     """Store an entity that is not there yet; what has expired is not there."""
-    shape = shape_of(type(entity))
+    shape = shape_of_entity(entity, "create")
     if shape.uniques or shape.lock is not None:
         yield from write(context, Intent("create", entity))
         return entity

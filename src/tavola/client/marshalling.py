@@ -6,7 +6,7 @@ entity it is. None is absence, never NULL. What is read is validated again: a ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -77,17 +77,26 @@ def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
             if stored is not None:
                 values[name] = field.decode(stored)
         if len(values) < len(shape.fields):
-            _fill(shape, values)
+            _fill(shape, values, item)
         return _validated(entity, values)
     except ItemUnreadable as error:
         raise _of_item(error, shape, item) from error.__cause__
 
 
-def _fill(shape: Shape, values: dict[str, Any]) -> None:
-    """Add what absence stands for: an empty set, or None where a field has no default."""
+def _fill(shape: Shape, values: dict[str, Any], item: Mapping[str, Value]) -> None:
+    """Add what stands in the keys alone, then what absence stands for: an empty set, None without a default."""
+    for name, sources in shape.told_by_keys:
+        if name not in values and (told := _told(name, sources, item)) is not None:
+            values[name] = told
     for name, value in shape.absences:
         if name not in values:
             values[name] = None if value is None else value()
+
+
+def _told(name: str, sources: Iterable[Source], item: Mapping[str, Value]) -> Any:
+    """Return a field as one of some keys tells it, None where none does."""
+    told = (read_source(source, item).get(name) for source in sources)
+    return next((value for value in told if value is not None), None)
 
 
 def _validated(entity: type[E], values: dict[str, Any]) -> E:
@@ -118,7 +127,7 @@ def _tagged(shape: Shape, item: Mapping[str, Value]) -> bool:
 
 def _upgraded(shape: Shape, entity: type[E], item: Mapping[str, Value]) -> E:
     values = {n: value for n, value in upgraded_values(shape, item).items() if n in shape.fields}
-    _fill(shape, values)
+    _fill(shape, values, item)
     return _validated(entity, values)
 
 
@@ -163,7 +172,7 @@ def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shap
             for name, value in read_source(source, item).items():
                 if name in shape.fields:
                     values.setdefault(name, value)
-        _fill(shape, values)
+        _fill(shape, values, item)
     return _validated(view, values)
 
 
@@ -229,9 +238,14 @@ def values_in(shape: Shape, item: Mapping[str, Value], names: frozenset[str]) ->
     """Return some fields of an item as Python has them, for making keys of."""
     told = dict(item)
     try:
-        return {name: plain(shape.fields[name].value_in(told)) for name in names}
+        values = {name: plain(shape.fields[name].value_in(told)) for name in names}
     except ItemUnreadable as error:
         raise _of_item(error, shape, item) from error.__cause__
+    for name, sources in shape.told_by_keys:
+        if name in names and shape.fields[name].attribute not in item:
+            found = _told(name, sources, item)
+            values[name] = values[name] if found is None else found
+    return values
 
 
 def _of_item(error: ItemUnreadable, shape: Shape, item: Mapping[str, Value]) -> ItemUnreadable:

@@ -25,6 +25,11 @@ GROWTH = 4  # how many times more is asked for after a request of which nothing 
 SIZE_MAX = 10_000  # of what a request is told to look at; a page of DynamoDB seldom holds more
 FLIGHT_MAX = 100  # segments of a scan that are read in one round
 
+NEITHER = (
+    "a page is neither true nor false: page.items are those of this stretch, more may follow; ask db.count(…), or "
+    "whether page.items is empty"
+)
+
 _DONE = 0
 
 Finish = Callable[[Sequence[Item]], Steps[list[R | None]]]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tavola.client.arguments import check_collection, check_condition, check_scanned
 from tavola.client.context import Context
 from tavola.client.entries import Entries, hides_expiry
 from tavola.client.expiry import alive, expired
@@ -92,8 +93,10 @@ def scan(
 ) -> Steps[Stretch[Any]]:
     """Return a page of everything in a table, or of all items of one entity; each item of the table is read."""
     shape: Shape | None = None
+    check_scanned(what)
     if issubclass(what, Entity):
         shape = shape_of(what)
+        check_condition(shape, where, "scan", "where")
         table = shape.home
     else:
         table = what
@@ -220,6 +223,7 @@ def _count_read(context: Context, selection: Selection[Any], consistent: bool | 
 
 def collect(context: Context, collection: C, consistent: bool | None, newest_first: bool) -> Steps[C]:
     """Return a collection with its members filled: one query, all its pages."""
+    check_collection(collection)
     kind = type(collection)
     members = members_of(kind)
     first = members[0]

@@ -24,7 +24,7 @@ from tavola.client.requests import all_of, conditioned, table_key, unchanged
 from tavola.client.steps import Call
 from tavola.expressions import Action, ConditionNode, Literal, Path, Remove, Set
 from tavola.expressions import Call as FunctionCall
-from tavola.model import SHARD, KeyShape, Shape, Table, shape_of
+from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, table_given
 from tavola.values import Item, equal
 
 
@@ -64,7 +64,7 @@ def managed_attributes(table: type[Table]) -> frozenset[str]:
     """Return the attributes of a table that templates write for its indexes, whichever entity's."""
     return frozenset(
         source.attribute
-        for entity in table.entities.values()
+        for entity in table_given(table).entities.values()
         for key in shape_of(entity).keys
         for source in key.written
     )

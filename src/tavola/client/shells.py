@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
@@ -15,7 +15,7 @@ from tavola.client.explain.shells import Explain
 from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measured
-from tavola.client.pages import Stretch
+from tavola.client.pages import NEITHER, Stretch
 from tavola.client.progress import Telling
 from tavola.client.reading import Paging
 from tavola.client.steps import Driver, Steps
@@ -34,7 +34,10 @@ R = TypeVar("R")
 
 
 class Page(Generic[T]):
-    """A stretch of an answer; iterating goes on through the following ones, unless a limit was given."""
+    """A stretch of an answer; iterating goes on through the following ones, unless a limit was given.
+
+    `items` are those of this stretch. A page has no length and is neither true nor false: `count()` counts.
+    """
 
     def __init__(self, stretch: Stretch[T], following: Any) -> None:
         self.items = stretch.items
@@ -53,8 +56,8 @@ class Page(Generic[T]):
                 return
             page = page._following(page.cursor)
 
-    def __len__(self) -> int:
-        return len(self.items)
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NEITHER)
 
     def __repr__(self) -> str:
         return f"<Page of {len(self.items)}, {'the last' if self.cursor is None else 'more to come'}>"

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from tavola.client.backend import AsyncBackend, Backend, Gathering
+from tavola.client.backend import AsyncBackend, AsyncGathering, Backend, Gathering
 from tavola.client.metering import enriched, noted
 from tavola.client.retries import Patience
 from tavola.errors import TavolaError
 
 R = TypeVar("R")
+
+AT_ONCE_MAX = 32  # calls that a loop has under way at once where the backend has no say in it
 
 
 class Call(NamedTuple):
@@ -69,9 +71,9 @@ class Driver:
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: Call, attempt: int = 0) -> dict[str, Any]:
+        """Return the answer to a call that was made so many times already."""
         operation, request = call.operation, enriched(call.operation, call.request)
-        attempt = 0
         while True:
             try:
                 answer = self._backend.call(operation, request)
@@ -95,15 +97,15 @@ class Driver:
                 wait_s = self._patience.wait_s(call.operation, call.request, answer, 1)
                 if wait_s is not None:
                     self._sleep(wait_s)
-                    answer = self._answer(call)
+                    answer = self._answer(call, 1)
             else:
                 noted(call.operation, answer)
             answers.append(answer)
         return answers
 
-    def _answer(self, call: Call) -> dict[str, Any] | TavolaError:
+    def _answer(self, call: Call, attempt: int = 0) -> dict[str, Any] | TavolaError:
         try:
-            return self._call(call)
+            return self._call(call, attempt)
         except TavolaError as error:
             return error
 
@@ -125,7 +127,7 @@ class AsyncDriver:
                     if type(ask) is Call:
                         answer = await self._call(ask)
                     elif type(ask) is Together:
-                        answer = await _gathered([self._answer(call) for call in ask.calls])
+                        answer = await self._together(ask.calls)
                     else:
                         assert type(ask) is Wait
                         await _slept(ask.seconds)
@@ -137,9 +139,9 @@ class AsyncDriver:
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
 
-    async def _call(self, call: Call) -> dict[str, Any]:
+    async def _call(self, call: Call, attempt: int = 0) -> dict[str, Any]:
+        """Return the answer to a call that was made so many times already."""
         operation, request = call.operation, enriched(call.operation, call.request)
-        attempt = 0
         while True:
             try:
                 answer = await self._backend.call(operation, request)
@@ -153,17 +155,47 @@ class AsyncDriver:
                 noted(operation, answer)
                 return answer
 
-    async def _answer(self, call: Call) -> dict[str, Any] | TavolaError:
+    async def _together(self, calls: tuple[Call, ...]) -> list[dict[str, Any] | TavolaError]:
+        """Return what came of each; the backend says how many are under way at once, if it can have several."""
+        if not isinstance(self._backend, AsyncGathering) or len(calls) == 1:
+            return await _gathered([self._answer(call) for call in calls])
+        asked = [(call.operation, enriched(call.operation, call.request)) for call in calls]
+        answers = await self._backend.call_all(asked)
+        for call, answer in zip(calls, answers, strict=True):
+            if not isinstance(answer, TavolaError):
+                noted(call.operation, answer)
+        failed = {at: answer for at, answer in enumerate(answers) if isinstance(answer, TavolaError)}
+        told = await _gathered([self._again(calls[at], error) for at, error in failed.items()])
+        for at, answer in zip(failed, told, strict=True):
+            answers[at] = answer
+        return answers
+
+    async def _again(self, call: Call, error: TavolaError) -> dict[str, Any] | TavolaError:
+        """Return what comes of a call that was made once, if it is of use to make it again."""
+        wait_s = self._patience.wait_s(call.operation, call.request, error, 1)
+        if wait_s is None:
+            return error
+        await _slept(wait_s)
+        return await self._answer(call, 1)
+
+    async def _answer(self, call: Call, attempt: int = 0) -> dict[str, Any] | TavolaError:
         try:
-            return await self._call(call)
+            return await self._call(call, attempt)
         except TavolaError as error:
             return error
 
 
 async def _gathered(answers: list[Coroutine[Any, Any, R]]) -> list[R]:
+    """Return what some waits come to, with no more than so many under way at once."""
     import asyncio  # noqa: PLC0415 - dear to load, and a program without a loop needs none
 
-    return await asyncio.gather(*answers)
+    free = asyncio.Semaphore(AT_ONCE_MAX)
+
+    async def taken(answer: Coroutine[Any, Any, R]) -> R:
+        async with free:
+            return await answer
+
+    return await asyncio.gather(*map(taken, answers))
 
 
 async def _slept(seconds: float) -> None:

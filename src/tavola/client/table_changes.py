@@ -1,13 +1,13 @@
 """Table changes: what a table that is there has otherwise than its model, and making it the model's.
 
 Each change is one that DynamoDB does in place, with the requests that do it, in an order that it takes: one at a time,
-each waited for. What takes something away (an index, the stream, recovery) is done only when that is wanted. What
+each waited for. What takes something away (an index, the stream, recovery, units) is done only when that is wanted. What
 cannot be done in place at all is a refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tavola.client.context import Context
@@ -25,7 +25,7 @@ from tavola.client.provisioning import (
 from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
 from tavola.model import Index, Table
-from tavola.protocol import Fault
+from tavola.protocol import Fault, ValidationFault
 
 
 def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:
@@ -61,18 +61,31 @@ def apply_changes(
     if found.refusals:
         raise TableMismatch(found.table, found.refusals)
     made: list[TableChange] = []
-    dropped = {c.index for c in found.changes if c.kind == "drop index"}
     for change in found.changes:
-        remade = change.index in dropped and change.kind == "add index"
-        if (change.removes or remade) and not drop:
+        if not drop and (change.removes or _follows(change, found.changes)):
             continue
         if change.kind == "create":
             yield from create_table(context, table)
-        for call in change.calls:
-            yield call
-            yield from active(found.table)
+        try:
+            for call in change.calls:
+                yield call
+                yield from active(found.table)
+        except ValidationFault:
+            if change.kind == "ttl" and _follows(change, made):
+                continue  # DynamoDB takes one such change an hour, and this one is told again until then
+            raise
         made.append(change)
     return TableChanges(found.table, tuple(made), ())
+
+
+def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
+    """Return whether a change is the second half of one that takes something away: it makes the same anew."""
+    if change.removes:
+        return False
+    halves = {("add index", "drop index"), ("ttl", "ttl")}
+    return any(
+        each.removes and (change.kind, each.kind) in halves and each.index == change.index for each in others
+    )
 
 
 def ensure_table(context: Context, table: type[Table], change: bool) -> Steps[None]:
@@ -110,6 +123,7 @@ class _Held:
         yield from self._encryption(wanted.get("SSESpecification"))
 
     def _billing(self, wanted: Mapping[str, Any]) -> Iterator[TableChange]:
+        """Give the changes of what is paid for: more units at once, fewer apart, for somebody may need what there is."""
         has = self._described.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
         mode, throughput = wanted["BillingMode"], wanted.get("ProvisionedThroughput")
         if mode == "PAY_PER_REQUEST":
@@ -117,23 +131,40 @@ class _Held:
                 yield TableChange("billing", "it is billed on demand", (self._update(BillingMode=mode),))
             return
         assert throughput is not None, "a provisioned table says how much"
-        indexes = self._described.get("GlobalSecondaryIndexes", ())
-        arms = [self._described, *indexes]
-        if has == mode and all(_throughput(arm) == throughput for arm in arms):
+        told = f"{throughput['ReadCapacityUnits']} read and {throughput['WriteCapacityUnits']} write units a second"
+        arms = {
+            None: self._described,
+            **{i["IndexName"]: i for i in self._described.get("GlobalSecondaryIndexes", ())},
+        }
+        if has != mode:
+            call = self._throughput(dict.fromkeys(arms, throughput))
+            what = f"it is no longer billed on demand: it and its indexes have {told}"
+            yield TableChange("billing", what, (call,), removes=True)
             return
-        members: dict[str, Any] = {"BillingMode": mode}
-        if has != mode or _throughput(self._described) != throughput:
-            members["ProvisionedThroughput"] = throughput
+        now = {name: _throughput(arm) for name, arm in arms.items()}
+        raised = {name: _most(units, throughput) for name, units in now.items()}
+        if raised != now:
+            call = self._throughput({name: units for name, units in raised.items() if units != now[name]})
+            yield TableChange("billing", f"it and its indexes have at least {told}", (call,))
+        lowered = {name: throughput for name, units in raised.items() if units != throughput}
+        if lowered:
+            most = " and ".join(str(max(u[n] for u in raised.values())) for n in throughput)
+            what = f"it and its indexes have no more than {told}, and one of them has {most}"
+            yield TableChange("billing", what, (self._throughput(lowered),), removes=True)
+
+    def _throughput(self, units: Mapping[str | None, Mapping[str, int]]) -> Call:
+        """Return the update that gives the table (None) and indexes so many units."""
+        members: dict[str, Any] = {"BillingMode": "PROVISIONED"}
+        if None in units:
+            members["ProvisionedThroughput"] = units[None]
         updates = [
-            {"Update": {"IndexName": index["IndexName"], "ProvisionedThroughput": throughput}}
-            for index in indexes
-            if has != mode or _throughput(index) != throughput
+            {"Update": {"IndexName": name, "ProvisionedThroughput": each}}
+            for name, each in units.items()
+            if name is not None
         ]
         if updates:
             members["GlobalSecondaryIndexUpdates"] = updates
-        reads, writes = throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
-        what = f"it and its indexes have {reads} read and {writes} write units a second"
-        yield TableChange("billing", what, (self._update(**members),))
+        return self._update(**members)
 
     def _stream(self, wanted: str | None) -> Iterator[TableChange]:
         told = self._described.get("StreamSpecification", {})
@@ -222,6 +253,10 @@ def _throughput(arm: Mapping[str, Any]) -> dict[str, int]:
     return {name: told.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
 
 
+def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(units, other[name]) for name, units in one.items()}
+
+
 def _differs(wanted: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
     return wanted["KeySchema"] != list(told["KeySchema"]) or _projection(wanted) != _projection(told)
 
@@ -240,17 +275,19 @@ def _ttl(name: str, wanted: str | None) -> Steps[list[TableChange]]:
     has = told.get("AttributeName") if on else None
     if has == wanted:
         return []
-    calls = []
-    for attribute, enabled in ((has, False), (wanted, True)):
-        if attribute is not None:
-            spec = {"Enabled": enabled, "AttributeName": attribute}
-            calls.append(Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": spec}))
-    what = f"items end by {wanted}" if wanted else "items no longer end"
-    return [
-        TableChange(
-            "ttl", what if has is None else f"{what}, and not by {has}", tuple(calls), has is not None
-        )
-    ]
+    changes = []
+    if has is not None:
+        again = f"; they end by {wanted} once DynamoDB takes a second change, an hour after" if wanted else ""
+        changes.append(_expiry(name, has, on=False, what=f"items no longer end by {has}{again}"))
+    if wanted is not None:
+        changes.append(_expiry(name, wanted, on=True, what=f"items end by {wanted}"))
+    return changes
+
+
+def _expiry(name: str, attribute: str, *, on: bool, what: str) -> TableChange:
+    spec = {"Enabled": on, "AttributeName": attribute}
+    call = Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": spec})
+    return TableChange("ttl", what, (call,), removes=not on)
 
 
 def _recovery(name: str, table: type[Table]) -> Steps[list[TableChange]]:

@@ -16,6 +16,7 @@ from collections.abc import Set as Set_
 from dataclasses import dataclass
 from typing import Any
 
+from tavola.client.arguments import check_changes, check_condition
 from tavola.client.context import Context
 from tavola.client.errors import UpdateNeedsMore
 from tavola.client.marshalling import values_in
@@ -67,6 +68,8 @@ class UpdatePlan:
         self.shape = shape
         self.keys = keys
         self.changes = tuple(changes)
+        check_condition(shape, when, "update")
+        check_changes(shape, changes)
         self.touched = frozenset(change.field for change in changes)
         self._check()
         self.known = self._known(keys, when)

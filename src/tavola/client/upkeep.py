@@ -55,7 +55,7 @@ class Upkeep:
     def apply_changes(self, table: type[Table], *, drop: bool = False) -> TableChanges:
         """Make a table what its model says, one change at a time, each waited for; return what was done.
 
-        What takes something away (an index, the stream, recovery) is done with `drop` alone. What cannot be done in
+        What takes something away (an index, the stream, recovery, throughput) is done with `drop` alone. What cannot be done in
         place is a `TableMismatch`, before anything is changed.
         """
         from tavola.client.table_changes import apply_changes  # noqa: PLC0415 - a tool's
@@ -72,7 +72,7 @@ class Upkeep:
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
         progress: Telling | None = None,
     ) -> KeyReport:
-        """Read a whole table and return which index keys are not what the items' fields say.
+        """Read a whole table and return which index keys and guards of unique values are not what the items' fields say.
 
         With `repair` each is put right, if its item still is as it was read, at no more than `units_per_second`
         write units. A `checkpoint`, a file's path or an object of one's own, lets killed work go on where it was.
@@ -110,7 +110,7 @@ class Upkeep:
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
         progress: Telling | None = None,
     ) -> BackfillReport:
-        """Rewrite every item that its entity would write otherwise now: keys, shards, schemas, defaults.
+        """Rewrite every item that its entity would write otherwise now: keys, shards, schemas, defaults, guards.
 
         Each write holds only if its item is as it was read, so the application may go on. `entities` are all of the table
         unless given; attributes in `forget` are removed. The rest is as in `verify_keys`.
@@ -155,7 +155,7 @@ class AsyncUpkeep:
     async def apply_changes(self, table: type[Table], *, drop: bool = False) -> TableChanges:
         """Make a table what its model says, one change at a time, each waited for; return what was done.
 
-        What takes something away (an index, the stream, recovery) is done with `drop` alone. What cannot be done in
+        What takes something away (an index, the stream, recovery, throughput) is done with `drop` alone. What cannot be done in
         place is a `TableMismatch`, before anything is changed.
         """
         from tavola.client.table_changes import apply_changes  # noqa: PLC0415 - a tool's
@@ -172,7 +172,7 @@ class AsyncUpkeep:
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
         progress: Telling | None = None,
     ) -> KeyReport:
-        """Read a whole table and return which index keys are not what the items' fields say.
+        """Read a whole table and return which index keys and guards of unique values are not what the items' fields say.
 
         With `repair` each is put right, if its item still is as it was read, at no more than `units_per_second`
         write units. A `checkpoint`, a file's path or an object of one's own, lets killed work go on where it was.
@@ -210,7 +210,7 @@ class AsyncUpkeep:
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
         progress: Telling | None = None,
     ) -> BackfillReport:
-        """Rewrite every item that its entity would write otherwise now: keys, shards, schemas, defaults.
+        """Rewrite every item that its entity would write otherwise now: keys, shards, schemas, defaults, guards.
 
         Each write holds only if its item is as it was read, so the application may go on. `entities` are all of the table
         unless given; attributes in `forget` are removed. The rest is as in `verify_keys`.

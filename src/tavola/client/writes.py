@@ -26,14 +26,19 @@ _decode = msgspec.json.Decoder(Item).decode
 
 def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | None]:
     """Return the shape of what a key or an entity names, the values of its key, and the entity if it is one."""
-    if isinstance(target, Entity):
-        shape = shape_of(type(target))
+    told: Any = target
+    if isinstance(told, Entity):
+        shape = shape_of(type(told))
         home = shape.home  # an error for a view, which is in no table
         assert shape.key is not None, f"an entity of {home.__name__} has a key"
-        return shape, {name: target.__dict__[name] for name in shape.key.partition}, target
-    if isinstance(target, PrimaryKey):
-        return shape_of(type(target).__compiled__().owner), target.__dict__, None
-    raise ModelError(type(target).__name__, "give an entity or its key, such as Ticket.Key(ticket_id=…)")
+        return shape, {name: told.__dict__[name] for name in shape.key.partition}, told
+    if isinstance(told, PrimaryKey):
+        return shape_of(type(told).__compiled__().owner), told.__dict__, None
+    if isinstance(told, type):
+        raise ModelError(
+            told.__qualname__, f"it is a class; give an entity or a key, such as {told.__qualname__}(…)"
+        )
+    raise ModelError(type(told).__name__, "give an entity or its key, such as Ticket.Key(ticket_id=…)")
 
 
 def named(shape: Shape, values: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ data, and the same one is linted, priced, provisioned and served.
 """
 
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
+from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, of_entity
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
@@ -26,7 +26,16 @@ from tavola.model.shapes import (
     shard_of,
 )
 from tavola.model.sort_parts import Ask, Rest, Sort, Step, sort
-from tavola.model.tables import Gsi, Index, Lsi, Shards, Table, TableSettings
+from tavola.model.tables import (
+    Gsi,
+    Index,
+    Lsi,
+    Shards,
+    Table,
+    TableSettings,
+    declared_tables,
+    table_given,
+)
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
 from tavola.model.views import projected
 
@@ -75,11 +84,13 @@ __all__ = [
     "ValueNotStorable",
     "WritePattern",
     "attr",
+    "declared_tables",
     "decode_plain",
     "entities_of",
     "entity_given",
     "found",
     "members_of",
+    "of_entity",
     "placed",
     "plain",
     "projected",
@@ -87,5 +98,6 @@ __all__ = [
     "shape_of",
     "shard_of",
     "sort",
+    "table_given",
     "upgrade",
 ]

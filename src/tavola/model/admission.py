@@ -96,7 +96,8 @@ def _check_writes(shape: Shape) -> None:
         if (write.kind == "update") != bool(write.changes):
             told = "names no field that it changes" if write.kind == "update" else "names fields in changes="
             raise ModelError(
-                place, f"it is of kind {write.kind}, and {told}; say changes=(…) of an update, and of nothing else"
+                place,
+                f"it is of kind {write.kind}, and {told}; say changes=(…) of an update, and of nothing else",
             )
         if write.kind == "update" and shape.immutable:
             raise ModelError(

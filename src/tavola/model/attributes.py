@@ -45,10 +45,8 @@ from tavola.model.base import EntityBase
 from tavola.model.converters import Converter, encode_plain, placed
 from tavola.model.converters.plain import ANY
 from tavola.model.errors import ModelError, QueryRefused, ValueNotStorable
+from tavola.model.shapes import FieldShape
 from tavola.values import Value
-
-if TYPE_CHECKING:
-    from tavola.model.shapes import FieldShape
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -66,12 +64,15 @@ class Condition(Generic[E_contra]):
     """What must hold of an item of an entity; combines with & | ~."""
 
     node: ConditionNode
+    entity: type[Any] | None = None  # whose fields it names; None: those of whom it is asked of
 
     def __and__(self: Condition[E], other: Condition[E]) -> Condition[E]:
-        return Condition(And((*_row(self.node, And), *_row(other.node, And))))
+        entity = _one_entity(self, other, "&")
+        return Condition(And((*_row(self.node, And), *_row(other.node, And))), entity)
 
     def __or__(self: Condition[E], other: Condition[E]) -> Condition[E]:
-        return Condition(Or((*_row(self.node, Or), *_row(other.node, Or))))
+        entity = _one_entity(self, other, "|")
+        return Condition(Or((*_row(self.node, Or), *_row(other.node, Or))), entity)
 
     if TYPE_CHECKING:  # so that a base's condition comes first as well as second
 
@@ -79,12 +80,40 @@ class Condition(Generic[E_contra]):
         def __ror__(self: Condition[E], other: Condition[E]) -> Condition[E]: ...
 
     def __invert__(self: Condition[E]) -> Condition[E]:
-        return Condition(Not(self.node))
+        return Condition(Not(self.node), self.entity)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
             "a condition is decided against an item; combine conditions with & | ~, not and/or/not"
         )
+
+
+def _one_entity(one: Condition[Any], other: Any, sign: str) -> type[Any] | None:
+    """Return the entity that both conditions are of; refuse two that no item can satisfy, and what is none."""
+    place = "a condition" if one.entity is None else one.entity.__name__
+    if not isinstance(other, Condition):
+        raise QueryRefused(
+            place,
+            f"{sign} joins conditions, and {other!r} is none; compare the field of the class, not of an instance",
+        )
+    if one.entity is None or other.entity is None or of_entity(other.entity, one.entity):
+        return other.entity or one.entity
+    if of_entity(one.entity, other.entity):
+        return one.entity
+    raise QueryRefused(
+        place, f"{sign} joins it with a condition on {other.entity.__name__}; ask each of its own items"
+    )
+
+
+def of_entity(entity: type[Any], named: type[Any]) -> bool:
+    """Return whether what names an entity's fields can be asked of another: of itself, of one that has all of them.
+
+    A class that is declared again, as in a notebook, is the same one.
+    """
+    return issubclass(entity, named) or any(
+        (base.__module__, base.__qualname__) == (named.__module__, named.__qualname__)
+        for base in entity.__mro__
+    )
 
 
 def _row(node: ConditionNode, kind: type[And] | type[Or]) -> tuple[ConditionNode, ...]:
@@ -98,6 +127,7 @@ class Change(Generic[E_contra]):
     action: Action
     field: str
     whole: bool  # on the field itself, and not on a part of the document in it
+    entity: type[Any] | None = None  # whose field it is
 
 
 class MayBeAbsent(Protocol[E_contra]):
@@ -137,29 +167,29 @@ class Operand(Term[E_contra, T_co]):
         """Return the condition that this equals a value; None asks that it is absent."""
         if value is None or self._is_absence(value):
             return self.not_exists()
-        return Condition(Comparison("=", self._node, self._operand(value)))
+        return self._condition(Comparison("=", self._node, self._operand(value)))
 
     def ne(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is another value; None asks that it is there."""
         if value is None or self._is_absence(value):
             return self.exists()
-        return Condition(Comparison("<>", self._node, self._operand(value)))
+        return self._condition(Comparison("<>", self._node, self._operand(value)))
 
     def lt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is less."""
-        return Condition(Comparison("<", self._node, self._operand(value)))
+        return self._condition(Comparison("<", self._node, self._operand(value)))
 
     def lte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is not more."""
-        return Condition(Comparison("<=", self._node, self._operand(value)))
+        return self._condition(Comparison("<=", self._node, self._operand(value)))
 
     def gt(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is more."""
-        return Condition(Comparison(">", self._node, self._operand(value)))
+        return self._condition(Comparison(">", self._node, self._operand(value)))
 
     def gte(self, value: T_co | Operand[E_contra, T_co]) -> Condition[E_contra]:
         """Return the condition that this is not less."""
-        return Condition(Comparison(">=", self._node, self._operand(value)))
+        return self._condition(Comparison(">=", self._node, self._operand(value)))
 
     def __eq__(self, value: T_co | Operand[E_contra, T_co] | None) -> Condition[E_contra]:  # type: ignore[override]  # a condition
         return self.eq(value)  # type: ignore[arg-type]  # None asks for absence
@@ -185,7 +215,7 @@ class Operand(Term[E_contra, T_co]):
         upper: T_co | Operand[E_contra, T_co],
     ) -> Condition[E_contra]:
         """Return the condition that this lies between two bounds, both included."""
-        return Condition(Between(self._node, self._operand(lower), self._operand(upper)))
+        return self._condition(Between(self._node, self._operand(lower), self._operand(upper)))
 
     def is_in(self, *choices: T_co) -> Condition[E_contra]:  # type: ignore[misc]  # it is only read
         """Return the condition that this equals one of the choices, 1 to 100."""
@@ -194,19 +224,21 @@ class Operand(Term[E_contra, T_co]):
                 self.field,
                 f"it is asked for one of {len(choices)} choices; give 1 to {EXPRESSION_IN_OPERANDS_MAX}",
             )
-        return Condition(Member(self._node, tuple(map(self._operand, choices))))
+        return self._condition(Member(self._node, tuple(map(self._operand, choices))))
 
     def exists(self) -> Condition[E_contra]:
         """Return the condition that an item has this."""
-        return Condition(Call("attribute_exists", (self._path,)))
+        return self._condition(Call("attribute_exists", (self._path,)))
 
     def not_exists(self) -> Condition[E_contra]:
         """Return the condition that an item does not have this."""
-        return Condition(Call("attribute_not_exists", (self._path,)))
+        return self._condition(Call("attribute_not_exists", (self._path,)))
 
     def begins_with(self: Operand[E, str | bytes | None], prefix: str | bytes) -> Condition[E]:
         """Return the condition that this text or binary begins with a prefix."""
-        return Condition(Call("begins_with", (self._node, Literal(self._written(encode_plain, prefix)))))
+        return self._condition(
+            Call("begins_with", (self._node, Literal(self._written(encode_plain, prefix))))
+        )
 
     @overload
     def contains(self: Operand[E, str | None], part: str) -> Condition[E]: ...
@@ -219,7 +251,7 @@ class Operand(Term[E_contra, T_co]):
         inside = self._converter.inside
         member = None if inside is None else inside(None)
         encode = encode_plain if member is None else member.encode_inside
-        return Condition(Call("contains", (self._node, Literal(self._written(encode, part)))))
+        return self._condition(Call("contains", (self._node, Literal(self._written(encode, part)))))
 
     def size(self: Operand[E, Sized | BaseModel | None]) -> Operand[E, int]:
         """Return the size of this: characters, bytes or members."""
@@ -316,8 +348,11 @@ class Operand(Term[E_contra, T_co]):
             raise TypeError("the size of a field can be compared, and neither set nor looked into")
         return self._node
 
+    def _condition(self, node: ConditionNode) -> Condition[Any]:
+        return Condition(node, self._shape.entity)
+
     def _change(self, action: Action) -> Change[Any]:
-        return Change(action, self.field, len(self._path.steps) == 1)
+        return Change(action, self.field, len(self._path.steps) == 1, self._shape.entity)
 
     def _operand(self, value: Any) -> Node:
         """Return what is compared with: a field, or a value as the field would hold it."""

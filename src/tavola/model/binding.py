@@ -19,7 +19,7 @@ from tavola.model.index_keys import bind_query
 from tavola.model.key_sources import KeyBinder
 from tavola.model.primary_keys import bind_primary
 from tavola.model.queries import PrimaryKey, Query
-from tavola.model.shapes import Shape
+from tavola.model.shapes import SHARD, Shape, Source
 from tavola.model.tables import Table
 from tavola.model.uniques import bind_uniques
 from tavola.model.views import check_whole
@@ -74,6 +74,26 @@ def bind(
             if pattern.result == cls.__name__:
                 check_whole(pattern, shape)
     shape.keys = distinct_keys(cls, shape.patterns)
+    shape.told_by_keys = _told_by_keys(shape)
     bind_uniques(shape)
     admit(shape)
     return shape
+
+
+def _told_by_keys(shape: Shape) -> tuple[tuple[str, tuple[Source, ...]], ...]:
+    """Return the fields that can be read back out of keys, for items of others who did not store them again.
+
+    A key of an index tells only what no item can be without: of anything else, absence may be what is meant.
+    """
+    assert shape.key is not None
+    primary = shape.key.key.sources
+    told: dict[str, tuple[Source, ...]] = {}
+    for source in (*primary, *(source for key in shape.keys for source in key.written)):
+        if source.template is None:
+            continue
+        for name in source.fields:
+            if name == SHARD or name in source.template.lossy_fields:
+                continue
+            if source in primary or shape.fields[name].indispensable:
+                told[name] = (*told.get(name, ()), source)
+    return tuple(told.items())

@@ -60,10 +60,13 @@ class _Declaration:
     __compile__: ClassVar[Callable[[], Any] | None] = None  # where its entity waits for a name
     __narrow__: ClassVar[Mapping[str, FieldShape]]
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, *given: Any, **values: Any) -> None:
         declared = getattr(self, "__declared__", None)
         if declared is None:
             raise ModelError(type(self).__name__, "subclass it inside an entity; it asks nothing by itself")
+        if given:
+            told = ", ".join(f"{name}=…" for name in declared.partition)
+            raise QueryRefused(type(self).__qualname__, f"its arguments are given by name: ({told})")
         if values.keys() != set(declared.partition):
             self._refuse(values, declared)
         for name, value in values.items():
@@ -250,8 +253,8 @@ class Query(_Declaration, Selection[E_co]):
             access=access,
         )
 
-    def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
+    def __init__(self, *given: Any, **values: Any) -> None:
+        super().__init__(*given, **values)
         self._pattern = type(self).__compiled__()
         self._values = {name: self.__dict__[name] for name in values}
         self._fixed = {}

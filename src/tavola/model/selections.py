@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from tavola.expressions import paths_of
-from tavola.model.attributes import Condition
+from tavola.model.attributes import Condition, of_entity
 from tavola.model.base import EntityBase
 from tavola.model.errors import QueryRefused
 from tavola.model.shapes import Pattern
@@ -79,6 +79,12 @@ def _check_filter(pattern: Pattern, condition: Condition[Any]) -> None:
             pattern.place,
             f"where() takes a condition such as {pattern.owner.__name__}.field.eq(…), not {condition!r}",
         )
+    asked = condition.entity
+    if asked is not None and asked.__name__ != pattern.result and not of_entity(pattern.owner, asked):
+        raise QueryRefused(
+            pattern.place,
+            f"the filter is on {asked.__name__}, and it gives {pattern.result}; name fields of that",
+        )
     shape = pattern.owner.__shape__
     index = pattern.key.index
     held = {source.attribute for source in shape.key.key.sources}
@@ -111,7 +117,17 @@ class Question:
 
 
 def question_of(selection: Selection[Any]) -> Question:
-    """Return what a selection asks, as data."""
+    """Return what a selection asks, as data; refuse what is no question."""
+    told: Any = selection
+    if not isinstance(told, Selection):
+        name = told.__qualname__ if isinstance(told, type) else type(told).__qualname__
+        if isinstance(told, type) and issubclass(told, Selection):
+            problem = f"it is a class; call it with what it is asked with: {told.__name__}(…)"
+        else:
+            problem = (
+                "it is no query; give one of an entity's, such as Ticket.ByStatus(status=…); get() takes keys"
+            )
+        raise QueryRefused(name, problem)
     return Question(
         selection._pattern, selection._values, selection._fixed, selection._range, selection._filter
     )

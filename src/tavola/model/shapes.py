@@ -268,6 +268,9 @@ class Shape:
     absences: tuple[
         tuple[str, Callable[[], Any] | None], ...
     ] = ()  # fields that read otherwise than their default
+    told_by_keys: tuple[
+        tuple[str, tuple[Source, ...]], ...
+    ] = ()  # fields that an item which lacks them has in its keys
 
     def __post_init__(self) -> None:
         for found in self.fields.values():

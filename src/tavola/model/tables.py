@@ -295,3 +295,20 @@ def table_of(index_or_table: Any) -> type[Table] | None:
     if isinstance(index_or_table, type) and issubclass(index_or_table, Table):
         return index_or_table
     return None
+
+
+def declared_tables() -> list[type[Table]]:
+    """Return every table that is declared, of one that was declared again the last alone."""
+    return list({(each.__module__, each.__qualname__): each for each in Table.__subclasses__()}.values())
+
+
+def table_given(told: Any) -> type[Table]:
+    """Return a table that was given for one; refuse what is none, with what to give."""
+    if isinstance(told, type) and issubclass(told, Table) and told is not Table:
+        return told
+    name = told.__name__ if isinstance(told, type) else repr(told)
+    shape = getattr(told, "__shape__", None)
+    home = getattr(shape, "table", None)
+    if home is not None:
+        raise ModelError(name, f"it is an entity; give its table, {home.__name__}")
+    raise ModelError(name, "it is no table; give a class such as class Desk(Table)")

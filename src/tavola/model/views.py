@@ -6,6 +6,8 @@ out of its keys. A view is checked against every query that gives it, whichever 
 
 from __future__ import annotations
 
+from copy import copy
+
 from tavola.model.errors import ModelError
 from tavola.model.part_types import same_type, without_none, word_of
 from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape
@@ -40,7 +42,8 @@ def check_view(pattern: Pattern, owner: Shape, view: Shape) -> None:
             )
         _check_held(place, pattern, owner, field, found)
         if found.converter.kind == "expiry":  # a view has no table that would tell it
-            view.fields[name] = found
+            view.fields[name] = owned = copy(found)
+            owned.entity = view.entity
 
 
 def _check_held(place: str, pattern: Pattern, owner: Shape, field: FieldShape, found: FieldShape) -> None:

@@ -172,9 +172,9 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
             node = waiting.popleft()
             if node in edges:
                 continue
-            if len(edges) >= nodes_max:
+            if len(edges) > nodes_max:  # the root is none of them
                 raise WalkTooLong(self.entity.__name__, root, nodes_max)
-            found = yield from _all_edges(self.out_class(**{self.source: node}))
+            found = yield from _all_edges(self.out_class(**{self.source: node}), consistent=True)
             edges[node] = [(getattr(edge, self.target), getattr(edge, quantity)) for edge in found]
             waiting.extend(target for target, _ in edges[node])
         totals: dict[str, int | Decimal] = {}
@@ -199,7 +199,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
             deep += 1
             below: list[str] = []
             for node in level:
-                for edge in (yield from _all_edges(asked(**{by: node}))):
+                for edge in (yield from _all_edges(asked(**{by: node}), consistent=downwards)):
                     name = getattr(edge, other)
                     if name in seen:
                         continue
@@ -260,10 +260,12 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
             for key in (self._key(one, other), self._key(other, one)):
                 writes.delete(key)
 
-        found = yield from self._found(one, other)
-        if found is not None:
-            yield from together(fill)
-        return found is not None
+        keys = [self._key(one, other), self._key(other, one)]
+        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        if found == [None, None]:
+            return False
+        yield from together(fill)  # also where somebody wrote one side past the pattern
+        return True
 
     @verb
     def find(self, one: str, other: str) -> Turns[E | None]:
@@ -278,8 +280,8 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
     @verb
     def shared(self, one: str, other: str) -> Turns[list[str]]:
         """Return the nodes that two are both linked with, in order."""
-        first = yield from _all_edges(self.of_class(**{self.one: one}))
-        second = yield from _all_edges(self.of_class(**{self.one: other}))
+        first = yield from _all_edges(self.of_class(**{self.one: one}), consistent=True)
+        second = yield from _all_edges(self.of_class(**{self.one: other}), consistent=True)
         names = {getattr(bond, self.other) for bond in second}
         return [name for bond in first if (name := getattr(bond, self.other)) in names]
 
@@ -335,8 +337,8 @@ def _edges(
     return Slice(tuple(page.items), page.cursor)
 
 
-def _all_edges(question: Query[E]) -> Turns[list[E]]:
-    return (yield from every(lambda db, cursor: db.query(question, cursor=cursor)))
+def _all_edges(question: Query[E], *, consistent: bool) -> Turns[list[E]]:
+    return (yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)))
 
 
 def _in_order(what: str, root: str, edges: dict[str, list[tuple[str, int | Decimal]]]) -> list[str]:

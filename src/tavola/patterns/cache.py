@@ -16,6 +16,8 @@ so nobody waits for a program that has died.
 
 from __future__ import annotations
 
+import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar, overload
@@ -54,7 +56,7 @@ class CacheEntry(Entity):
 
 
 class CacheValueTooLarge(PatternError):
-    """An answer that does not fit into an item; it was worked out and not kept."""
+    """An answer that does not fit into an item; `get_or_compute` returns it, not kept, and logs this as a warning."""
 
     def __init__(self, cache_key: str, size: int, value: Any) -> None:
         self.cache_key = cache_key
@@ -67,6 +69,8 @@ class CacheValueTooLarge(PatternError):
 
 
 T = TypeVar("T")
+
+_log = logging.getLogger("tavola.patterns")
 
 
 class Cache(Recipe[D_co], Generic[D_co, T]):
@@ -144,13 +148,15 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         for _ in range(2 * POLLS):
             if self._fresh(entry):
                 return self._load(entry)
-            standing = yield from self._leased(cache_key, holder, entry)
-            if standing is None:
-                return (yield from self._computed(cache_key, compute, life, holder))
-            entry = standing
-            if self._fresh(entry) or self._usable(entry):
+            if not self._at_work(entry):
+                entry = yield from self._leased(cache_key, holder, entry)
+                if entry is None:
+                    return (yield from self._computed(cache_key, compute, life, holder))
+            if self._usable(entry):
                 return self._load(entry)
+            # A lease that another holds is waited for by reading: a write that is refused is paid by the size of the entry.
             yield from wait(self.lease.total_seconds() / POLLS)
+            entry = yield from self._entry(cache_key)
         return (yield from ask(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
 
     def _leased(self, cache_key: str, holder: str, entry: CacheEntry | None) -> Turns[CacheEntry | None]:
@@ -161,7 +167,12 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         over = until if entry is None else max(until, entry.expires_at)
         free = kind.leased_until.not_exists() | (kind.leased_until <= now)
         unanswered = kind.fresh_until.not_exists() | (kind.fresh_until <= now)
-        changes = (kind.leased_until.set(until), kind.holder.set(holder), kind.expires_at.set(over))
+        changes = [kind.leased_until.set(until), kind.holder.set(holder), kind.expires_at.set(over)]
+        if entry is not None and not self._usable(entry):
+            changes += [
+                kind.body.remove(),
+                kind.fresh_until.remove(),
+            ]  # nobody is given it, and all who wait read it
         key = self.key(cache_key=cache_key)
         try:
             yield from ask(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
@@ -179,7 +190,11 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         try:
             value = yield from ask(lambda db: compute())
             entry = self._made(cache_key, value, life)
-        except Exception:
+        except CacheValueTooLarge as large:
+            _log.warning("%s", large)
+            yield from self._released(key, mine)
+            return value  # type: ignore[no-any-return]  # it was worked out, and is the caller's
+        except (Exception, CancelledError):
             yield from self._released(key, mine)
             raise
         try:
@@ -216,8 +231,17 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
     def _fresh(self, entry: CacheEntry | None) -> bool:
         return entry is not None and entry.fresh_until is not None and self._now() < entry.fresh_until
 
-    def _usable(self, entry: CacheEntry) -> bool:
-        return entry.fresh_until is not None and self._now() < entry.fresh_until + self.stale
+    def _usable(self, entry: CacheEntry | None) -> bool:
+        return (
+            entry is not None
+            and entry.body is not None
+            and entry.fresh_until is not None
+            and self._now() < entry.fresh_until + self.stale
+        )
+
+    def _at_work(self, entry: CacheEntry | None) -> bool:
+        """Return whether somebody works an answer out, as far as an entry tells."""
+        return entry is not None and entry.leased_until is not None and self._now() < entry.leased_until
 
     def _load(self, entry: CacheEntry | None) -> T | None:
         assert entry is not None

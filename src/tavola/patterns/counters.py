@@ -15,13 +15,13 @@ times that: an addition goes to any of them, the total is read from all. Additio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
-from tavola.client import Transaction, TransactionCancelled
-from tavola.model import Attr, Entity, Query, attr
+from tavola.client import Transaction, TransactionCancelled, UpdateContended
+from tavola.model import Attr, Condition, Entity, Operand, Query, attr
 from tavola.patterns.recipe import (
     D_co,
     Recipe,
@@ -34,9 +34,11 @@ from tavola.patterns.recipe import (
     query_class,
     together,
     verb,
+    wait,
 )
 
-SHARDS_MAX = 100  # what one consistent look at all of them can hold
+SHARDS_MAX = 100  # what one transaction over all of them can hold
+ATTEMPTS_MAX = 100  # how often what others were first to change is tried again
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -47,6 +49,7 @@ class Counter(Entity):
     name: Attr[str]
     part: Attr[int]
     value: Attr[int] = attr(default=0)
+    taken: Attr[int] = attr(default=0)  # how often something was taken out; of part 0
 
 
 class WindowCounter(Entity):
@@ -74,17 +77,16 @@ class Tally:
 class Counters(Recipe[D_co], Generic[D_co, C]):
     """Counters by name.
 
-    More shards may be asked for at any time. To have fewer, say how many there were with `reading`, `fold` each
-    counter, and leave `reading` out then.
+    Additions go to `shards`, and `reading` are read: as many, unless told. Who reads fewer shards than somebody writes misses what
+    these hold, so the number is changed in two steps. For more, have every program read them first (`shards=8,
+    reading=16`), and write them when none of the older ones runs. For fewer, have every program write to fewer (`shards=2,
+    reading=8`), `fold` each counter when none of the older ones runs, and leave `reading` out then.
     """
 
     def __init__(self, db: D_co, entity: type[C], *, shards: int = 8, reading: int | None = None) -> None:
         super().__init__(db)
         self.entity = entity
-        self.shards = _checked(entity, shards)
-        self.reading = _checked(entity, reading or shards)
-        if self.reading < shards:
-            raise RecipeRefused(entity.__name__, f"reading={reading} shards would miss some of {shards}")
+        self.shards, self.reading = _shards(entity, shards, reading)
         self.key = key_class(entity, "name", "part")
 
     @verb
@@ -111,38 +113,72 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
     @verb
     def reset(self, name: str) -> Turns[int]:
-        """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows."""
-        taken = 0
-        for shard in range(self.reading):
-            found = yield from self._take(name, shard)
-            taken += 0 if found is None else found.value
-        return taken
+        """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows.
+
+        It is one transaction, all of it or nothing. Where no answer comes to that, it may have been done.
+        """
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            # Part 0 first: who takes something out after this raises its `taken`.
+            first = yield from self._part(name, 0)
+            values = yield from self._parts(name)
+            if not any(values.values()):
+                return 0
+            if (yield from self._took(name, 0 if first is None else first.taken, values)):
+                return sum(values.values())
+            yield from wait(self.patience.pause_s(min(attempt, 6)))
+        raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     @verb
     def fold(self, name: str) -> Turns[None]:
-        """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment."""
+        """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment.
+
+        A program that still adds to these shards is not heard by those that no longer read them; fold again then.
+        """
         for shard in range(self.shards, self.reading):
-            while (part := (yield from self._part(name, shard))) is not None:
-                yield from self._moved(part, shard % self.shards)
+            yield from self._folded(name, shard)
+
+    def _folded(self, name: str, shard: int) -> Turns[None]:
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            part = yield from self._part(name, shard)
+            if part is None or (yield from self._moved(part, shard % self.shards)):
+                return
+            yield from wait(self.patience.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
+        raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     def _part(self, name: str, shard: int) -> Turns[C | None]:
         return (yield from ask(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
 
-    def _moved(self, part: C, shard: int) -> Turns[None]:
-        value = self.entity.value
+    def _took(self, name: str, taken: int, values: Mapping[int, int]) -> Turns[bool]:
+        """Take from each shard what it was seen to hold; return False if somebody else took something meanwhile."""
+        kind = self.entity
 
         def fill(writes: Transaction) -> None:
-            writes.delete(self.key(name=part.name, part=part.part), when=value == part.value)
-            writes.update(self.key(name=part.name, part=shard), value.add(part.value), create=True)
+            for shard, value in values.items():
+                changes = [kind.value.add(-value)]
+                if shard == 0:
+                    changes.append(kind.taken.set(taken + 1))
+                    writes.update(
+                        self.key(name=name, part=0), *changes, create=True, when=_is(kind.taken, taken)
+                    )
+                elif value:
+                    writes.update(self.key(name=name, part=shard), *changes, create=True)
 
-        try:
-            yield from together(fill)
-        except TransactionCancelled as cancelled:
-            if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
-                raise  # else somebody added to it meanwhile: it is read again
+        return (yield from _unless_overtaken(fill))
 
-    def _take(self, name: str, shard: int) -> Turns[C | None]:
-        return (yield from ask(lambda db: db.delete(self.key(name=name, part=shard))))
+    def _moved(self, part: C, shard: int) -> Turns[bool]:
+        """Move what a shard holds to another; return False if it holds something else by now."""
+        kind, name = self.entity, part.name
+
+        def fill(writes: Transaction) -> None:
+            writes.delete(self.key(name=name, part=part.part), when=_is(kind.value, part.value))
+            first = [kind.taken.add(1)]  # a reset that has seen the shard must look again
+            if shard == 0:
+                first.append(kind.value.add(part.value))
+            else:
+                writes.update(self.key(name=name, part=shard), kind.value.add(part.value), create=True)
+            writes.update(self.key(name=name, part=0), *first, create=True)
+
+        return (yield from _unless_overtaken(fill))
 
     def _parts(self, name: str) -> Turns[dict[int, int]]:
         keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
@@ -154,7 +190,8 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
     """Counters by name and stretch of time: so many a day, an hour, a minute.
 
     Windows are cut from the epoch on, so days are days of UTC. With `keep`, a window is deleted so long after its end.
-    `series` is a query class on the key: its arguments are name and part, its sort part is window.
+    `series` is a query class on the key: its arguments are name and part, its sort part is window. The number of shards is
+    changed as that of `Counters` is; for fewer, `reading` stays until the windows that were written with more are over.
     """
 
     def __init__(
@@ -166,10 +203,11 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         every: timedelta = timedelta(days=1),
         keep: timedelta | None = None,
         shards: int = 8,
+        reading: int | None = None,
     ) -> None:
         super().__init__(db)
         self.entity = entity
-        self.shards = _checked(entity, shards)
+        self.shards, self.reading = _shards(entity, shards, reading)
         self.key = key_class(entity, "name", "part", "window")
         self.series_of = query_class(entity, series, "name", "part", sorts=("window",))
         if every < timedelta(seconds=1):
@@ -198,7 +236,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
     def total(self, name: str, *, at: datetime | None = None) -> Turns[int]:
         """Return what was added in the window of a moment, now unless given."""
         window = self.window(at)
-        keys = [self.key(name=name, part=shard, window=window) for shard in range(self.shards)]
+        keys = [self.key(name=name, part=shard, window=window) for shard in range(self.reading)]
         found = yield from ask(lambda db: db.get_many(keys, consistent=True))
         return sum(part.value for part in found if part is not None)
 
@@ -211,7 +249,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         while window <= last:
             totals[window] = 0
             window += self.every
-        for shard in range(self.shards):
+        for shard in range(self.reading):
             for part in (yield from self._shard(name, shard, first, last)):
                 totals[part.window] = totals.get(part.window, 0) + part.value
         return [Tally(window, total) for window, total in sorted(totals.items())]
@@ -222,7 +260,27 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         return (yield from every(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
 
 
-def _checked(entity: type[Entity], shards: int) -> int:
-    if not 1 <= shards <= SHARDS_MAX:
-        raise RecipeRefused(entity.__name__, f"{shards} shards are outside 1 to {SHARDS_MAX}")
-    return shards
+def _shards(entity: type[Entity], shards: int, reading: int | None) -> tuple[int, int]:
+    """Return how many shards are written and how many are read."""
+    for count in (shards, shards if reading is None else reading):
+        if not 1 <= count <= SHARDS_MAX:
+            raise RecipeRefused(entity.__name__, f"{count} shards are outside 1 to {SHARDS_MAX}")
+    if reading is not None and reading < shards:
+        raise RecipeRefused(entity.__name__, f"reading={reading} shards would miss some of {shards}")
+    return shards, shards if reading is None else reading
+
+
+def _is(field: Operand[C, int], value: int) -> Condition[C]:
+    """Return the condition that a field that is 0 where it is absent has a value."""
+    return field == value if value else (field == 0) | field.not_exists()
+
+
+def _unless_overtaken(fill: Callable[[Transaction], object]) -> Turns[bool]:
+    """Do a transaction; return False where one of its conditions no longer held."""
+    try:
+        yield from together(fill)
+    except TransactionCancelled as cancelled:
+        if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
+            raise
+        return False
+    return True

@@ -23,6 +23,7 @@ who comes does the work again. What it may have done by then is told apart by th
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -240,7 +241,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             return begun
         try:
             value = yield from ask(lambda _: work(begun))
-        except Exception as error:
+        except (Exception, CancelledError) as error:
             try:
                 yield from self._ended(begun, error, final=isinstance(error, self.failures))
             except LeaseLost:

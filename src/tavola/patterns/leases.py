@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 from pydantic import TypeAdapter
 
-from tavola.client import ConditionFailed, Db, Intent, Intents, Unanswered
+from tavola.client import ConditionFailed, Db, Fault, Intent, Intents, Unanswered
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Change, Condition, PrimaryKey
 from tavola.patterns.digests import digest_of
@@ -180,7 +180,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         yield from self._changed(lease, *self._completion(told))
         return Answer(answer, replayed=False)
 
-    def _ended(self, lease: Lease, error: Exception, *, final: bool) -> Turns[None]:
+    def _ended(self, lease: Lease, error: BaseException, *, final: bool) -> Turns[None]:
         if final:
             told = (self.entity.state.set("failed"), self.entity.answer.set(failure_told(error)))
             yield from self._changed(lease, *told, *self._over())
@@ -211,8 +211,8 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             except ConditionFailed as refused:
                 standing: Outcome | None = refused.found
                 return attempt > 1 and standing is not None and standing.holder == holder, standing
-            except Unanswered:
-                if attempt >= self.patience.attempts_max:
+            except (Unanswered, Fault) as error:
+                if attempt >= self.patience.attempts_max or not _unknown(error):
                     raise
             yield from pause(self.patience.pause_s(attempt))
             attempt += 1
@@ -281,6 +281,11 @@ class Waiting:
         return seconds
 
 
-def failure_told(error: Exception) -> str:
+def _unknown(error: Unanswered | Fault) -> bool:
+    """Return whether a write may have been done: no answer came, or one that tells of a failure of the service."""
+    return isinstance(error, Unanswered) or error.status >= 500
+
+
+def failure_told(error: BaseException) -> str:
     """Return what is told again of an error."""
     return dumps([type(error).__name__, str(error)[:_FAILURE_CHARACTERS_MAX]])

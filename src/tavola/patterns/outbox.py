@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from zlib import crc32
 
-from tavola.client import AsyncDb, ConditionFailed, Intents, Transaction, TransactionCancelled
+from tavola.client import AsyncDb, ConditionFailed, Intent, Intents, Transaction, TransactionCancelled
 from tavola.model import Change, Condition, Query
 from tavola.patterns.messages import (
     Message,
@@ -58,9 +58,8 @@ O = TypeVar("O", bound=OutgoingEvents)  # noqa: E741 - one letter, as its kin ha
 L = TypeVar("L", bound=RelayLease)
 
 LANES_MAX = 100
-CUT_MAX = (
-    20  # events that are published before the list is cut: what a crash may publish again of one aggregate
-)
+# Events that are published before the list is cut: what a crash may publish again of one aggregate.
+CUT_MAX = 20
 ROUND_MAX = 500  # of one aggregate in one round, so that the others have their turn
 
 Cutting: TypeAlias = Literal["cleared", "cut", "lost"]
@@ -134,10 +133,11 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         self.keep = keep
         self.holder = self.entropy.uuid()
 
-    def add(self, writes: Intents, aggregate: str, *messages: Message) -> None:
+    def add(self, writes: Intents, aggregate: str, *messages: Message) -> Intent[O]:
         """Have messages told of what a transaction does, in their order; once for each aggregate of it.
 
-        Nothing is read for it. Where too many wait already, the transaction is cancelled for its condition.
+        Nothing is read for it. Where too many wait already, the transaction is cancelled, and the intent that this
+        returns is among those that failed.
         """
         if not messages:
             raise RecipeRefused(f"{self.outgoing.__name__}.add", "no message is given; give Message(…)")
@@ -148,7 +148,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         ]
         outgoing = self.outgoing
         room = outgoing.messages.not_exists() | (outgoing.messages.size() <= self.backlog - len(stored))
-        writes.update(
+        return writes.update(
             self.key(aggregate=aggregate),
             outgoing.messages.append(*stored),
             outgoing.lane.set(self.lane_of(aggregate)),

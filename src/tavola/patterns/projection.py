@@ -35,6 +35,7 @@ from tavola.client import (
     AsyncDb,
     AsyncSubscription,
     EntityChange,
+    Fault,
     RawChange,
     Subscription,
     Transaction,
@@ -79,7 +80,6 @@ from tavola.patterns.shares import (
     summed,
 )
 from tavola.patterns.standings import Declared, Standing
-from tavola.protocol import Fault
 
 E = TypeVar("E", bound=Entity)
 M = TypeVar("M", bound=Metric)

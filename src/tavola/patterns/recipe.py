@@ -211,7 +211,7 @@ async def arun(db: AsyncDb, steps: Turns[R]) -> R:
                     answer = wanted(db)  # type: ignore[arg-type]  # its methods are those of Db, awaited
                     if isawaitable(answer):
                         answer = await answer
-            except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
                 wanted = steps.throw(error)
             else:
                 wanted = steps.send(answer)

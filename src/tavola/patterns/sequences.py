@@ -139,7 +139,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         changes = [held.set(last + 1)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(self._expiry()))
-        when = held == last if last else held.not_exists()
+        when = held == last if last else (held == 0) | held.not_exists()
 
         def fill(writes: Transaction) -> None:
             writes.update(key, *changes, when=when, create=True)

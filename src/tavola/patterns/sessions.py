@@ -101,8 +101,8 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
             session_id=session_id,
             user_id=user_id,
             created_at=now,
-            expires_at=now + self.life,
-            ends_at=now + self.longest,
+            expires_at=_whole(now + self.life),
+            ends_at=_whole(now + self.longest),
             **more,
         )
         return (yield from ask(lambda db: db.create(session)))
@@ -113,7 +113,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         session = yield from self._valid(session_id)
         if session is None or not self._wants_renewal(session):
             return session
-        until = min(self._now() + self.life, session.ends_at)
+        until = _whole(min(self._now() + self.life, session.ends_at))
         key = self.key(session_id=session_id)
         try:
             # A session that is revoked while it is renewed stays revoked: an update makes no item.
@@ -168,9 +168,14 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         return self._now() < min(session.expires_at, session.ends_at)
 
     def _wants_renewal(self, session: S) -> bool:
-        if session.expires_at >= session.ends_at:
+        if session.expires_at >= _whole(session.ends_at):
             return False  # it cannot be moved any more
         return session.expires_at - self._now() < self.life * self.renew
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+def _whole(moment: datetime) -> datetime:
+    """Return the second that a moment is in: a time to live has no fractions, and what is compared with one has none either."""
+    return moment.replace(microsecond=0)

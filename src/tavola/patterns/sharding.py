@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
+from tavola.client import count_stored
 from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model import ModelError, Selection, Shards, question_of
 from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, verb
 
-HEADROOM = (
-    0.5  # how much of a partition's throughput is planned with: peaks, and shards that are not quite even
-)
+# How much of a partition's throughput is planned with: peaks, and shards that are not quite even.
+HEADROOM = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +163,4 @@ class ShardBalance(Recipe[D_co]):
         return Balance(counts)
 
     def _count(self, body: Mapping[str, Any]) -> Turns[int]:
-        count: int = 0
-        request = {**body, "Select": "COUNT"}
-        while True:
-            answer = yield from self._asked(dict(request))
-            count += int(answer["Count"])
-            if "LastEvaluatedKey" not in answer:
-                return count
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-    def _asked(self, request: dict[str, Any]) -> Turns[dict[str, Any]]:
-        connection: Any = self.db  # which takes DynamoDB's own operations as well
-        answer: dict[str, Any] = yield from ask(lambda db: connection.call("Query", request))
-        return answer
+        return (yield from ask(lambda db: db.run(count_stored(dict(body)))))

@@ -15,13 +15,11 @@ from urllib.parse import quote, unquote
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, Table, shape_of
 
-SHARES_MAX = (
-    TRANSACTION_ACTIONS_MAX // 2 - 1
-)  # of one item: it may leave as many numbers as it enters, beside its mark
+# Of one item: it may leave as many numbers as it enters, beside its mark.
+SHARES_MAX = TRANSACTION_ACTIONS_MAX // 2 - 1
 
-_EXACT = Context(
-    prec=300
-)  # for every sum of DynamoDB's numbers; what it could not store is refused, and not rounded here
+# For every sum of DynamoDB's numbers; what it could not store is refused, and not rounded here.
+_EXACT = Context(prec=300)
 
 Number: TypeAlias = tuple[str, str]  # its name and its part
 Shares: TypeAlias = dict[str, dict[str, Decimal]]  # the values that an item adds, by name and part

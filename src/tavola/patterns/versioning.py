@@ -32,13 +32,13 @@ change at once one wins and the other is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic
 
-from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, Page, TransactionCancelled
-from tavola.model import PrimaryKey, shape_of
+from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, TransactionCancelled, get_stored
+from tavola.model import PrimaryKey, Selection
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
 from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, together, verb, wait
 from tavola.patterns.records import A, E, Edit, R, Records, V
@@ -193,9 +193,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def versions(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
     ) -> Turns[Slice[V]]:
-        """Return the versions of a record, newest first."""
+        """Return the versions of a record, newest first: so many and a cursor for more, or all of them."""
         asked = self.records.versions(**self.records.identity(key))
-        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+        return (yield from _sliced(asked, limit, cursor, consistent=True))
 
     @verb
     def diff(self, key: PrimaryKey[R], one: int, other: int) -> Turns[tuple[Difference, ...]]:
@@ -208,9 +208,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def history(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
     ) -> Turns[Slice[A]]:
-        """Return who changed a record, when, why and what, newest first."""
+        """Return who changed a record, when, why and what, newest first: so many and a cursor, or all of it."""
         asked = self.records.history(**self.records.identity(key))
-        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+        return (yield from _sliced(asked, limit, cursor, consistent=True))
 
     @verb
     def by_actor(
@@ -222,7 +222,10 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Turns[Slice[A]]:
-        """Return what somebody changed, in whatever records, newest first, from one moment to another."""
+        """Return what somebody changed, in whatever records, newest first, from one moment to another.
+
+        So many and a cursor, or all of it. It is asked of an index, where a change shows a moment later.
+        """
         query = self.records.by_actor
         if query is None:
             raise RecipeRefused(
@@ -237,7 +240,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             asked = asked.at.gte(since)
         elif until is not None:
             asked = asked.at.lte(until)
-        return (yield from _sliced(lambda db: db.query(asked, limit=limit, cursor=cursor, newest_first=True)))
+        return (yield from _sliced(asked, limit, cursor))
 
     # Keeping.
 
@@ -342,38 +345,26 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
     def _erased(self, key: PrimaryKey[V]) -> Turns[None]:
         yield from ask(lambda db: db.delete(key, erase=True))
 
-    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[Mapping[str, Any] | None]]:
+    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[dict[str, Any] | None]]:
         """Return items as they stand in their tables; an entity would tell its fields alone, and upgraded."""
-        wanted: list[tuple[str, dict[str, Any]]] = []
-        left: dict[str, Any] = {}
-        for key in keys:
-            shape = shape_of(type(key).__compiled__().owner)
-            name, primary = self.db.context.name_of(shape.home), shape.primary(key.__dict__)
-            wanted.append((name, primary))
-            left.setdefault(name, {"Keys": [], "ConsistentRead": True})["Keys"].append(primary)
-        found: list[tuple[str, Mapping[str, Any]]] = []
-        attempt = 0
-        while left:
-            answer = yield from self._called("BatchGetItem", {"RequestItems": left})
-            found += [(name, item) for name, items in answer["Responses"].items() for item in items]
-            left = answer.get("UnprocessedKeys") or {}
-            attempt += 1
-            if left:
-                yield from wait(self.patience.pause_s(attempt))
-        return [
-            next((item for name, item in found if name == table and primary.items() <= item.items()), None)
-            for table, primary in wanted
-        ]
-
-    def _called(self, operation: str, request: dict[str, Any]) -> Turns[dict[str, Any]]:
-        client: Any = self.db
-        answer: dict[str, Any] = yield from ask(lambda _: client.call(operation, request))
-        return answer
+        return (yield from ask(lambda db: db.run(get_stored(db.context, keys))))
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
 
-def _sliced(asked: Callable[[Any], Page[E]]) -> Turns[Slice[E]]:
-    page = yield from ask(asked)
+def _sliced(
+    asked: Selection[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
+) -> Turns[Slice[E]]:
+    """Return so many, newest first, and a cursor for more; all of them where neither a limit nor a cursor is given."""
+    if limit is None and cursor is None:
+        found = yield from every(
+            lambda db, place: db.query(asked, cursor=place, newest_first=True, consistent=consistent)
+        )
+        return Slice(tuple(found), None)
+    page = yield from ask(
+        lambda db: db.query(
+            asked, limit=limit or 100, cursor=cursor, newest_first=True, consistent=consistent
+        )
+    )
     return Slice(tuple(page.items), page.cursor)

@@ -41,6 +41,42 @@ def test_addresses(url: str, host: str, port: int, header: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("http://h", "/"),
+        ("http://h/", "/"),
+        ("http://h/db/v1/", "/db/v1/"),
+        ("http://h/a b", "/a%20b/"),
+        ("http://h/a%20b", "/a%20b/"),
+        ("http://h/é", "/%C3%A9/"),
+    ],
+)
+def test_a_path_is_sent_as_a_request_line_can_hold_it(url: str, path: str) -> None:
+    """A space or a letter of another alphabet is written in percent signs, once; what is sent is what is signed."""
+    assert address_of(url).path == path
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://h/a//b", "//"),
+        ("http://h/a/../b", r"\.\."),
+        ("http://h/./b", r"holds //, \."),
+        ("http://h/x?y=1", "query"),
+        ("http://h/x#y", "fragment"),
+        ("http://ann:secret@h/x", "user"),
+    ],
+)
+def test_what_would_be_signed_otherwise_or_left_out_is_refused(url: str, why: str) -> None:
+    """Nothing of a URL is dropped without a word, and no password is repeated in the refusal."""
+    with pytest.raises(EndpointUnreachable, match=why) as refused:
+        address_of(url)
+
+    assert "secret" not in str(refused.value)
+    assert not refused.value.sent
+
+
+@pytest.mark.parametrize(
     ("url", "local"),
     [
         *[("http://localhost:1", True), ("http://db.localhost:1", True), ("http://127.8.9.1:1", True)],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tavola import Connection, connect
+from tavola import Attr, Connection, Entity, ModelError, PrimaryKey, Table, connect
 from tavola.client import Context
 from tavola.client.cursors import seal, unseal
 
@@ -29,3 +31,62 @@ def test_nothing_is_signed_with_no_secret() -> None:
         seal(b"", "question", [])
     with pytest.raises(AssertionError):
         unseal(b"", "question", seal(b"secret", "question", []), 0)
+
+
+class Depot(Table, name="town-depot"):
+    """A table whose class is called otherwise than itself."""
+
+
+class Crate(Entity, table=Depot):
+    """What is in it."""
+
+    crate_id: Attr[str]
+
+    class Key(PrimaryKey["Crate"], pk="CRATE#{crate_id}", sk="CRATE"):
+        crate_id: str
+
+
+@pytest.mark.parametrize("key", [Depot, "Depot", "town-depot"])
+def test_a_table_is_called_here_as_its_class_or_its_name_is_told(key: Any) -> None:
+    """`table_names` takes the class, the class's name or the name in the model, and goes before the prefix."""
+    with connect("memory:", table_names={key: "staging-depot"}, table_prefix="other-") as db:
+        db.create_tables(Depot)
+        db.put(Crate(crate_id="c1"))
+
+        assert db.call("ListTables")["TableNames"] == ["staging-depot"]
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (
+            {"Depott": "staging-depot"},
+            r"'Depott' is no table that is declared; there are .*Depot \('town-depot'\)",
+        ),
+        ({Crate: "staging-depot"}, "Crate is no table that is declared"),
+        ({"Depot": "one-depot", "town-depot": "two-depot"}, "is called one-depot and two-depot; give one"),
+        ({"Depot": ""}, "'Depot' is called ''"),
+    ],
+)
+def test_a_name_for_no_table_is_refused(names: Any, problem: str) -> None:
+    """A name that is meant for no table that is declared is an error before anything is written, never ignored."""
+    with pytest.raises(ModelError, match=problem):
+        connect("memory:", table_names=names).put(Crate(crate_id="c1"))
+
+
+def test_a_class_name_that_two_tables_have_is_refused() -> None:
+    """Of two classes of one name nobody can tell which is meant; the class itself says it."""
+
+    def made(name: str) -> Any:
+        class Twin(Table, name=name):
+            pass
+
+        Twin.__qualname__ = f"Twin of {name}"
+        return Twin
+
+    one, other = made("twin-a"), made("twin-b")
+
+    with pytest.raises(ModelError, match="'Twin' could be twin-a or twin-b; give the class itself"):
+        Context(names={"Twin": "here"}).name_of(one)
+    assert Context(names={one: "here"}).name_of(one) == "here"
+    assert Context(names={one: "here"}).name_of(other) == "twin-b"

@@ -63,5 +63,5 @@ def test_a_filter_names_what_the_view_has() -> None:
         db.put(Login(login_id="l1", agent="ann", at=at, ends=LATER))
         asked = Login.ByAgent(agent="ann")
 
-        assert len(db.query(asked.where(LoginRef.ends > at))) == 1
-        assert len(db.query(asked.where(LoginRef.note.exists()))) == 0
+        assert len(db.query(asked.where(LoginRef.ends > at)).items) == 1
+        assert len(db.query(asked.where(LoginRef.note.exists())).items) == 0

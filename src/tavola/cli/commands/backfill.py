@@ -105,6 +105,8 @@ def _tell_plan(plan: Any, *, as_json: bool) -> None:
             "misplaced": plan.misplaced,
             "unreadable": plan.unreadable,
             "unknown": plan.unknown,
+            "taken": plan.taken,
+            "counted": plan.counted,
             "given_up": list(plan.given_up),
             "differences": [
                 {"entity": each.entity, "what": each.what, "means": each.means} for each in plan.differences
@@ -129,6 +131,7 @@ def _tell(report: Any, *, as_json: bool) -> None:
                 "items": report.items,
                 "written": report.written,
                 "entities": dict(report.by_entity),
+                "guards": report.guards,
                 "write_units": report.write_units,
                 "left": report.left_count,
                 "resumed": report.resumed,

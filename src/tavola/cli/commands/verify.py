@@ -29,7 +29,7 @@ def verify(
         ),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="With --design: put wrong index keys right.")
+        bool, typer.Option("--repair", help="With --design: put wrong index keys and guards right.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     table_name: TableName = None,
@@ -46,8 +46,8 @@ def verify(
 ) -> None:
     """Check that everything in FILE is as it was written: pages, items, index entries, backups, counts, logs.
 
-    With --design, check instead that every index key of every item is what the item's fields say, anywhere: in FILE,
-    in a --store, or at an --endpoint. Each problem is a line with its place; the exit code is 1 if any is left. Only
+    With --design, check instead that every index key of every item is what the item's fields say, and that every unique
+    value is kept for one item, anywhere: in FILE, in a --store, or at an --endpoint. Each problem is a line with its place; the exit code is 1 if any is left. Only
     --repair changes anything.
     """
     if design is None:
@@ -66,8 +66,8 @@ def verify(
     if any(_left(report, repair) for report in reports):
         if not as_json:
             complain(
-                "There are keys that are not what their items say.",
-                "Queries miss these items, or find them where they are not.",
+                "There are keys or guards that are not what their items say.",
+                "Queries miss such items, or find them where they are not; a unique value is kept for nobody, or is had twice.",
                 None
                 if repair
                 else "Put them right with --repair; see the guide's page on changing a design.",
@@ -86,7 +86,7 @@ def _left(report: Any, repair: bool) -> bool:
     """Return whether something is wrong still."""
     if not repair:
         return not report.sound
-    return bool(report.counts["misplaced"] or report.counts["unreadable"])
+    return any(report.counts[kind] for kind in ("misplaced", "unreadable", "left", "taken"))
 
 
 def _tell_keys(report: Any, *, as_json: bool) -> None:
@@ -106,6 +106,13 @@ def _tell_keys(report: Any, *, as_json: bool) -> None:
                     }
                     for each in report.faults
                 ],
+                "guards": [
+                    {
+                        "key": each.key, "entity": each.entity, "field": each.field, "kind": each.kind,
+                        "guard": each.guard, "owner": each.owner,
+                    }
+                    for each in report.guards
+                ],
                 "unknown": list(report.unknown),
                 "unreadable": [
                     {"key": each.key, "entity": each.entity, "reason": each.reason} for each in report.unreadable
@@ -113,7 +120,7 @@ def _tell_keys(report: Any, *, as_json: bool) -> None:
             },
         )  # fmt: skip
         return
-    for fault in report.faults:
+    for fault in (*report.faults, *report.guards):
         say(str(fault))
     for each in report.unreadable:
         say(f"{each.entity} {each.plain_key}: it cannot be read: {each.reason}")

@@ -27,6 +27,9 @@ from tavola.values import (
     write_units,
 )
 
+KEY_BYTES = 16  # of a key's value that nobody has seen
+VALUE_BYTES = 32  # of another attribute's
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -37,6 +40,9 @@ class Known:
     item_bytes: int | None = None  # of one item
     items: int | None = None  # that a query finds in one partition, before any filter
     standing: tuple[Item, ...] = ()  # items as they stand, found by their key
+    fetches: bool = (
+        False  # what a query finds in an index is got from the table, in requests that are not seen
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +121,41 @@ class _Making:
             items = min(items, limit)
         if items is None:
             return False
-        bytes_ = items * self._bytes(READ_UNIT_BYTES)
+        name, index = request["TableName"], self._index(request)
+        item_bytes = self._bytes(READ_UNIT_BYTES)
+        bytes_ = items * (item_bytes if index is None else self._read_bytes(name, index, item_bytes))
         pages, rest = divmod(bytes_, PAGE_BYTES_MAX)
         consistent = bool(request.get("ConsistentRead"))
         units = pages * read_units(PAGE_BYTES_MAX, consistent=consistent)
         if rest or not pages:
             units += read_units(rest, consistent=consistent)
-        self._add(request["TableName"], request.get("IndexName"), Units(reads=units))
+        self._add(name, request.get("IndexName"), Units(reads=units))
+        if self.known.fetches and index is not None:
+            self._assume(f"that each of {items} entries is got from the table, one by one as it is paid")
+            self._add(name, None, Units(reads=items * read_units(item_bytes, consistent=consistent)))
         return True
+
+    def _index(self, request: Mapping[str, Any]) -> Index | None:
+        table = self.known.tables.get(request["TableName"])
+        found = (
+            () if table is None else (each for each in table.indexes if each.name == request.get("IndexName"))
+        )
+        return next(iter(found), None)
+
+    def _read_bytes(self, name: str, index: Index, item_bytes: int) -> int:
+        """Return the bytes of an unseen entry that is read, of one that is not whole by what it is made of."""
+        if index.projection == "ALL":
+            return item_bytes
+        table = self.known.tables[name]
+        held = {*table.settings.key_names, *index.attributes}
+        named = set() if index.projection == "KEYS_ONLY" else set(index.projection) - held
+        bytes_ = min(
+            item_bytes,
+            sum(map(len, held)) + len(held) * KEY_BYTES + sum(map(len, named)) + len(named) * VALUE_BYTES,
+        )
+        told = "its keys" if not named else f"its keys and {len(named)} projected attributes"
+        self._assume(f"that an entry of {index.name} has {bytes_} bytes: {told}, not the whole item")
+        return bytes_
 
     def write(self, kind: str, request: Mapping[str, Any], *, transaction: bool = False) -> None:
         match kind:

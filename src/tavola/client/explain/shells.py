@@ -218,6 +218,17 @@ class Explain:
         wish = Wish(self._prices, run, item_bytes)
         return self._run(subjects.get_many(self._context, wish, keys, consistent))
 
+    def get_all(
+        self,
+        *keys: PrimaryKey[Any],
+        consistent: bool | None = None,
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[tuple[Any, ...]]:
+        """Explain `db.get_all`."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(subjects.get_all(self._context, wish, keys, consistent))
+
     def put_many(self, entities: Iterable[Entity], *, run: bool = False) -> Explanation[int]:
         """Explain `db.put_many`, as of new items."""
         return self._run(subjects.write_many(self._context, Wish(self._prices, run), entities, ()))
@@ -227,6 +238,18 @@ class Explain:
     ) -> Explanation[int]:
         """Explain `db.delete_many`; of entities, by their size."""
         return self._run(subjects.write_many(self._context, Wish(self._prices, run, item_bytes), (), keys))
+
+    def write_many(
+        self,
+        *,
+        puts: Iterable[Entity] = (),
+        deletes: Iterable[PrimaryKey[Any] | Entity] = (),
+        run: bool = False,
+        item_bytes: int | None = None,
+    ) -> Explanation[int]:
+        """Explain `db.write_many`: puts as of new items, deletes of entities by their size."""
+        wish = Wish(self._prices, run, item_bytes)
+        return self._run(subjects.write_many(self._context, wish, puts, deletes))
 
     @overload
     def get_together(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tavola.client import batches, items, reading, transactions
+from tavola.client.arguments import check_collection, check_scanned
 from tavola.client.context import Context
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
@@ -128,6 +129,7 @@ def query(
         [shape],
         item_bytes=_read_bytes(wish, shape, pattern.access),
         items=_per_request(pattern.access, 1 if pattern.key.shards is None else pattern.key.shards.reads),
+        fetches=pattern.hydrate and not wish.run,  # where it is run, each request is estimated as it is asked
     )
     more = _FETCHED if pattern.hydrate else _PAGES if paging.limit is None else ""
     subject = Subject(f"query {_told(selection)}", known, more=more)
@@ -160,6 +162,7 @@ def scan(
     consistent: bool,
 ) -> Steps[Explanation[list[Any]]]:
     """Explain a scan of an entity or of a whole table; run without a limit, it reads all of it."""
+    check_scanned(what)
     shapes = [shape_of(what)] if issubclass(what, Entity) else [shape_of(e) for e in what.entities.values()]
     known = known_of(context, shapes, item_bytes=wish.item_bytes)
     more = _PAGES if paging.limit is None else ""
@@ -172,6 +175,7 @@ def collect(
     context: Context, wish: Wish, collection: C, consistent: bool | None, newest_first: bool
 ) -> Steps[Explanation[C]]:
     """Explain the query of a collection."""
+    check_collection(collection)
     kind = type(collection)
     shapes = [shape_of(member.entity) for member in members_of(kind)]
     access = kind.__access__
@@ -188,11 +192,26 @@ def get_many(
 ) -> Steps[Explanation[list[E | None]]]:
     """Explain a batch of gets, each of which is paid as if it were alone."""
     wanted = list(keys)
-    shapes = [keyed(key)[0] for key in wanted]
+    steps = batches.get_many(context, wanted, consistent)
+    return explained(_gotten(context, wish, "get_many", wanted), steps, wish.prices, run=wish.run)
+
+
+def get_all(
+    context: Context, wish: Wish, keys: Sequence[PrimaryKey[Any]], consistent: bool | None
+) -> Steps[Explanation[tuple[Any, ...]]]:
+    """Explain a batch of a few gets of any kinds."""
+
+    def steps() -> Steps[tuple[Any, ...]]:
+        return tuple((yield from batches.get_many(context, keys, consistent)))
+
+    return explained(_gotten(context, wish, "get_all", keys), steps(), wish.prices, run=wish.run)
+
+
+def _gotten(context: Context, wish: Wish, verb: str, keys: Sequence[PrimaryKey[Any]]) -> Subject:
+    shapes = [keyed(key)[0] for key in keys]
     told = {_read_bytes(wish, shape) for shape in shapes}
     known = known_of(context, shapes, item_bytes=told.pop() if len(told) == 1 else None)
-    subject = Subject(f"get_many of {len(wanted):,} keys", known)
-    return explained(subject, batches.get_many(context, wanted, consistent), wish.prices, run=wish.run)
+    return Subject(f"{verb} of {len(keys):,} keys", known)
 
 
 def write_many(

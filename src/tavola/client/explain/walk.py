@@ -71,6 +71,7 @@ def known_of(
     item_bytes: int | None,
     items: int | None = None,
     standing: tuple[Item, ...] = (),
+    fetches: bool = False,
 ) -> Known:
     """Return what the model tells of the tables that some entities live in."""
     tables = {}
@@ -80,7 +81,7 @@ def known_of(
         tables[name] = shape.home
         living.setdefault(name, {})[shape.name] = shape
     by_table = {name: tuple(found.values()) for name, found in living.items()}
-    return Known(tables, by_table, item_bytes, items, standing)
+    return Known(tables, by_table, item_bytes, items, standing, fetches)
 
 
 def explained(subject: Subject, inner: Steps[R], prices: Prices, *, run: bool) -> Steps[Explanation[R]]:
