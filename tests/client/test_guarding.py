@@ -123,7 +123,7 @@ class TestMadeUniqueLater:
         assert (plan.taken, plan.rewritten) == (1, 3)
         assert "1 items have a unique value that another item has too" in str(plan)
         assert (report.written, report.left_count) == (3, 1)
-        assert "email '1@x' must be unique, and is taken by pk=PERSON#p" in report.left[0].reason
+        assert "its email must be unique, and is taken by pk=PERSON#p" in report.left[0].reason
         (fault,) = found.guards
         assert (fault.kind, fault.field) == ("taken", "email")
         assert {fault.key["pk"]["S"], fault.owner["pk"]["S"]} == {"PERSON#p1", "PERSON#p5"}

@@ -322,8 +322,38 @@ class TestVersions:
             db.get(key(3))
 
 
+def tagged(*tags: str) -> Any:
+    """Return a table with an entity of each tag."""
+
+    class Store(Table, name="store"):
+        """A table."""
+
+    for tag in tags:
+
+        class Thing(Entity, table=Store, tag=tag):
+            """Something."""
+
+            thing_id: Attr[str]
+
+            class Key(PrimaryKey["Thing"], pk=f"{tag}#{{thing_id}}", sk="THING"):
+                thing_id: str
+
+    return Store
+
+
 class TestPlans:
     """What must be rewritten, and what it costs."""
+
+    def test_differences_come_in_one_order(self) -> None:
+        """What is told of a design is told in the same order in every process."""
+        tags = [f"Tag{n}" for n in range(12)]
+        with connect("memory:") as db:
+            now = tagged("Other")
+            db.create_tables(now)
+
+            told = db.plan_migration(now, was=tagged(*reversed(tags))).differences
+
+        assert [each.entity for each in told] == sorted(tags)
 
     def test_a_plan_counts_items_and_units(self, db: Any) -> None:
         """Without an older design, the stored items themselves tell what is otherwise."""

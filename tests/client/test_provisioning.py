@@ -19,6 +19,7 @@ from tavola import (
     Query,
     Table,
     TableMismatch,
+    TableMissing,
     connect,
 )
 from tavola.protocol import ValidationFault
@@ -358,3 +359,40 @@ def test_tables_that_are_not_there_are_deleted_without_an_error(db: Any) -> None
     assert db.delete_tables(plain().Depot) is None
     assert db.delete_tables(plain().Depot) is None
     assert db.call("ListTables")["TableNames"] == []
+
+
+def test_a_table_that_lacks_an_index_of_its_model_is_told(db: Any) -> None:
+    """Whoever adds an index to the class and starts again hears of it at the start, and how to make it."""
+    more = design(indexes={"by_place": Gsi(pk="g1pk", sk="g1sk"), "by_name": Gsi(pk="g2pk", sk="g2sk")}).Depot
+
+    with pytest.raises(
+        TableMismatch, match=r"the index by_name is not there\. create_tables\(Depot, change=True\)"
+    ):
+        db.create_tables(more)
+    db.create_tables(more, change=True)
+    db.create_tables(more)
+    db.create_tables(plain().Depot)  # one that the model does not ask is in nobody's way
+
+    other = design(indexes={"by_place": Gsi(pk="g9pk", sk="g9sk")}).Depot
+    for change in (False, True):
+        with pytest.raises(
+            TableMismatch, match=r"by_place has another key or projection\. apply_changes\(Depot, drop=True\)"
+        ):
+            db.create_tables(other, change=change)
+
+
+def test_a_table_that_is_not_there_is_named(db: Any) -> None:
+    """DynamoDB says that a resource was not found; the client says which, and what makes it."""
+    db.delete_tables(plain().Depot)
+    crate = plain().Crate
+
+    for ask in (
+        lambda: db.put_many([crate(crate_id="c1", size=1, place="p")]),
+        lambda: db.get_together([crate.Key(crate_id="c1")]),
+        lambda: list(db.scan(crate)),
+    ):
+        with pytest.raises(
+            TableMissing, match=r"there is no table \S*depot here; create_tables\(\) makes it"
+        ) as refused:
+            ask()
+        assert refused.value.code == "ResourceNotFoundException"

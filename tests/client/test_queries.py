@@ -123,7 +123,7 @@ def test_a_cursor_belongs_to_its_question(desk: Connection) -> None:
     for ask in others:
         with pytest.raises(CursorRefused):
             ask()
-    assert len(desk.query(question, limit=3, cursor=cursor)) == 3
+    assert len(desk.query(question, limit=3, cursor=cursor).items) == 3
 
 
 def test_a_cursor_holds_where_the_secret_is_shared() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tavola import (
+    AccessPattern,
     Attr,
     Connection,
     Entity,
@@ -20,6 +23,7 @@ from tavola import (
     Sort,
     Table,
     attr,
+    connect,
     sort,
 )
 
@@ -134,3 +138,123 @@ def test_random_shards_stay_right_through_updates(metrics: Connection) -> None:
 
     assert len(list(metrics.query(Reading.Random()))) == 40
     assert len(partitions(metrics, "g3pk")) == 5
+
+
+def gauges(shards: Shards) -> Any:
+    """Return a design whose index is sharded by a field that questions may tell."""
+
+    class Plant(Table, name="plant"):
+        """A table with two indexes."""
+
+        by_state = Gsi(pk="g1pk", sk="g1sk")
+        by_day = Gsi(pk="g2pk", sk="g2sk")
+
+    class Gauge(Entity, table=Plant):
+        """A gauge of a room."""
+
+        gauge_id: Attr[int]
+        room: Attr[int]
+        state: Attr[str] = attr(default="on")
+        at: Attr[datetime] = attr(default=AT)
+
+        class Key(PrimaryKey["Gauge"], pk="GAUGE#{gauge_id}", sk="GAUGE"):
+            gauge_id: int
+
+        class ByState(
+            Query["Gauge"],
+            on=Plant.by_state,
+            pk="STATE#{state}",
+            sk="{room}#{gauge_id}",
+            shards=shards,
+            access=AccessPattern("gauges", items=60, item_bytes=4096),
+        ):
+            state: str
+            room: Sort[int] = sort()
+            gauge_id: Sort[int] = sort()
+
+        class ByDay(
+            Query["Gauge"],
+            on=Plant.by_day,
+            pk="STATE#{state}",
+            sk="{at:day}#{gauge_id}",
+            shards=Shards(4, of=("at",)),
+        ):
+            state: str
+            at: Sort[datetime] = sort()
+            gauge_id: Sort[int] = sort()
+
+    return SimpleNamespace(Plant=Plant, Gauge=Gauge)
+
+
+def asked(db: Connection, selection: Any) -> tuple[int, int]:
+    """Return how many a question finds, and in how many requests."""
+    with db.measured() as spent:
+        found = len(list(db.query(selection)))
+    return found, spent.calls
+
+
+def test_a_question_that_tells_the_shard_asks_one() -> None:
+    """Where the fields that shards are made of are all told, items are in one shard, and only that is read."""
+    plant = gauges(Shards(6, of=("room",)))
+    with connect("memory:") as db:
+        db.create_tables(plant.Plant)
+        db.put_many(plant.Gauge(gauge_id=n, room=n % 5, at=AT + timedelta(hours=n % 24)) for n in range(60))
+
+        assert [asked(db, plant.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 1)] * 5
+        assert asked(db, plant.Gauge.ByState(state="on")) == (60, 6)
+        assert asked(db, plant.Gauge.ByState(state="on").room.gte(0)) == (60, 6)
+        assert db.count(plant.Gauge.ByState(state="on").room.eq(3)) == 12
+        assert asked(db, plant.Gauge.ByDay(state="on").at.eq(AT)) == (3, 4), "the key holds the day alone"
+        one = db.explain.query(plant.Gauge.ByState(state="on").room.eq(3)).estimated
+        every = db.explain.query(plant.Gauge.ByState(state="on")).estimated
+        assert one == every, "what the pattern says of its items holds of all that are found"
+
+
+def test_all_shards_are_asked_while_their_number_changes() -> None:
+    """Items may stand where the older number put them, until they are rewritten."""
+    was, during, final = (
+        gauges(Shards(count, of=("room",), reading=reading))
+        for count, reading in ((3, None), (6, 6), (6, None))
+    )
+    with connect("memory:") as db:
+        db.create_tables(was.Plant)
+        db.put_many(was.Gauge(gauge_id=n, room=n % 5) for n in range(60))
+
+        assert [asked(db, during.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 6)] * 5
+        db.backfill(during.Plant)
+        assert [asked(db, final.Gauge.ByState(state="on").room.eq(n)) for n in range(5)] == [(12, 1)] * 5
+
+
+def test_shards_of_time_are_explained() -> None:
+    """What a pattern says of its items is spread over the days that are asked, of which the first is seen."""
+
+    class Diary(Table):
+        """A table by days."""
+
+        by_day = Gsi(pk="g1pk", sk="g1sk")
+
+    class Entry(Entity, table=Diary):
+        """An entry."""
+
+        entry_id: Attr[str]
+        at: Attr[datetime]
+
+        class Key(PrimaryKey["Entry"], pk="ENTRY#{entry_id}", sk="ENTRY"):
+            entry_id: str
+
+        class ByDay(
+            Query["Entry"],
+            on=Diary.by_day,
+            pk="DAY",
+            sk="{at}",
+            shards=Shards.by_time("at", "day"),
+            access=AccessPattern("entries", items=10, item_bytes=4096),
+        ):
+            at: Sort[datetime] = sort()
+
+    with connect("memory:") as db:
+        db.create_tables(Diary)
+        told = db.explain.query(Entry.ByDay().at.between(AT, AT + timedelta(days=1)))
+
+    assert told.estimated is not None
+    assert told.estimated.reads == 2.5

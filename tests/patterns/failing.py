@@ -15,13 +15,13 @@ class Failing:
     def __init__(self, inner: Any, fails: Callable[[str], bool]) -> None:
         self._inner = inner
         self._fails = fails
-        self.failed = 0
+        self.calls: list[str] = []  # also those that were refused
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Do a call, and fail after it where that is wanted."""
+        self.calls.append(operation)
         answer: dict[str, Any] = self._inner.call(operation, request)
         if self._fails(operation):
-            self.failed += 1
             raise InternalServerFault("Internal server error")
         return answer
 

@@ -240,6 +240,30 @@ def test_bonds_are_seen_from_both_sides(db: Connection, made: Callable[..., Any]
     assert [bond.other for bond in friends.of("ann")] == ["eve"]
 
 
+def test_half_a_bond_is_parted_from_either_side(db: Connection, made: Callable[..., Any]) -> None:
+    """One side that was written past the pattern is a link to be taken away, whoever asks."""
+    bonds = made(Bonds, db, Friend, of=Friend.Of)
+    for one, other in (("ann", "ben"), ("ben", "ann")):
+        db.put(Friend(one="ann", other="ben"))
+
+        assert bonds.part(one, other)
+        assert not bonds.part(one, other)
+        assert bonds.of("ann").items == ()
+
+
+def test_walks_of_one_size_are_allowed_alike(parts: Any) -> None:
+    """A walk and a bill of materials count the nodes below a root, and not the root."""
+    for child in ("b", "c"):
+        parts.link(Part(whole="a", part=child))
+
+    assert len(parts.below("a", nodes_max=2)) == 2
+    assert len(parts.explode("a", "quantity", nodes_max=2)) == 2
+    with pytest.raises(WalkTooLong):
+        parts.below("a", nodes_max=1)
+    with pytest.raises(WalkTooLong):
+        parts.explode("a", "quantity", nodes_max=1)
+
+
 def _sides(
     binding: Callable[[Bonds[Any, Friend]], Turns[Any]], parting: Callable[[Bonds[Any, Friend]], Turns[Any]]
 ) -> set[int]:

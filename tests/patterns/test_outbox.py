@@ -224,6 +224,12 @@ def test_too_much_that_waits_refuses_the_change(memory: Connection) -> None:
     with pytest.raises(TransactionCancelled) as cancelled:
         change(memory, outbox, "a", 3)
     change(memory, outbox, "b", 3)
+    writes = memory.transaction()
+    writes.check(Order.Key(order_id="a"), when=Order.total == 2)
+    told = outbox.add(writes, "order/a", Message("changed"))
+    with pytest.raises(TransactionCancelled) as full:
+        writes.commit()
+    assert list(full.value.failed) == [told]  # it is not the caller's own condition
 
     assert [reason.kind for reason in cancelled.value.failed.values()] == ["condition"]
     assert memory.get(Order.Key(order_id="a")) == Order(order_id="a", total=2)

@@ -26,6 +26,8 @@ from tavola import (
 from tavola.client import Db
 from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Turns
 from tavola.patterns.recipe import ask, verb
+from tavola.protocol import InternalServerFault
+from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
 
 
@@ -205,6 +207,28 @@ def test_two_writers_in_every_order() -> None:
     """Pitfall 6: whatever the order of their calls two writers get 1 and 2; who counts and adds one gets 1 twice."""
     assert _numbers(lambda db: Sequences(db, Numbers)) == {(1, 2)}
     assert (1, 1) in _numbers(Counting)
+
+
+def test_a_sequence_that_was_put_with_no_number_is_begun(db: Connection, made: Callable[..., Any]) -> None:
+    """An item that says that the last number is 0, or says nothing of it, is as good as none."""
+    numbers = made(Sequences, db, Numbers)
+    db.put(Numbers(scope="TICKET#t1", period="all"))
+
+    assert numbers.numbered("TICKET#t1", _event("made")).number == 1
+    assert numbers.next("TICKET#t1") == 2
+
+
+def test_a_failure_of_the_service_gives_no_number_twice() -> None:
+    """A number that was taken and answered with an internal error is a gap; where none may be, it is answered in the end."""
+    with connect("memory:", patience=Patience(base_s=0)) as db:
+        db.create_tables(Desk)
+        with pytest.raises(InternalServerFault):
+            Sequences(failing(db, 1, of=SINGLE), Numbers).next("TICKET#t1")
+        assert Sequences(db, Numbers).next("TICKET#t1") == 2
+
+        told = Sequences(failing(db, 1, of=TOGETHER), Numbers).numbered("TICKET#t2", _event("made"))
+        assert told.number == 1
+        assert Sequences(db, Numbers).last("TICKET#t2") == 1
 
 
 def test_what_cannot_number_is_refused() -> None:

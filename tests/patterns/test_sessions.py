@@ -75,6 +75,26 @@ def test_a_session_is_found_until_it_is_over(sessions: Any, clock: ManualClock) 
     assert sessions.of_user("ann") == []
 
 
+def test_use_at_the_end_of_the_longest_life_writes_nothing(
+    sessions: Any, db: Connection, clock: ManualClock
+) -> None:
+    """Once a session cannot be moved any more, using it is a read alone, also where it was begun between two seconds."""
+    clock.advance(0.625)
+    begun = sessions.start("ann")
+    for _ in range(6):
+        clock.advance(1_100)
+        assert sessions.use(begun.session_id) is not None
+    with db.measured() as spent:
+        for _ in range(5):
+            clock.advance(60)
+            found = sessions.use(begun.session_id)
+            assert found.expires_at == found.ends_at
+
+    assert set(spent.operations) == {"GetItem"}
+    clock.advance(300)
+    assert sessions.use(begun.session_id) is None
+
+
 def test_use_renews_only_when_it_is_time(sessions: Any, db: Connection, clock: ManualClock) -> None:
     """A use costs a write only when less than half of the life is left."""
     begun = sessions.start("ann")

@@ -155,7 +155,7 @@ def _paged(db: Connection, question: Any, limit: int | None, newest_first: bool)
     cursor = None
     while True:
         page = db.query(question, limit=limit, cursor=cursor, newest_first=newest_first)
-        assert len(page) <= limit
+        assert len(page.items) <= limit
         found += [ticket.ticket_id for ticket in page.items]
         cursor = page.cursor
         if cursor is None:

@@ -21,6 +21,7 @@ from tavola import (
     ItemImmutable,
     ItemMissing,
     ManualClock,
+    Patience,
     PrimaryKey,
     Query,
     Sort,
@@ -31,7 +32,7 @@ from tavola import (
     sort,
 )
 from tavola.backends import EmbeddedBackend
-from tavola.client import Db
+from tavola.client import BatchUnfinished, Db
 from tavola.engine import Engine, Visit
 from tavola.patterns import (
     AuditEntry,
@@ -555,6 +556,49 @@ def _commit(db: Any, tx: Any) -> None:
     answer = tx.commit()
     if answer is not None:
         db._loop.run_until_complete(answer)
+
+
+def test_all_is_given_where_no_limit_is(reviews: Any, db: Connection) -> None:
+    """Versions, history and what somebody did are whole without a limit, however many requests that takes, and as they are now."""
+    for number in range(14):
+        reviews.change(
+            R1, lambda review, n=number: setattr(review, "code", f"{n:03}" + "x" * 150_000), by="ann"
+        )
+
+    with db.measured() as spent:
+        found = reviews.versions(R1)
+    assert [each.version for each in found] == list(range(15, 0, -1))
+    assert found.cursor is None
+    assert spent.operations["Query"] > 1
+    assert [each.version for each in reviews.history(R1)] == list(range(15, 0, -1))
+    assert len(reviews.by_actor("ann")) == 15
+    page = reviews.versions(R1, limit=2)
+    assert [each.version for each in reviews.versions(R1, limit=2, cursor=page.cursor)] == [13, 12]
+
+
+def test_verification_ends_where_nothing_is_processed() -> None:
+    """A table that leaves every key unprocessed is an error after a while, and is not asked for ever."""
+    with connect("memory:", patience=Patience(attempts_max=3, base_s=0)) as db:
+        db.create_tables(Reviews)
+        Versions(db, *KINDS).create(Review(review_id="r1"), by="ann")
+        asked: list[str] = []
+
+        class Stubborn:
+            """A backend that never gets to the keys of a batch."""
+
+            def call(self, operation: str, request: Any) -> Any:
+                """Leave all keys."""
+                asked.append(operation)
+                if operation == "BatchGetItem":
+                    return {"Responses": {}, "UnprocessedKeys": request["RequestItems"]}
+                return db.backend.call(operation, request)
+
+            def close(self) -> None:
+                """Leave it open."""
+
+        with pytest.raises(BatchUnfinished):
+            Versions(Connection(Stubborn(), context=db.context), *KINDS).verify(R1)
+        assert len(asked) < 10
 
 
 # The chain.

@@ -67,8 +67,8 @@ def use(db: Connection) -> None:
     ended = db.delete(Session.Key(session_id="s1"), when=Session.expires > AT)
     assert_type(ended, Session | None)
 
-    assert len(by_status) == 2
-    assert [len(page) for page in (talked, queued, between)] == [1, 1, 2]
+    assert len(by_status.items) == 2
+    assert [len(page.items) for page in (talked, queued, between)] == [1, 1, 2]
     assert ended is not None
     assert (closed.status, closed.replies, closed.assignee) == ("closed", 1, None)
     assert file.ticket == closed

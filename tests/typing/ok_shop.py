@@ -332,7 +332,7 @@ def directions(db: Connection) -> None:
     assert_type(counted, int)
     assert_type(db.collect(CustomerFile(customer="c1")).orders, list[Order])
 
-    assert len(back) == 1
+    assert len(back.items) == 1
     assert None not in both
     assert counted == 1
 

@@ -29,6 +29,7 @@ from tavola.client.errors import (
     ItemImmutable,
     ItemMissing,
     LockLost,
+    TableMissing,
     TransactionRefused,
     UniqueTaken,
     UpdateContended,
@@ -41,6 +42,7 @@ from tavola.client.intents import Intent, Intents
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
 from tavola.client.provisioning import TableMismatch, TableNotReady
+from tavola.client.raw_items import from_item, to_item
 from tavola.client.reports import BackfillReport, GuardFault, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
 from tavola.client.routers import ChangeUnrouted, Router, failures
@@ -154,6 +156,7 @@ __all__ = [
     "Subscription",
     "TableChanges",
     "TableMismatch",
+    "TableMissing",
     "TableNotReady",
     "TableUnits",
     "Together",
@@ -176,6 +179,7 @@ __all__ = [
     "describe_stream",
     "encode_request",
     "failures",
+    "from_item",
     "get_stored",
     "item_versions",
     "key_of",
@@ -186,4 +190,5 @@ __all__ = [
     "records_in",
     "scan_stored",
     "sequence_of",
+    "to_item",
 ]

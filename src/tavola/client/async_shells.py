@@ -55,7 +55,9 @@ class AsyncPage(Generic[T]):
     if not TYPE_CHECKING:
 
         def __iter__(self) -> NoReturn:
-            raise TypeError("more pages may follow, which are waited for: write `async for`, or take page.items")
+            raise TypeError(
+                "more pages may follow, which are waited for: write `async for`, or take page.items"
+            )
 
     def __bool__(self) -> NoReturn:
         raise TypeError(NEITHER)
@@ -105,9 +107,20 @@ class AsyncDb(AsyncUpkeep):
         """Return what steps of the client come to; for what is built on it."""
         return await self._run(steps)
 
-    async def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
-        """Return the entity under a key, None if there is none, or one that has expired."""
-        return await self._run(items.get(self._context, key, consistent))
+    @overload
+    async def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None: ...
+    @overload
+    async def get(
+        self, key: PrimaryKey[Any], *, view: type[E], consistent: bool | None = None
+    ) -> E | None: ...
+    async def get(
+        self, key: PrimaryKey[Any], *, view: type[Entity] | None = None, consistent: bool | None = None
+    ) -> Any:
+        """Return the entity under a key, None if there is none, or one that has expired.
+
+        With a `view`, an entity without a Key that has some of its fields, only these are sent; it costs as much.
+        """
+        return await self._run(items.get(self._context, key, consistent, view))
 
     async def put(self, entity: E, *, when: Condition[E] | None = None) -> E:
         """Store an entity, over what may be there; `when` must hold of that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from tavola.client.errors import ItemExists
@@ -33,7 +33,9 @@ class Reason(Generic[E]):
     intent: Intent[E]
     kind: ReasonKind
     error: TavolaError  # what the same write alone would have raised
-    item: E | None  # what stands there, where a condition of any kind failed; None where there is nothing
+    item: E | None = field(
+        repr=False
+    )  # what stands there, where a condition of any kind failed; None where there is nothing
 
 
 class Failures(Mapping[Intent[Any], Reason[Any]]):

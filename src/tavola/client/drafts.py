@@ -20,7 +20,7 @@ from tavola.client.marshalling import entity_of
 from tavola.client.requests import all_of, conditioned, node_of
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
 from tavola.client.updates import changed
-from tavola.client.upgrades import as_read, of_this_schema, outdated, renewed
+from tavola.client.upgrades import as_read, not_newer, of_this_schema, outdated, renewed
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
 from tavola.expressions import Action, ConditionNode, decider_of
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
@@ -127,6 +127,9 @@ class Draft:
             new = guards_of(self.shape, item, intent.primary) if self.moves else {}
             if intent.kind == "create":
                 wanted = absent(self.shape, now_s)
+            elif self.item is None or not outdated(self.shape, self.item):
+                newer = as_seen(self.shape, all_of(not_newer(self.shape)), now_s)
+                own = own if newer is None else [*own, newer]
             self._act("Put", {"Item": item}, wanted, own)
         elif intent.kind == "delete":
             self._act("Delete", {"Key": intent.primary}, wanted, own)

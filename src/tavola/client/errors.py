@@ -1,14 +1,16 @@
 """What can go wrong between an entity and its table, each with the data that its handler needs.
 
-What DynamoDB answers otherwise (a throttle that lasted, a table that is not there) arrives as the `Fault` it is.
+What DynamoDB answers otherwise (a throttle that lasted, a table that is not there) arrives as the `Fault` it is. A sentence
+names the item by its key and never tells what is in it: sentences go into logs. The data is on the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tavola.errors import TavolaError
+from tavola.protocol import ResourceNotFoundFault
 
 
 class ConditionFailed(TavolaError):
@@ -20,8 +22,8 @@ class ConditionFailed(TavolaError):
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        state = "does not exist" if self.found is None else f"is {self.found!r}"
-        return f"{self.what}: the condition does not hold; the item {state}"
+        state = "the item does not exist" if self.found is None else "what the item is, is in .found"
+        return f"{self.what}: the condition does not hold; {state}"
 
 
 class ItemMissing(ConditionFailed):
@@ -58,7 +60,7 @@ class UniqueTaken(ConditionFailed):
         super().__init__(what)
 
     def _sentence(self) -> str:
-        return f"{self.what}: {self.field} {self.value!r} is taken by another item"
+        return f"{self.what}: its {self.field} is taken by another item; .value and .owner tell which"
 
 
 class ItemImmutable(TavolaError):
@@ -113,3 +115,29 @@ class CursorRefused(TavolaError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"The cursor cannot be used: {reason}")
+
+
+class TableMissing(ResourceNotFoundFault):
+    """A table that is not there, or not in the region and account that were asked."""
+
+    def __init__(self, tables: Sequence[str]) -> None:
+        self.tables = tuple(tables)  # those that were asked for; at least one is missing
+        told = (
+            f"no table {self.tables[0]}" if len(self.tables) == 1 else f"not all of {', '.join(self.tables)}"
+        )
+        super().__init__(
+            f"Requested resource not found: there is {told} here; create_tables() makes it, and another region or account "
+            "may have it"
+        )
+
+
+def with_table(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
+    """Return an error as it is; that of a table that is not there with the name of the table, which DynamoDB leaves out."""
+    if type(error) is not ResourceNotFoundFault:
+        return error
+    names = [request["TableName"]] if "TableName" in request else list(request.get("RequestItems", ()))
+    for action in request.get("TransactItems", ()):
+        names += [inner["TableName"] for inner in action.values()]
+    if not names:
+        return error
+    return TableMissing(sorted(set(names)))

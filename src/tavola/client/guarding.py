@@ -145,7 +145,7 @@ def _transaction(context: Context, actions: list[dict[str, Any]]) -> Call:
 def taken(guard: Guard, owner: Mapping[str, Any]) -> str:
     """Return the sentence for a value that two items have."""
     told = plain_key(owner) or "another item"
-    return f"{guard.field} {guard.value!r} must be unique, and is taken by {told}; change one of the two"
+    return f"its {guard.field} must be unique, and is taken by {told}; change one of the two"
 
 
 class Standing:

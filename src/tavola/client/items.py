@@ -9,12 +9,12 @@ from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
 from tavola.client.expiry import absent, expired
 from tavola.client.intents import Intent
-from tavola.client.marshalling import entity_of, item_of
-from tavola.client.requests import conditioned
+from tavola.client.marshalling import VERSION, entity_of, item_of, version_of, view_from, view_of
+from tavola.client.requests import conditioned, expressed
 from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
-from tavola.model import Change, Condition, Entity, PrimaryKey
+from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, check_part, shape_of
 from tavola.protocol import ConditionalCheckFailedFault
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
@@ -22,11 +22,15 @@ __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 E = TypeVar("E", bound=Entity)
 
 
-def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[E | None]:
-    """Return the entity under a key, None if there is none or it has expired."""
+def get(
+    context: Context, key: PrimaryKey[E], consistent: bool | None, view: type[Entity] | None = None
+) -> Steps[Any]:
+    """Return the entity under a key, or what a view has of it; None if there is none or it has expired."""
     shape, values, _ = keyed(key)
     table = shape.home
     request: dict[str, Any] = {"TableName": context.name_of(table), "Key": shape.primary(values)}
+    if view is not None:
+        expressed(request, projection=_attributes_of(shape, view))
     if consistent is None:
         assert shape.key is not None
         consistent = shape.key.access is not None and shape.key.access.consistent
@@ -36,13 +40,37 @@ def get(context: Context, key: PrimaryKey[E], consistent: bool | None) -> Steps[
     item = answer.get("Item")
     if item is None or expired(table, item, context.clock.now()):
         return None
-    return entity_of(shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class
+    if view is None:
+        return entity_of(shape.entity, item)
+    assert shape.key is not None
+    if version_of(shape, item) == shape.version:
+        return view_of(view, item, shape.key.key, shape)
+    whole = yield from get(context, key, consistent)  # an upgrade may make its fields of any others
+    return None if whole is None else view_from(view, whole)
+
+
+def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
+    """Return the attributes that a view of an entity is made of, with those that tell what the item is and when it ends."""
+    told: Any = view
+    if not (isinstance(told, type) and issubclass(told, Entity)):
+        raise ModelError(
+            f"{shape.entity.__name__}.get", "view= takes an entity without a Key, such as TicketRef"
+        )
+    part = shape_of(view)
+    if view is not shape.entity:
+        check_part(shape, part)
+    settings = shape.home.settings
+    names = [*settings.key_names, settings.tag, settings.ttl, VERSION]
+    return [
+        *(name for name in names if name is not None),
+        *(found.attribute for found in part.fields.values()),
+    ]
 
 
 def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
     shape = shape_of_entity(entity, "put")
-    if when is not None or shape.lock is not None or shape.uniques or shape.immutable:
+    if when is not None or shape.lock is not None or shape.uniques or shape.immutable or shape.version > 1:
         yield from write(context, Intent("put", entity, when=when))
         return entity
     yield Call("PutItem", {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)})

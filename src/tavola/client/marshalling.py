@@ -253,4 +253,6 @@ def _of_item(error: ItemUnreadable, shape: Shape, item: Mapping[str, Value]) -> 
     if shape.table is None:
         return error
     settings = shape.table.settings
-    return error.at(settings.name, {name: item[name] for name in settings.key_names if name in item})
+    hidden = shape.key is not None and any(shape.fields[name].hidden for name in shape.key_fields)
+    key = {name: item[name] for name in settings.key_names if name in item}
+    return error.at(settings.name, key, hidden=hidden)

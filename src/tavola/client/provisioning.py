@@ -17,6 +17,12 @@ _KEY_TAGS = frozenset({"S", "N", "B"})
 _UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
 
+_NOT_IN_PLACE = (
+    "It cannot be changed in place; make a table of another name (connect(…, table_names=…)) and copy the items, or mend "
+    "the model"
+)
+
+
 class TableNotReady(TavolaError):
     """A table that did not become active in the time that was waited."""
 
@@ -28,15 +34,12 @@ class TableNotReady(TavolaError):
 
 
 class TableMismatch(TavolaError):
-    """A table of the same name that is another than the model's, in what cannot be changed in place."""
+    """A table of the same name that is another than the model's, in what is not or cannot be changed in place."""
 
-    def __init__(self, name: str, reasons: tuple[str, ...]) -> None:
+    def __init__(self, name: str, reasons: tuple[str, ...], remedy: str = _NOT_IN_PLACE) -> None:
         self.name = name
         self.reasons = reasons
-        super().__init__(
-            f"The table {name} is there, and is not the model's: {'; '.join(reasons)}. It cannot be changed in place; "
-            "make a table of another name (connect(…, table_names=…)) and copy the items, or mend the model"
-        )
+        super().__init__(f"The table {name} is there, and is not the model's: {'; '.join(reasons)}. {remedy}")
 
 
 def key_types(table: type[Table]) -> dict[str, str]:
@@ -128,8 +131,8 @@ def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, s
     ]
 
 
-def create_table(context: Context, table: type[Table]) -> Steps[bool]:
-    """Make a table with all its settings, or leave the one that is there; return whether it was made.
+def create_table(context: Context, table: type[Table]) -> Steps[dict[str, Any] | None]:
+    """Make a table with all its settings, or leave the one that is there, and return what that is; None: it was made.
 
     One that is there with another key is no table for this model, and is refused. Its time to live and its recovery are
     switched on where the model says so and they are off: whoever made it may not have come so far.
@@ -154,7 +157,7 @@ def create_table(context: Context, table: type[Table]) -> Steps[bool]:
     if settings.recovery and (made or not (yield from _remembers(name))):
         wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
         yield Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": wanted})
-    return made
+    return None if made else described
 
 
 def _ends(name: str) -> Steps[bool]:

@@ -255,6 +255,11 @@ def _native_range(path: Path, source: Source, range_: Range) -> tuple[ConditionN
     return Comparison(_OPERATORS[operator], path, literals[0]), False
 
 
+def shards_asked(pattern: Pattern, question: Question) -> int:
+    """Return how many shards a question asks; one, where there are none."""
+    return len(_shards(pattern, question, newest_first=False)[0])
+
+
 def _shards(
     pattern: Pattern, question: Question, newest_first: bool
 ) -> tuple[Sequence[dict[str, Any]], Order]:
@@ -263,8 +268,9 @@ def _shards(
     if shards is None:
         return [{}], "in turn"
     if shards.by != "time":
-        if pattern.key.index is None and shards.of and set(shards.of) <= question.values.keys():
-            return [{SHARD: shard_of(shards, shape_of(pattern.owner), question.values)}], "in turn"
+        told = _deciding(pattern.key, question)
+        if shards.of and set(shards.of) <= told.keys():
+            return [{SHARD: shard_of(shards, shape_of(pattern.owner), told)}], "in turn"
         return [{SHARD: number} for number in range(shards.reads)], "merged"
     field = shards.of[0]
     told = {**question.values, **question.fixed}
@@ -287,6 +293,21 @@ def _shards(
     if falling is not None and falling != newest_first:
         buckets = buckets[::-1]
     return [{field: bucket} for bucket in buckets], "merged" if falling is None else "in turn"
+
+
+def _deciding(key: KeyShape, question: Question) -> dict[str, Any]:
+    """Return the fields by which a question says in which shard its items are.
+
+    In an index that is none while the count is being changed, for items may stand where it was; nor is it a field of which the
+    key holds a part alone, such as the day of a time, for the items that are found have others.
+    """
+    assert key.shards is not None
+    if key.index is None:
+        return dict(question.values)
+    if key.shards.by != "hash" or key.shards.reading is not None:
+        return {}
+    lossy = {name for source in key.sources if source.template for name in source.template.lossy_fields}
+    return {n: v for n, v in {**question.values, **question.fixed}.items() if n not in lossy}
 
 
 def _falling(key: KeyShape, field: str, buckets: Sequence[date]) -> bool | None:

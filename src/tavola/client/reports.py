@@ -53,9 +53,7 @@ class GuardFault:
         owner = plain_key(self.owner or {})
         match self.kind:
             case "unguarded":
-                what = (
-                    f"no guard keeps its {self.field}, and another item could take the value ({self.guard})"
-                )
+                what = f"no guard keeps its {self.field}, and another item could take the value"
             case "taken":
                 what = f"its {self.field} must be unique, and is taken by {owner}; change one of the two"
             case "orphaned":

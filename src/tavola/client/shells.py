@@ -102,9 +102,18 @@ class Db(Upkeep):
         """Return what steps of the client come to; for what is built on it."""
         return self._run(steps)
 
-    def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None:
-        """Return the entity under a key, None if there is none, or one that has expired."""
-        return self._run(items.get(self._context, key, consistent))
+    @overload
+    def get(self, key: PrimaryKey[E], *, consistent: bool | None = None) -> E | None: ...
+    @overload
+    def get(self, key: PrimaryKey[Any], *, view: type[E], consistent: bool | None = None) -> E | None: ...
+    def get(
+        self, key: PrimaryKey[Any], *, view: type[Entity] | None = None, consistent: bool | None = None
+    ) -> Any:
+        """Return the entity under a key, None if there is none, or one that has expired.
+
+        With a `view`, an entity without a Key that has some of its fields, only these are sent; it costs as much.
+        """
+        return self._run(items.get(self._context, key, consistent, view))
 
     def put(self, entity: E, *, when: Condition[E] | None = None) -> E:
         """Store an entity, over what may be there; `when` must hold of that."""

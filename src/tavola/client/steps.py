@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tavola.client.backend import AsyncBackend, AsyncGathering, Backend, Gathering
+from tavola.client.errors import with_table
 from tavola.client.metering import enriched, noted
 from tavola.client.retries import Patience
 from tavola.errors import TavolaError
@@ -81,7 +82,10 @@ class Driver:
                 attempt += 1
                 wait_s = self._patience.wait_s(operation, request, error, attempt)
                 if wait_s is None:
-                    raise
+                    told = with_table(request, error)
+                    if told is error:
+                        raise
+                    raise told from error
                 self._sleep(wait_s)
             else:
                 noted(operation, answer)
@@ -149,7 +153,10 @@ class AsyncDriver:
                 attempt += 1
                 wait_s = self._patience.wait_s(operation, request, error, attempt)
                 if wait_s is None:
-                    raise
+                    told = with_table(request, error)
+                    if told is error:
+                        raise
+                    raise told from error
                 await _slept(wait_s)
             else:
                 noted(operation, answer)

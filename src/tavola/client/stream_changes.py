@@ -209,7 +209,7 @@ def _changes(
     except (KeyError, TypeError, ValueError) as error:
         raise RecordMalformed(f"a record lacks {error}") from error
     if isinstance(told.get("ApproximateCreationDateTime"), datetime):  # botocore's parsing: binary as bytes
-        keys, old, new = (None if item is None else _as_json(item) for item in (keys, old, new))
+        keys, old, new = (None if item is None else as_json(item) for item in (keys, old, new))
     expired = is_expiry(record)
     if UNIQUE_ATTRIBUTE in (new or old or {}):
         return
@@ -260,7 +260,8 @@ def _origin(record: Mapping[str, Any], stream: str | None, shard: str | None) ->
     )
 
 
-def _as_json(item: Mapping[str, Any]) -> Item:
+def as_json(item: Mapping[str, Any]) -> Item:
+    """Return an item as DynamoDB JSON where botocore's parsing has bytes in it."""
     return {name: _value_as_json(value) for name, value in item.items()}
 
 
@@ -274,7 +275,7 @@ def _value_as_json(value: Mapping[str, Any]) -> Value:
         case "L":
             held = [_value_as_json(each) for each in held]
         case "M":
-            held = _as_json(held)
+            held = as_json(held)
         case _:
             pass
     return {tag: held}

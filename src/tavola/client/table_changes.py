@@ -89,10 +89,38 @@ def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
 
 
 def ensure_table(context: Context, table: type[Table], change: bool) -> Steps[None]:
-    """Make a table that is not there; with `change`, make one that is there the model's, taking nothing away."""
-    made = yield from create_table(context, table)
-    if change and not made:
+    """Make a table that is not there; with `change`, make one that is there the model's, taking nothing away.
+
+    One that lacks an index of the model, or has it otherwise, could not be asked as the model says: a `TableMismatch`.
+    """
+    described = yield from create_table(context, table)
+    if described is None:
+        return
+    name = context.name_of(table)
+    if change:
         yield from apply_changes(context, table, drop=False)
+        described = yield from active(name)
+    held = _Held(name, table, described)
+    differing = [each for each in held.indexes() if not each.removes]
+    if differing:
+        there = {each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())}
+        reasons = [
+            f"the index {each.index} {'has another key or projection' if each.index in there else 'is not there'}"
+            for each in differing
+        ]
+        drops = any(each.index in there for each in differing)
+        how = (
+            f"apply_changes({table.__name__}, drop=True)"
+            if drops
+            else f"create_tables({table.__name__}, change=True)"
+        )
+        raise TableMismatch(
+            name, tuple(reasons), f"{how} makes it so, and table_changes() tells what else is otherwise"
+        )
+    lacking = {index.name for index in table.indexes if index.local}
+    refusals = tuple(each for each in held.refusals if any(f"local index {n} " in each for n in lacking))
+    if refusals:
+        raise TableMismatch(name, refusals)
 
 
 class _Held:

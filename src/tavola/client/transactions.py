@@ -155,7 +155,7 @@ def _guard_actions(drafts: Sequence[Draft], now_s: float) -> list[_Asked]:
             if place in takers:
                 other = takers[place][0].intent
                 raise TransactionRefused(
-                    f"{other!r} and {draft.intent!r} would both have {guard.field} {guard.value!r}, which is unique",
+                    f"{other!r} and {draft.intent!r} would both have one {guard.field}, which is unique",
                     [other, draft.intent],
                 )
             takers[place] = (draft, guard)

@@ -31,6 +31,18 @@ def of_this_schema(shape: Shape, *, or_absent: bool) -> list[ConditionNode]:
     return [Or((Call("attribute_not_exists", (Path((shape.home.settings.hash,)),)), present))]
 
 
+def not_newer(shape: Shape) -> list[ConditionNode]:
+    """Return the condition that no item of a newer schema stands there, which a put would lose fields of.
+
+    A program of the first schema writes no version and asks for none: it cannot know that there will be another.
+    """
+    if shape.version == 1:
+        return []
+    path = Path((VERSION,))
+    known = Comparison("<=", path, Literal({"N": str(shape.version)}))
+    return [Or((Call("attribute_not_exists", (path,)), known))]
+
+
 def as_read(shape: Shape, item: Item) -> list[ConditionNode]:
     """Return the conditions that an item is what was read, attribute by attribute."""
     settings = shape.home.settings

@@ -32,9 +32,9 @@ class Upkeep:
     def create_tables(self, *tables: type[Table], change: bool = False) -> None:
         """Make tables as their models say, with indexes, stream, time to live and recovery.
 
-        One that is there stays as it is, unless its key is another: that is a `TableMismatch`; only a time to live or a
-        recovery that is off is switched on. With `change` it is made what its model says, as `apply_changes` does
-        without `drop`.
+        One that is there stays as it is; only a time to live or a recovery that is off is switched on. Where its key is
+        another, or it lacks an index of the model, that is a `TableMismatch`. With `change` it is made what its model
+        says, as `apply_changes` does without `drop`.
         """
         from tavola.client.table_changes import ensure_table  # noqa: PLC0415 - a tool's
 
@@ -132,9 +132,9 @@ class AsyncUpkeep:
     async def create_tables(self, *tables: type[Table], change: bool = False) -> None:
         """Make tables as their models say, with indexes, stream, time to live and recovery.
 
-        One that is there stays as it is, unless its key is another: that is a `TableMismatch`; only a time to live or a
-        recovery that is off is switched on. With `change` it is made what its model says, as `apply_changes` does
-        without `drop`.
+        One that is there stays as it is; only a time to live or a recovery that is off is switched on. Where its key is
+        another, or it lacks an index of the model, that is a `TableMismatch`. With `change` it is made what its model
+        says, as `apply_changes` does without `drop`.
         """
         from tavola.client.table_changes import ensure_table  # noqa: PLC0415 - a tool's
 

@@ -43,7 +43,8 @@ def keyed(target: PrimaryKey[E] | E) -> tuple[Shape, dict[str, Any], Entity | No
 
 def named(shape: Shape, values: Mapping[str, Any]) -> str:
     """Return how errors name an item."""
-    return f"{shape.entity.__name__} {', '.join(f'{name}={value!r}' for name, value in values.items())}"
+    told = ", ".join(f"{name}={shape.fields[name].shown(value)}" for name, value in values.items())
+    return f"{shape.entity.__name__} {told}"
 
 
 def founding(shape: Shape, keys: Mapping[str, Any], changes: Sequence[Change[Any]]) -> list[Any]:

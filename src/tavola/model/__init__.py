@@ -37,7 +37,7 @@ from tavola.model.tables import (
     table_given,
 )
 from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
-from tavola.model.views import projected
+from tavola.model.views import check_part, projected
 
 __all__ = [
     "OWNER_ATTRIBUTE",
@@ -84,6 +84,7 @@ __all__ = [
     "ValueNotStorable",
     "WritePattern",
     "attr",
+    "check_part",
     "declared_tables",
     "decode_plain",
     "entities_of",

@@ -439,7 +439,12 @@ if TYPE_CHECKING:
 
     @overload
     def attr(
-        *, name: str | None = ..., unique: bool = ..., within: tuple[str, ...] = ..., description: str = ...
+        *,
+        name: str | None = ...,
+        unique: bool = ...,
+        within: tuple[str, ...] = ...,
+        description: str = ...,
+        repr: bool = ...,
     ) -> Any: ...
     @overload
     def attr(
@@ -450,6 +455,7 @@ if TYPE_CHECKING:
         unique: bool = ...,
         within: tuple[str, ...] = ...,
         description: str = ...,
+        repr: bool = ...,
     ) -> Attr[T]: ...
     @overload
     def attr(
@@ -459,6 +465,7 @@ if TYPE_CHECKING:
         unique: bool = ...,
         within: tuple[str, ...] = ...,
         description: str = ...,
+        repr: bool = ...,
     ) -> Attr[T]: ...
     def attr(**options: Any) -> Any:
         """Return what a field has besides its type."""
@@ -481,10 +488,11 @@ else:
         """Return what a field has besides its type: a default, another name in the table, a role.
 
         `name` is the attribute in DynamoDB. `lock` makes an int the revision that writes check and raise.
-        `unique` lets no two items have one value, `within` only among those alike in other fields.
+        `unique` lets no two items have one value, `within` only among those alike in other fields. `repr=False` keeps
+        its values out of reprs and of what errors say.
         """
         for told in field:
-            if told not in ("default", "default_factory", "description"):
+            if told not in ("default", "default_factory", "description", "repr"):
                 raise ModelError(
                     "attr()",
                     f"it takes no {told}=; name= is the attribute in DynamoDB, and what pydantic shall check stands "

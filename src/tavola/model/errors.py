@@ -29,17 +29,23 @@ class ItemUnreadable(ModelError):
     """A stored item that its entity cannot be made from; which one it is, where that is known."""
 
     def __init__(
-        self, place: str, problem: str, table: str | None = None, key: Mapping[str, Value] | None = None
+        self,
+        place: str,
+        problem: str,
+        table: str | None = None,
+        key: Mapping[str, Value] | None = None,
+        *,
+        hidden: bool = False,
     ) -> None:
         self.table = table
         self.key = key  # as DynamoDB has keys
         self.reason = problem
-        which = "" if key is None else f" (in {table}, {_spelled(key)})"
+        which = "" if key is None else f" (in {table}, {'.key says which' if hidden else _spelled(key)})"
         super().__init__(place, problem + which)
 
-    def at(self, table: str, key: Mapping[str, Value]) -> ItemUnreadable:
-        """Return the same of a certain item."""
-        return ItemUnreadable(self.place, self.reason, table, key)
+    def at(self, table: str, key: Mapping[str, Value], *, hidden: bool = False) -> ItemUnreadable:
+        """Return the same of a certain item; the sentence does not tell a key that is `hidden`."""
+        return ItemUnreadable(self.place, self.reason, table, key, hidden=hidden)
 
 
 def _spelled(key: Mapping[str, Value]) -> str:

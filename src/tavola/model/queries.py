@@ -115,7 +115,12 @@ class _Declaration:
         return found
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={self.__dict__.get(name)!r}" for name in self.__declared__.partition)
+        pattern = type(self).__dict__.get("__pattern__")
+        fields: Mapping[str, FieldShape] = {} if pattern is None else pattern.owner.__shape__.fields
+        values = ((name, self.__dict__.get(name)) for name in self.__declared__.partition)
+        told = ", ".join(
+            f"{name}={fields[name].shown(value) if name in fields else repr(value)}" for name, value in values
+        )
         return f"{type(self).__qualname__}({told})"
 
 

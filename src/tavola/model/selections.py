@@ -66,9 +66,11 @@ class Selection(Generic[E_co]):
         return made
 
     def __repr__(self) -> str:
-        told = [f"{name}={value!r}" for name, value in (self._values | self._fixed).items()]
+        fields = self._pattern.owner.__shape__.fields
+        told = [f"{name}={fields[name].shown(value)}" for name, value in (self._values | self._fixed).items()]
         if self._range is not None:
-            told.append(f"{self._range.part} {self._range.operator} {self._range.operands!r}")
+            operands = fields[self._range.part].shown(self._range.operands)
+            told.append(f"{self._range.part} {self._range.operator} {operands}")
         return f"<{self._pattern.place} {', '.join(told)}>"
 
 

@@ -76,6 +76,16 @@ class FieldShape:
     def _check(self) -> Check:
         return Check(self.entity, self.name, self.annotation)
 
+    @cached_property
+    def hidden(self) -> bool:
+        """Whether its values are kept out of messages and of reprs (`attr(repr=False)`)."""
+        fields = getattr(self.entity, "__pydantic_fields__", {})
+        return self.name in fields and not fields[self.name].repr
+
+    def shown(self, value: Any) -> str:
+        """Return a value as messages tell it."""
+        return "…" if self.hidden else repr(value)
+
     @property
     def bare(self) -> bool:
         """Whether its values are all that its type has, so that whoever knows the type need not ask."""

@@ -46,6 +46,12 @@ def check_view(pattern: Pattern, owner: Shape, view: Shape) -> None:
             owned.entity = view.entity
 
 
+def check_part(owner: Shape, view: Shape) -> None:
+    """Refuse a view that a get of an entity's item cannot give."""
+    assert owner.key is not None
+    check_view(owner.key, owner, view)
+
+
 def _check_held(place: str, pattern: Pattern, owner: Shape, field: FieldShape, found: FieldShape) -> None:
     index = pattern.key.index
     if index is not None and not recoverable(found, index, pattern.key, owner):

@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from tavola.client import ItemMissing
-from tavola.model import Attr, Entity, Query
+from tavola.model import Attr, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
     Recipe,
@@ -46,7 +46,7 @@ ID_BYTES = 32  # nobody guesses 256 bits
 class Session(Entity):
     """A login; subclass it with a table, a key of session_id and what you want to know of it."""
 
-    session_id: Attr[str]
+    session_id: Attr[str] = attr(repr=False)  # who knows it is logged in
     user_id: Attr[str]
     created_at: Attr[datetime]
     expires_at: Attr[datetime]  # unless it is used before; the table's time to live

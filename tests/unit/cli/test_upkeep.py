@@ -126,6 +126,37 @@ def test_stale_keys_are_told_and_repaired(place: tuple[Run, Any]) -> None:
     assert {item["g1sk"]["S"] for item in look()} == {"1980", "1981", "1982"}
 
 
+def test_guards_are_told_and_made(tmp_path: Path, library: Any) -> None:
+    """A field that became unique is told by verify and by a plan; a backfill guards it, and a value taken twice stays told."""
+    (tmp_path / "kept.py").write_text(
+        DESIGN.replace("author: Attr[str]", "author: Attr[str] = attr(unique=True)")
+    )
+    path = tmp_path / "store.db"
+    with tavola.connect(f"file:{path}") as db:
+        book = library.entities["Book"]
+        db.create_tables(library)
+        db.put_many(book(isbn=str(n), author=author) for n, author in enumerate(("eco", "mann", "eco")))
+
+    def run(*arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, [*arguments, "--design", "kept:Shelf", "--store", str(path)])
+        assert result.exit_code == code, result.output
+        return result
+
+    try:
+        plan = json.loads(run("backfill", "--plan", "--json").stdout)
+        found = run("verify", code=Exit.FAILED)
+        done = run("backfill", code=Exit.FAILED)
+        left = json.loads(run("verify", "--repair", "--json", code=Exit.FAILED).stdout)
+    finally:
+        sys.modules.pop("kept", None)
+
+    assert (plan["rewritten"], plan["taken"], plan["counted"]) == (2, 1, True)
+    assert found.stdout.count("no guard keeps its author") == 3
+    assert "2 guards of unique values were made" in done.stderr
+    assert "is taken by pk=BOOK#" in done.stdout
+    assert [(each["kind"], each["field"]) for each in left["guards"]] == [("taken", "author")]
+
+
 def test_a_plan_is_told_and_writes_nothing(place: tuple[Run, Any], library: Any, tmp_path: Path) -> None:
     """--plan says what would be rewritten and what it costs."""
     run, look = place

@@ -105,8 +105,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda _: (Book.copies == 0) & (Member.copies == 0),  # type: ignore[operator]  # the mistake
         "Book: & joins it with .* on Member",
     ),
-    "and True": (lambda _: (Book.copies == 0) & True,  # type: ignore[operator]  # the mistake
-        "& joins conditions, and True is none"),
+    "and True": (
+        lambda _: (Book.copies == 0) & True,  # type: ignore[operator]  # the mistake
+        "& joins conditions, and True is none",
+    ),
     "a dict for a change": (
         lambda db: db.update(KEY, {"copies": 3}),
         "takes changes such as .*: a dict is none",

@@ -33,45 +33,45 @@ def test_nothing_is_signed_with_no_secret() -> None:
         unseal(b"", "question", seal(b"secret", "question", []), 0)
 
 
-class Depot(Table, name="town-depot"):
+class TownStore(Table, name="town-store"):
     """A table whose class is called otherwise than itself."""
 
 
-class Crate(Entity, table=Depot):
+class TownCrate(Entity, table=TownStore):
     """What is in it."""
 
     crate_id: Attr[str]
 
-    class Key(PrimaryKey["Crate"], pk="CRATE#{crate_id}", sk="CRATE"):
+    class Key(PrimaryKey["TownCrate"], pk="CRATE#{crate_id}", sk="CRATE"):
         crate_id: str
 
 
-@pytest.mark.parametrize("key", [Depot, "Depot", "town-depot"])
+@pytest.mark.parametrize("key", [TownStore, "TownStore", "town-store"])
 def test_a_table_is_called_here_as_its_class_or_its_name_is_told(key: Any) -> None:
     """`table_names` takes the class, the class's name or the name in the model, and goes before the prefix."""
-    with connect("memory:", table_names={key: "staging-depot"}, table_prefix="other-") as db:
-        db.create_tables(Depot)
-        db.put(Crate(crate_id="c1"))
+    with connect("memory:", table_names={key: "staging-store"}, table_prefix="other-") as db:
+        db.create_tables(TownStore)
+        db.put(TownCrate(crate_id="c1"))
 
-        assert db.call("ListTables")["TableNames"] == ["staging-depot"]
+        assert db.call("ListTables")["TableNames"] == ["staging-store"]
 
 
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
         (
-            {"Depott": "staging-depot"},
-            r"'Depott' is no table that is declared; there are .*Depot \('town-depot'\)",
+            {"Ghosts": "staging-store"},
+            r"'Ghosts' is no table that is declared; there are .*TownStore \('town-store'\)",
         ),
-        ({Crate: "staging-depot"}, "Crate is no table that is declared"),
-        ({"Depot": "one-depot", "town-depot": "two-depot"}, "is called one-depot and two-depot; give one"),
-        ({"Depot": ""}, "'Depot' is called ''"),
+        ({TownCrate: "staging-store"}, "TownCrate is no table that is declared"),
+        ({"TownStore": "one-store", "town-store": "two-store"}, "is called one-store and two-store; give one"),
+        ({"TownStore": ""}, "'TownStore' is called ''"),
     ],
 )
 def test_a_name_for_no_table_is_refused(names: Any, problem: str) -> None:
     """A name that is meant for no table that is declared is an error before anything is written, never ignored."""
     with pytest.raises(ModelError, match=problem):
-        connect("memory:", table_names=names).put(Crate(crate_id="c1"))
+        connect("memory:", table_names=names).put(TownCrate(crate_id="c1"))
 
 
 def test_a_class_name_that_two_tables_have_is_refused() -> None:

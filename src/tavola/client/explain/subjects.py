@@ -13,6 +13,7 @@ from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
 from tavola.client.intents import Intent
 from tavola.client.marshalling import item_of
+from tavola.client.queries import shards_asked
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
 from tavola.client.updates import UpdatePlan
@@ -122,13 +123,14 @@ def query(
     context: Context, wish: Wish, selection: Selection[E], paging: Paging, consistent: bool | None
 ) -> Steps[Explanation[list[E]]]:
     """Explain a query; run without a limit, it reads the whole answer."""
-    pattern = question_of(selection).pattern
+    question = question_of(selection)
+    pattern = question.pattern
     shape = shape_of(pattern.owner)
     known = known_of(
         context,
         [shape],
         item_bytes=_read_bytes(wish, shape, pattern.access),
-        items=_per_request(pattern.access, 1 if pattern.key.shards is None else pattern.key.shards.reads),
+        items=_per_request(pattern.access, shards_asked(pattern, question)),
         fetches=pattern.hydrate and not wish.run,  # where it is run, each request is estimated as it is asked
     )
     more = _FETCHED if pattern.hydrate else _PAGES if paging.limit is None else ""
@@ -140,13 +142,14 @@ def count(
     context: Context, wish: Wish, selection: Selection[Any], consistent: bool | None
 ) -> Steps[Explanation[int]]:
     """Explain a count, which reads everything that it counts."""
-    pattern = question_of(selection).pattern
+    question = question_of(selection)
+    pattern = question.pattern
     shape = shape_of(pattern.owner)
     known = known_of(
         context,
         [shape],
         item_bytes=_read_bytes(wish, shape, pattern.access),
-        items=_per_request(pattern.access, 1 if pattern.key.shards is None else pattern.key.shards.reads),
+        items=_per_request(pattern.access, shards_asked(pattern, question)),
     )
     subject = Subject(f"count {_told(selection)}", known, more=_PAGES)
     return explained(subject, reading.count(context, selection, consistent), wish.prices, run=wish.run)

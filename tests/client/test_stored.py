@@ -1,0 +1,100 @@
+"""Stored items: what is built on the client is given attributes as they stand in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tavola import Attr, Connection, Entity, PrimaryKey, Table, TransactionCancelled, attr
+from tavola.client import as_stored, count_stored, get_stored, read_stored, scan_stored
+
+
+class Shelf(Table):
+    """One table."""
+
+
+class Attic(Table):
+    """Another."""
+
+
+class Box(Entity, table=Shelf):
+    """Something with a field that was added later."""
+
+    number: Attr[int]
+    colour: Attr[str] = attr(default="red")
+
+    class Key(PrimaryKey["Box"], pk="BOX", sk="{number:04}"):
+        number: int
+
+
+class Trunk(Entity, table=Attic):
+    """Something elsewhere."""
+
+    number: Attr[int]
+
+    class Key(PrimaryKey["Trunk"], pk="TRUNK", sk="{number:04}"):
+        number: int
+
+
+@pytest.fixture
+def db(opened: Callable[..., Connection]) -> Connection:
+    """A connection with both tables, three boxes and a trunk; the first box was written before boxes had colours."""
+    found = opened()
+    found.create_tables(Shelf, Attic)
+    for number in range(3):
+        found.put(Box(number=number))
+    found.put(Trunk(number=7))
+    told = {"TableName": found.context.name_of(Shelf), "Key": {"pk": {"S": "BOX"}, "sk": {"S": "0000"}}}
+    found.call("UpdateItem", {**told, "UpdateExpression": "REMOVE colour"})
+    return found
+
+
+def test_items_are_got_as_they_stand(db: Connection) -> None:
+    """Items of several tables come in the order of their keys, with what they lack lacking."""
+    keys: list[Any] = [Trunk.Key(number=7), Box.Key(number=0), Box.Key(number=9), Box.Key(number=1)]
+    trunk, first, none, second = db.run(get_stored(db.context, keys))
+
+    assert trunk is not None
+    assert trunk["number"] == {"N": "7"}
+    assert none is None
+    assert first is not None
+    assert "colour" not in first
+    assert second is not None
+    assert second["colour"] == {"S": "red"}
+    assert read_stored(Box, first) == Box(number=0)
+
+
+def test_a_condition_on_what_is_stored(db: Connection) -> None:
+    """It holds of an item whose absent field reads as its default, and no longer once anything of the item has changed."""
+    for number in (0, 1):
+        key = Box.Key(number=number)
+        (item,) = db.run(get_stored(db.context, [key]))
+        assert item is not None
+        unchanged = as_stored(Box, item)
+        db.update(key, Box.colour.set("blue"), when=unchanged)
+        with pytest.raises(TransactionCancelled), db.transaction() as writes:
+            writes.delete(key, when=unchanged)
+
+
+def test_everything_in_a_table_is_scanned(db: Connection) -> None:
+    """Items that nobody knows are in it, and a page tells from where to go on."""
+    db.call("PutItem", {"TableName": db.context.name_of(Shelf), "Item": {"pk": {"S": "?"}, "sk": {"S": "?"}}})
+    page = db.run(scan_stored(db.context, Shelf, None))
+
+    assert len(page.items) == 4
+    assert page.after is None
+    first = page.items[0]
+    rest = db.run(scan_stored(db.context, Shelf, {name: first[name] for name in ("pk", "sk")}))
+    assert rest.items == page.items[1:]
+
+
+def test_what_a_query_finds_is_counted(db: Connection) -> None:
+    """The count goes through all pages of the request."""
+    request = {
+        "TableName": db.context.name_of(Shelf), "KeyConditionExpression": "pk = :b",
+        "ExpressionAttributeValues": {":b": {"S": "BOX"}}, "Limit": 1,
+    }  # fmt: skip
+
+    assert db.run(count_stored(request)) == 3
