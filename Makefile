@@ -89,7 +89,7 @@ bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md
 
 .PHONY: docs
 docs: $(READY)  ## write docs/reference/ from the code
-	@$(BIN)/python tools/reference.py
+	@$(BIN)/python -m tools.reference
 
 .PHONY: build
 build: $(READY)  ## a wheel in dist/

@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: commands, operations, faults, limits, settings.
+"""Writes docs/reference/ from the code: the API, commands, operations, faults, limits, settings.
 
 `make docs` runs it. A test compares the pages with the code, so that a change of the code changes them too.
 """
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from tavola import limits
+from tools import api
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -85,7 +86,7 @@ def faults_page() -> str:
     rows = [
         (f"`{kind.code}`", str(kind.status), "yes" if kind.retryable else "no", _first_line(kind))
         for kind in sorted(_kinds(Fault), key=lambda kind: kind.code)
-        if not kind.__name__.startswith("_")
+        if not kind.__name__.startswith("_") and kind.__module__.startswith("tavola.protocol")
     ]
     return _page(
         "Faults",
@@ -108,7 +109,13 @@ def limits_page() -> str:
     return _page("Limits", sections)
 
 
+def api_page() -> str:
+    """Return the public names of the library, with their signatures and what they say of themselves."""
+    return _page("The Python API", list(api.sections()))
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "api.md": api_page,
     "commands.md": commands_page,
     "faults.md": faults_page,
     "limits.md": limits_page,

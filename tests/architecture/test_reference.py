@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from tools import reference
+import tavola
+from tools import api, reference
 
 
 def test_no_page_is_behind_the_code() -> None:
@@ -32,3 +33,8 @@ def test_limits_are_told_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         ("Sizes (DG)", [("`ITEM_MAX`", "4,096", "inclusive")]),
         ("Names", [("`NAME_MAX`", "3", "")]),
     ]
+
+
+def test_every_public_name_has_its_place() -> None:
+    """A name that is made public is told on the page of the API, under a theme or among the exceptions."""
+    assert api.told() == set(tavola.__all__)

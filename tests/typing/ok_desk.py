@@ -66,6 +66,7 @@ def use(db: Connection) -> None:
     assert_type(db.query(scored.where(Feedback.score.is_in(1, 2))), Page[Feedback])
     ended = db.delete(Session.Key(session_id="s1"), when=Session.expires > AT)
     assert_type(ended, Session | None)
+    assert_type(db.get(Ticket.Key(ticket_id="t1"), view=TicketRef), TicketRef | None)
 
     assert len(by_status.items) == 2
     assert [len(page.items) for page in (talked, queued, between)] == [1, 1, 2]

@@ -32,7 +32,7 @@ CheckpointPath: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PaceOptions:
     """How the work goes, as the options say."""
 
     segments: int

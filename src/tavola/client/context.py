@@ -33,6 +33,9 @@ class Context:
         for key, name in self.names.items():
             if not name:
                 raise ModelError("table_names", f"{_word(key)} is called {name!r}; give the name of a table")
+        secret: Any = self.secret
+        if not isinstance(secret, bytes):
+            raise ModelError("cursor_secret", 'it signs cursors, and is bytes: cursor_secret=b"…"')
         if not self.secret:
             object.__setattr__(self, "secret", SYSTEM_ENTROPY.bytes(_SECRET_BYTES))
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.client.reports import Difference, Means
+from tavola.client.reports import DesignDifference, Means
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, TableDesign
 
 
-def differences(was: TableDesign, now: TableDesign) -> tuple[Difference, ...]:
+def differences(was: TableDesign, now: TableDesign) -> tuple[DesignDifference, ...]:
     """Return what is otherwise in a design than it was, as far as stored items are concerned."""
     return tuple(_differences(was, now))
 
@@ -34,31 +34,35 @@ def _written(table: TableDesign) -> set[str]:
     }
 
 
-def _differences(was: TableDesign, now: TableDesign) -> Iterator[Difference]:
+def _differences(was: TableDesign, now: TableDesign) -> Iterator[DesignDifference]:
     if (was.settings.hash, was.settings.range) != (now.settings.hash, now.settings.range):
-        yield Difference("", "the table's key is of other attributes; it takes a new table", "move")
+        yield DesignDifference("", "the table's key is of other attributes; it takes a new table", "move")
     if was.settings.tag != now.settings.tag and now.settings.tag is not None:
-        yield Difference("", f"items say in {now.settings.tag} what they are", "rewrite")
+        yield DesignDifference("", f"items say in {now.settings.tag} what they are", "rewrite")
     known = {index.name for index in was.indexes}
     for index in now.indexes:
         if index.name not in known:
-            yield Difference("", f"the index {index.name} is new; table_changes() adds it", "nothing")
+            yield DesignDifference("", f"the index {index.name} is new; table_changes() adds it", "nothing")
     before = {entity.tag: entity for entity in was.entities}
     after = {entity.tag: entity for entity in now.entities}
     for tag in sorted(before.keys() - after.keys()):
-        yield Difference(tag, "it is no longer in the design; its items stay, as of no known entity", "care")
+        yield DesignDifference(
+            tag, "it is no longer in the design; its items stay, as of no known entity", "care"
+        )
     for tag, entity in after.items():
         if tag in before:
             yield from _entity(before[tag], entity)
 
 
-def _entity(was: EntityDesign, now: EntityDesign) -> Iterator[Difference]:
+def _entity(was: EntityDesign, now: EntityDesign) -> Iterator[DesignDifference]:
     if was.version != now.version:
         means: Means = "rewrite" if now.version > was.version else "care"
-        yield Difference(now.tag, f"its schema is of version {now.version}, and was of {was.version}", means)
+        yield DesignDifference(
+            now.tag, f"its schema is of version {now.version}, and was of {was.version}", means
+        )
     if _essence(was.key) != _essence(now.key):
         what = f"its key in the table is {_words(now.key)}, and was {_words(was.key)}"
-        yield Difference(now.tag, what, "move")
+        yield DesignDifference(now.tag, what, "move")
     for index in dict.fromkeys((*(k.index for k in was.keys), *(k.index for k in now.keys))):
         yield from _key(now.tag, str(index), was.key_on(index), now.key_on(index))
     before = {field.name: field for field in was.fields}
@@ -69,56 +73,58 @@ def _entity(was: EntityDesign, now: EntityDesign) -> Iterator[Difference]:
     for name in sorted(before.keys() - {field.name for field in now.fields}):
         if before[name].unique:
             what = f"{name} was unique, and is not in the design any more; verify_keys(repair=True) removes its guards"
-            yield Difference(now.tag, what, "rewrite")
+            yield DesignDifference(now.tag, what, "rewrite")
 
 
-def _unique(tag: str, was: FieldDesign | None, now: FieldDesign) -> Iterator[Difference]:
+def _unique(tag: str, was: FieldDesign | None, now: FieldDesign) -> Iterator[DesignDifference]:
     """Give what is otherwise in who may share a field's value."""
     if was is None:
         return
     if now.unique and (not was.unique or was.within != now.within):
         before = f"was so{_within(was)}" if was.unique else "was not"
         what = f"{now.name} is unique{_within(now)}, and {before}; a backfill makes the guards"
-        yield Difference(tag, f"{what}, and tells values that are taken twice", "rewrite")
+        yield DesignDifference(tag, f"{what}, and tells values that are taken twice", "rewrite")
     elif was.unique and not now.unique:
         what = f"{now.name} is unique no more; verify_keys(repair=True) removes its guards"
-        yield Difference(tag, what, "rewrite")
+        yield DesignDifference(tag, what, "rewrite")
 
 
 def _within(field: FieldDesign) -> str:
     return f" within {' and '.join(field.within)}" if field.within else " in the whole table"
 
 
-def _key(tag: str, index: str, was: KeyDesign | None, now: KeyDesign | None) -> Iterator[Difference]:
+def _key(tag: str, index: str, was: KeyDesign | None, now: KeyDesign | None) -> Iterator[DesignDifference]:
     if was is None:
-        yield Difference(tag, f"it is in {index} now", "rewrite")
+        yield DesignDifference(tag, f"it is in {index} now", "rewrite")
     elif now is None:
-        yield Difference(tag, f"it is in {index} no more", "rewrite")
+        yield DesignDifference(tag, f"it is in {index} no more", "rewrite")
     else:
         if _essence(was) != _essence(now):
-            yield Difference(tag, f"its key in {index} is {_words(now)}, and was {_words(was)}", "rewrite")
+            yield DesignDifference(
+                tag, f"its key in {index} is {_words(now)}, and was {_words(was)}", "rewrite"
+            )
         if (was.sparse, was.members) != (now.sparse, now.members):
-            yield Difference(tag, f"other items of it are in {index}", "rewrite")
+            yield DesignDifference(tag, f"other items of it are in {index}", "rewrite")
         if was.shards != now.shards:
-            yield Difference(
+            yield DesignDifference(
                 tag, f"its shards in {index} are {_shards(now)}, and were {_shards(was)}", "rewrite"
             )
 
 
-def _field(tag: str, was: FieldDesign | None, now: FieldDesign) -> Iterator[Difference]:
+def _field(tag: str, was: FieldDesign | None, now: FieldDesign) -> Iterator[DesignDifference]:
     if was is None:
         if now.required and not now.nullable:
             what = f"{now.name} is new and has no default, so old items cannot be read; give it one, or raise version="
-            yield Difference(tag, what, "care")
+            yield DesignDifference(tag, what, "care")
     elif was.attribute != now.attribute:
         what = f"{now.name} is stored as {now.attribute}, and was as {was.attribute}; raise version= with an @upgrade"
-        yield Difference(tag, what, "care")
+        yield DesignDifference(tag, what, "care")
     elif not set(was.tags) & set(now.tags):
         what = (
             f"{now.name} is stored as {'/'.join(now.tags)}, and was as {'/'.join(was.tags)}; raise version= with an "
             "@upgrade"
         )
-        yield Difference(tag, what, "care")
+        yield DesignDifference(tag, what, "care")
 
 
 def _essence(key: KeyDesign | None) -> list[tuple[str, str, str]]:

@@ -31,7 +31,7 @@ from tavola.model import OWNER_ATTRIBUTE, UNIQUE_ATTRIBUTE, ItemUnreadable, Shap
 from tavola.protocol import TransactionCanceledFault
 from tavola.values import Item
 
-Verdict = tuple[
+Refusal = tuple[
     Literal["overtaken", "again", "failed"], Any
 ]  # with the item that stands, the write, or the reason
 
@@ -72,7 +72,7 @@ class Guarded:
         actions += [release(name, guard, (), now_s) for guard in self.releases]
         return _transaction(context, actions)
 
-    def judged(self, fault: TransactionCanceledFault) -> Verdict:
+    def judged(self, fault: TransactionCanceledFault) -> Refusal:
         """Return what a refusal comes to."""
         codes = [reason.code for reason in fault.reasons]
         if codes and codes[0] == "ConditionalCheckFailed":
@@ -124,7 +124,7 @@ class Orphan:
         gone = conditioned({"TableName": name, "Key": self.key}, same)
         return _transaction(context, [{"ConditionCheck": check}, {"Delete": gone}])
 
-    def judged(self, fault: TransactionCanceledFault) -> Verdict:
+    def judged(self, fault: TransactionCanceledFault) -> Refusal:
         """Return what a refusal comes to: of one that has changed, nothing is left to be done."""
         codes = {reason.code for reason in fault.reasons}
         if "ConditionalCheckFailed" in codes:
@@ -148,7 +148,7 @@ def taken(guard: Guard, owner: Mapping[str, Any]) -> str:
     return f"its {guard.field} must be unique, and is taken by {told}; change one of the two"
 
 
-class Standing:
+class StandingGuards:
     """The guards that stand, of the items of one round."""
 
     def __init__(self, context: Context, table: type[Table]) -> None:
@@ -186,7 +186,7 @@ def around(form: Form, rewrite: Rewrite | None) -> tuple[dict[str, Guard], dict[
 
 
 def guarded(
-    form: Form, rewrite: Rewrite | None, standing: Standing | None
+    form: Form, rewrite: Rewrite | None, standing: StandingGuards | None
 ) -> tuple[Rewrite | Guarded | None, list[tuple[Guard, Item]]]:
     """Return what puts an item and its guards right, None where both are; and values that others have, with whose.
 
@@ -236,7 +236,7 @@ class Examination:
         self._context = context
         self._table = table
         self._name = context.name_of(table)
-        self._standing = Standing(context, table)
+        self._standing = StandingGuards(context, table)
         self._lacking: dict[Place, list[Lacking]] = {}
         self._orphans: dict[Place, Orphan] = {}
 

@@ -17,7 +17,7 @@ from tavola.client.differences import differences, given_up
 from tavola.client.expiry import expired
 from tavola.client.explain.estimates import Known, estimate
 from tavola.client.explain.walk import Prices, prices_in
-from tavola.client.guarding import Guarded, Standing, around, guarded, taken
+from tavola.client.guarding import Guarded, StandingGuards, around, guarded, taken
 from tavola.client.marshalling import recognised
 from tavola.client.reports import BackfillReport, EntityPlan, MigrationPlan, Unreadable
 from tavola.client.requests import table_key
@@ -54,10 +54,10 @@ class _Backfill:
     left: list[Unreadable] = field(default_factory=list)
     by_entity: dict[str, _Tally] | None = None  # for a plan: what each would undergo
     promised: set[str] = field(default_factory=set)  # for a plan: guards that would be made
-    standing: Standing = field(init=False)
+    standing: StandingGuards = field(init=False)
 
     def __post_init__(self) -> None:
-        self.standing = Standing(self.context, self.table)
+        self.standing = StandingGuards(self.context, self.table)
 
     def learn(self, items: Sequence[Item]) -> Steps[None]:
         """Read the guards that the items of a round have, or should have."""
@@ -114,7 +114,7 @@ class _Backfill:
         form = form_of(shape, item, self.context, self.managed, settled=True)
         return dropped(form, self.forget) if self.forget else form
 
-    def _judged(self, item: Item, leave: Any, standing: Standing | None) -> Mending | None:
+    def _judged(self, item: Item, leave: Any, standing: StandingGuards | None) -> Mending | None:
         if UNIQUE_ATTRIBUTE in item or expired(self.table, item, self.context.clock.now()):
             return None
         shape, key = self._shape(item), table_key(self.table, item)

@@ -15,7 +15,7 @@ from tavola.values import Item
 
 FaultKind = Literal["stale", "missing", "superfluous", "misplaced"]
 GuardFaultKind = Literal["unguarded", "taken", "orphaned"]
-ChangeKind = Literal[
+TableChangeKind = Literal[
     "create", "add index", "drop index", "stream", "ttl", "recovery", "class", "protection", "encryption",
     "billing", "tags",
 ]  # fmt: skip
@@ -116,7 +116,7 @@ def plain_key(attributes: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DesignDifference:
     """One thing that is otherwise, and what it means for items that are there."""
 
     entity: str  # by its tag; empty for the table itself
@@ -147,7 +147,7 @@ class MigrationPlan:
     exact: bool  # every item was looked at; otherwise the numbers are those of a sample, multiplied
     sampled: int
     entities: tuple[EntityPlan, ...]
-    differences: tuple[Difference, ...]  # of the design from the older one, if that was given
+    differences: tuple[DesignDifference, ...]  # of the design from the older one, if that was given
     given_up: tuple[str, ...]  # attributes that nothing writes any more; backfill(forget=…) removes them
     misplaced: int  # items whose key in the table would be another; a backfill leaves them
     unreadable: int
@@ -243,7 +243,7 @@ class BackfillReport:
 class TableChange:
     """One change of a table, in words and as the requests that make it."""
 
-    kind: ChangeKind
+    kind: TableChangeKind
     what: str
     calls: tuple[Call, ...]
     removes: bool = False  # it takes something away that somebody may be using

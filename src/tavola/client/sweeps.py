@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tavola.client.batches import answers
+from tavola.client.batches import SERVER_FAILED, answers
 from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
 from tavola.client.guarding import Guarded, Orphan
@@ -33,7 +33,7 @@ from tavola.values import Item
 PAGE_ITEMS = 250
 SEGMENTS_MAX = 64
 WRITES_AT_ONCE = 8
-SERVER_FAILED = 500  # a status from here on leaves open whether a write was done
+
 SCHEMA = "tavola.checkpoint/1"
 OVERTAKEN = f"others wrote it {CONTENTION_MAX} times before its rewrite came; run it again when they are done"
 

@@ -64,7 +64,10 @@ def test_a_table_is_called_here_as_its_class_or_its_name_is_told(key: Any) -> No
             r"'Ghosts' is no table that is declared; there are .*TownStore \('town-store'\)",
         ),
         ({TownCrate: "staging-store"}, "TownCrate is no table that is declared"),
-        ({"TownStore": "one-store", "town-store": "two-store"}, "is called one-store and two-store; give one"),
+        (
+            {"TownStore": "one-store", "town-store": "two-store"},
+            "is called one-store and two-store; give one",
+        ),
         ({"TownStore": ""}, "'TownStore' is called ''"),
     ],
 )
@@ -90,3 +93,9 @@ def test_a_class_name_that_two_tables_have_is_refused() -> None:
         Context(names={"Twin": "here"}).name_of(one)
     assert Context(names={one: "here"}).name_of(one) == "here"
     assert Context(names={one: "here"}).name_of(other) == "twin-b"
+
+
+def test_a_secret_is_bytes() -> None:
+    """Text is refused where it is given, not where the first cursor is signed."""
+    with pytest.raises(ModelError, match="it signs cursors, and is bytes"):
+        connect("memory:", cursor_secret="text")  # type: ignore[arg-type]  # the mistake

@@ -13,7 +13,7 @@ from tavola.cli.failures import told
 from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import bar, complain, note, say, say_json
 from tavola.cli.targets import Account, EndpointUrl, Region, Store, StoreKey, TargetRefused, json_of, opened
-from tavola.cli.upkeep import CheckpointPath, Pace, Segments, UnitsPerSecond
+from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 
 
 def backfill(
@@ -65,7 +65,7 @@ def backfill(
                 return
             name = table_name or table.settings.name
             total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
-            pace = Pace(segments, units_per_second, checkpoint)
+            pace = PaceOptions(segments, units_per_second, checkpoint)
             with bar(f"Backfilling {name}", total) as show:
                 options = pace.options(lambda done: show(done.done))
                 report = db.backfill(table, entities=entities, forget=tuple(forget or ()), **options)

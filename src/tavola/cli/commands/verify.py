@@ -13,7 +13,7 @@ from tavola.cli.failures import told
 from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
 from tavola.cli.output import bar, complain, note, say, say_json
 from tavola.cli.targets import Account, EndpointUrl, Region, Store, Target, TargetRefused, opened
-from tavola.cli.upkeep import CheckpointPath, Pace, Segments, UnitsPerSecond
+from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 
 
 def verify(
@@ -59,7 +59,7 @@ def verify(
             raise TargetRefused("A checkpoint is of one table; name it with --design MODULE:TABLE")
         with opened(file or store, endpoint, region, account, (key_file, key_command, key)) as target:
             db = modelled(target, tables, table_name)
-            pace = Pace(segments, units_per_second, checkpoint)
+            pace = PaceOptions(segments, units_per_second, checkpoint)
             reports = [_verified(target, db, table, table_name, pace, repair=repair) for table in tables]
     for report in reports:
         _tell_keys(report, as_json=as_json)
@@ -75,7 +75,9 @@ def verify(
         raise typer.Exit(Exit.FAILED)
 
 
-def _verified(target: Target, db: Any, table: Any, name: str | None, pace: Pace, *, repair: bool) -> Any:
+def _verified(
+    target: Target, db: Any, table: Any, name: str | None, pace: PaceOptions, *, repair: bool
+) -> Any:
     name = name or table.settings.name
     total = target.call("DescribeTable", TableName=name)["Table"].get("ItemCount", 0)
     with bar(f"Verifying {name}", total) as show:

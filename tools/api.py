@@ -1,0 +1,203 @@
+"""The page of the Python API: every public name by theme, with how it is called and what it says of itself."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from textwrap import dedent
+from typing import Any, get_overloads
+
+import tavola
+from tavola.client.intents import Intents
+from tavola.errors import TavolaError
+from tavola.model import Ask
+
+THEMES: dict[str, str] = {
+    "Connections": "connect connect_async mock Connection AsyncConnection Patience NO_PATIENCE Clock ManualClock Entropy SeededEntropy Engine Scope",
+    "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern",
+    "Types of fields": "EpochSeconds EpochMilliseconds Exact",
+    "Conditions, changes and questions": "Condition Change Operand Term Selection",
+    "Answers": "Page AsyncPage Spent TableUnits Explanation Progress ItemVersion",
+    "Transactions": "Transaction AsyncTransaction Intent Reason Failures",
+    "Entities and raw items": "to_item from_item",
+    "Streams": "changes_of EntityChange RawChange AnyChange ChangeBatch Subscription AsyncSubscription Router Checkpoints CheckpointFile",
+    "The design as data, and its upkeep": "design_of design_document read_document Design TableChanges KeyReport KeyFault GuardFault MigrationPlan BackfillReport",
+}
+CALLED = (
+    "Gsi",
+    "Lsi",
+    "Shards",
+    "Patience",
+    "ManualClock",
+    "SeededEntropy",
+    "AccessPattern",
+    "WritePattern",
+    "Router",
+)
+SUBCLASSED = ("Table", "Entity", "PrimaryKey", "Query", "Collection")
+OPERATORS = {
+    "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+",
+    "__sub__": "-", "__getitem__": "[…]", "__and__": "&", "__or__": "|", "__invert__": "~",
+}  # fmt: skip
+
+
+def sections() -> Iterator[str]:
+    """Give the sections of the page."""
+    yield (
+        "Everything here is imported from `tavola`; the [patterns](../guide/patterns/index.md) are in `tavola.patterns`. "
+        "What is not here is not public."
+    )
+    for theme, names in THEMES.items():
+        yield f"## {theme}"
+        for name in names.split():
+            yield _entry(name, getattr(tavola, name))
+    yield "## Methods of a connection"
+    yield "An `AsyncConnection` has the same, to be awaited; `history` is iterated with `async for`, `transaction` entered with `async with`."
+    yield from _methods(tavola.Connection)
+    yield "## Methods of a transaction"
+    yield from _methods(Intents)
+    yield "## Operators of a field"
+    yield f"On the class, `Ticket.status`. {_signs(tavola.Operand)}"
+    yield from _methods(tavola.Operand)
+    yield f"Conditions are joined. {_signs(tavola.Condition)}"
+    yield "## Operators of a sort part"
+    yield 'On a question, `Ticket.ByCustomer(customer_id="c1").status`.'
+    yield from _methods(Ask)
+    yield "Any question also has:"
+    yield from _methods(tavola.Selection)
+    yield "## Exceptions"
+    yield "All are `TavolaError`. A `Fault` is an answer of DynamoDB itself, with its `code`; all faults are in [the list](faults.md)."
+    yield "\n".join(_exceptions())
+
+
+def told() -> set[str]:
+    """Return the names that the page has a place for."""
+    return (
+        {name for names in THEMES.values() for name in names.split()}
+        | {n for n, _ in _raised()}
+        | {"__version__"}
+    )
+
+
+def _entry(name: str, found: Any) -> str:
+    head, doc = "", _doc(found)
+    if name in SUBCLASSED:
+        head = f"class …({name}, {_arguments(found.__init_subclass__)})"
+        doc = f"{doc} {_doc(found.__init_subclass__)}"
+    elif name in CALLED or inspect.isfunction(found):
+        head = f"{name}{_signature(found)}"
+    elif not isinstance(found, type):
+        doc = f"A `{type(found).__name__}` by this name." if name.isupper() else "A type of all of these."
+    shown = f"```\n{head}\n```\n\n" if head else ""
+    return f"### {name}\n\n{shown}{doc}{_data(found)}"
+
+
+def _data(found: Any) -> str:
+    """Return what a plain record holds."""
+    if not (isinstance(found, type) and dataclasses.is_dataclass(found)) or found.__name__ in CALLED:
+        return ""
+    names = [f"`{each.name}`" for each in dataclasses.fields(found) if not each.name.startswith("_")]
+    return f" Holds {', '.join(names)}."
+
+
+def _methods(owner: Any) -> Iterator[str]:
+    rows = []
+    for name, found in sorted(inspect.getmembers_static(owner)):
+        if name.startswith("_") or not (inspect.isfunction(found) or isinstance(found, property)):
+            continue
+        if isinstance(found, property):
+            rows.append(f"- `{name}`: {_doc(found)}")
+            continue
+        forms = list(dict.fromkeys(map(_signature, get_overloads(found) or [found])))
+        shown = f"`{name}{forms[0]}`" if len(forms[0]) < 400 else f"`{name}(…)`"
+        more = (
+            f", and {len(forms) - 1} more forms"
+            if len(forms) > 2
+            else f", or `{name}{forms[1]}`"
+            if forms[1:]
+            else ""
+        )
+        rows.append(f"- {shown}{more}: {_doc(found)}")
+    yield "\n".join(rows)
+
+
+def _signs(owner: Any) -> str:
+    found = [f"`{sign}`" for name, sign in OPERATORS.items() if vars(owner).get(name)]
+    return f"With signs: {', '.join(found)}."
+
+
+def _signature(found: Any) -> str:
+    returned = "" if isinstance(found, type) else _annotation(inspect.signature(found).return_annotation)
+    return f"({_arguments(found)})" + (f" -> {returned}" if returned and not returned.startswith("_") else "")
+
+
+def _arguments(found: Any) -> str:
+    kinds = inspect.Parameter
+    shown: list[str] = []
+    starred = False
+    for each in inspect.signature(found).parameters.values():
+        if each.name in ("self", "cls"):
+            continue
+        if each.kind is kinds.KEYWORD_ONLY and not starred:
+            shown.append("*")
+        starred = starred or each.kind in (kinds.KEYWORD_ONLY, kinds.VAR_POSITIONAL)
+        sign = "*" if each.kind is kinds.VAR_POSITIONAL else "**" if each.kind is kinds.VAR_KEYWORD else ""
+        annotation = _annotation(each.annotation)
+        default = "" if each.default is kinds.empty else f" = {_default(each.default)}"
+        shown.append(f"{sign}{each.name}{f': {annotation}' if annotation else ''}{default}")
+    return ", ".join(shown)
+
+
+def _annotation(told: Any) -> str:
+    if told is inspect.Signature.empty:
+        return ""
+    text = told if isinstance(told, str) else getattr(told, "__name__", str(told))
+    return text.replace("E_contra", "E").replace("T_co", "T").replace("Q_co", "Q")
+
+
+def _default(value: Any) -> str:
+    plain = value is None or isinstance(value, str | int | float | tuple | bytes)
+    return repr(value) if plain else "…"
+
+
+def _doc(found: Any) -> str:
+    """Return what a thing says of itself: its docstring's prose, without examples."""
+    if not isinstance(found, type) and not callable(found) and not isinstance(found, property):
+        return ""
+    paragraphs = inspect.cleandoc(found.__doc__ or "").split("\n\n")
+    prose = [" ".join(each.split()) for each in paragraphs if not each.startswith("    ")]
+    return " ".join(prose)
+
+
+def _raised() -> list[tuple[str, Any]]:
+    found = ((name, getattr(tavola, name)) for name in tavola.__all__)
+    return [
+        (name, each) for name, each in found if isinstance(each, type) and issubclass(each, BaseException)
+    ]
+
+
+def _exceptions() -> Iterator[str]:
+    yield "| exception | is a | when | holds |\n|---|---|---|---|"
+    for name, found in _raised():
+        bases = (each if not each.__name__.startswith("_") else each.__base__ for each in found.__bases__)
+        base = ", ".join(f"`{each.__name__}`" for each in bases)
+        holds = ", ".join(f"`{each}`" for each in dict.fromkeys(_attributes(found)))
+        yield f"| `{name}` | {base} | {_doc(found).replace('|', chr(92) + '|')} | {holds} |"
+
+
+def _attributes(kind: Any) -> Iterator[str]:
+    """Give the data that an exception has, from what its constructors set."""
+    for each in kind.__mro__:
+        if each is TavolaError:
+            return
+        made = vars(each).get("__init__")
+        if not inspect.isfunction(made):
+            continue
+        for node in ast.walk(ast.parse(dedent(inspect.getsource(made)))):
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            targets = node.targets if isinstance(node, ast.Assign) else [target]
+            for found in targets:
+                if isinstance(found, ast.Attribute) and not found.attr.startswith("_"):
+                    yield found.attr
