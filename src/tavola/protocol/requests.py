@@ -25,9 +25,13 @@ _Decode = Callable[[bytes], Shape]
 # The largest item, made of the smallest values, has fewer.
 _PARTS_WALKED_MAX = 400_000
 
-# Each made when it is first asked for: all of them together take a third of the time to load the engine.
+# Made while one thread loads the module: msgspec does not survive two that make decoders of one class at once.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
 _SHAPES: dict[str, tuple[type[Shape], Structure]] = {}
+for _operation in OPERATIONS.values():
+    if _operation.request is not None and _operation.check is not None:
+        _PARSERS[_operation.name] = (msgspec.json.Decoder(_operation.request).decode, _operation.check)
+        _SHAPES[_operation.name] = (_operation.request, describe(_operation.request))
 
 
 def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
@@ -36,7 +40,10 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
     Attribute values are still as they came: the values room admits them, and where it finds JSON of a
     wrong type, `diagnose` says what AWS says.
     """
-    decode, check = _PARSERS.get(operation) or _parser(operation)
+    parser = _PARSERS.get(operation)
+    if parser is None:
+        raise unserved(operation)
+    decode, check = parser
     try:
         request = decode(body)
         check(request, wording)
@@ -66,7 +73,7 @@ def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
         request = msgspec.convert(data, shape)
     except msgspec.ValidationError:
         raise SerializationFault from None
-    _parser(operation)[1](request, wording)
+    _PARSERS[operation][1](request, wording)
     return request
 
 
@@ -87,21 +94,10 @@ def _check_walkable(body: bytes) -> None:
         )
 
 
-def _parser(operation: str) -> tuple[_Decode, Check]:
-    found = OPERATIONS.get(operation)
-    if found is None or found.request is None or found.check is None:
-        raise unserved(operation)
-    parser = _PARSERS[operation] = (msgspec.json.Decoder(found.request).decode, found.check)
-    return parser
-
-
 def _shape(operation: str) -> tuple[type[Shape], Structure]:
     shape = _SHAPES.get(operation)
     if shape is None:
-        found = OPERATIONS.get(operation)
-        if found is None or found.request is None or found.check is None:
-            raise unserved(operation)
-        shape = _SHAPES[operation] = (found.request, describe(found.request))
+        raise unserved(operation)
     return shape
 
 
