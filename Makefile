@@ -40,7 +40,7 @@ run: $(READY)  ## serve DynamoDB on port 8000, in memory (PORT=…, HOST=…, FI
 
 .PHONY: test
 test: $(READY)  ## the whole suite, under five minutes on two cores (ARGS="-k …" chooses)
-	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 .PHONY: check
 check: format-check lint types imports test  ## everything that CI runs
