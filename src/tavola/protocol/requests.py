@@ -27,11 +27,9 @@ _PARTS_WALKED_MAX = 400_000
 
 # Made while one thread loads the module: msgspec does not survive two that make decoders of one class at once.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
-_SHAPES: dict[str, tuple[type[Shape], Structure]] = {}
 for _operation in OPERATIONS.values():
     if _operation.request is not None and _operation.check is not None:
         _PARSERS[_operation.name] = (msgspec.json.Decoder(_operation.request).decode, _operation.check)
-        _SHAPES[_operation.name] = (_operation.request, describe(_operation.request))
 
 
 def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
@@ -95,10 +93,10 @@ def _check_walkable(body: bytes) -> None:
 
 
 def _shape(operation: str) -> tuple[type[Shape], Structure]:
-    shape = _SHAPES.get(operation)
-    if shape is None:
+    found = OPERATIONS.get(operation)
+    if found is None or found.request is None or found.check is None:
         raise unserved(operation)
-    return shape
+    return found.request, describe(found.request)
 
 
 def unserved(operation: str) -> UnknownOperationFault:
