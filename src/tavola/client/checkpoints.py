@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from tavola.errors import TavolaError
+from tavola.folders import sync_folder
 
 
 class CheckpointRefused(TavolaError):
@@ -65,23 +67,14 @@ class CheckpointFile:
             file.flush()
             os.fsync(file.fileno())  # or a power cut leaves the name with nothing in it
         beside.replace(self.path)
-        _sync(self.path.parent)
+        with suppress(
+            PermissionError
+        ):  # where folders cannot be opened, as on Windows, there is no such need
+            sync_folder(self.path.parent)
 
     def clear(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Have a folder's entries on the disk; where folders cannot be opened, as on Windows, there is no such need."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def kept_in(told: str | os.PathLike[str] | Checkpoints | None) -> Checkpoints | None:

@@ -8,12 +8,11 @@ from typing import Any
 from tavola.client.context import Context
 from tavola.client.steps import Call, Steps, Wait
 from tavola.errors import TavolaError
-from tavola.model import Index, ModelError, Table, entities_of, entity_given, shape_of
+from tavola.model import Index, ModelError, Table, entities_of, entity_given, key_types, shape_of
 from tavola.protocol import Fault
 
 POLL_S = 0.5
 POLLS_MAX = 1200
-_KEY_TAGS = frozenset({"S", "N", "B"})
 _UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
 
@@ -40,23 +39,6 @@ class TableMismatch(TavolaError):
         self.name = name
         self.reasons = reasons
         super().__init__(f"The table {name} is there, and is not the model's: {'; '.join(reasons)}. {remedy}")
-
-
-def key_types(table: type[Table]) -> dict[str, str]:
-    """Return the type of each key attribute: as the entities' keys write it, else as a field does, else text."""
-    written: dict[str, str] = {}
-    fields: dict[str, str] = {}
-    for entity in entities_of(table):
-        shape = shape_of(entity)
-        assert shape.key is not None
-        for key in (shape.key.key, *shape.keys):
-            written |= {source.attribute: source.tag for source in key.sources}
-        for found in shape.fields.values():
-            if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
-                fields[found.attribute] = next(iter(found.converter.tags))
-    names = list(table.settings.key_names)
-    names += [name for index in table.indexes for name in index.attributes]
-    return {name: written.get(name) or fields.get(name, "S") for name in names}
 
 
 def table_request(context: Context, table: type[Table]) -> dict[str, Any]:

@@ -19,12 +19,11 @@ from tavola.client.provisioning import (
     defined_types,
     index_request,
     key_refusals,
-    key_types,
     table_request,
 )
 from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
-from tavola.model import Index, Table
+from tavola.model import Index, Table, key_types
 from tavola.protocol import Fault, ValidationFault
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.folders import sync_folder
 from tavola.iam.directory import Directory, parse_directory, render_directory
 from tavola.iam.errors import DirectoryRefused, DirectoryUnreadable
 
@@ -40,11 +41,7 @@ def save_directory(path: Path, directory: Directory) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     except OSError as error:
         raise DirectoryUnreadable(f"{path} cannot be written: {error}") from error
 

@@ -10,6 +10,7 @@ from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
+from tavola.model.key_types import key_types
 from tavola.model.queries import PrimaryKey, Query
 from tavola.model.relations import Collection, Member, found, members_of
 from tavola.model.selections import Question, Range, Selection, question_of
@@ -90,6 +91,7 @@ __all__ = [
     "entities_of",
     "entity_given",
     "found",
+    "key_types",
     "members_of",
     "of_entity",
     "placed",

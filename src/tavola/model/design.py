@@ -13,12 +13,12 @@ from typing import Literal
 
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.key_types import KeyTag
 from tavola.model.shapes import SHARD
 from tavola.model.tables import Projection, Shards, TableSettings
 from tavola.values import Value
 
 Choice = str | int | bool
-KeyTag = Literal["S", "N", "B"]
 
 
 @dataclass(frozen=True, slots=True)

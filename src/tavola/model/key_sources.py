@@ -14,7 +14,7 @@ from tavola.model.queries import Declared
 from tavola.model.shapes import SHARD, FieldShape, Source
 from tavola.model.tables import Shards, Table
 
-_KEY_TAGS = frozenset({"S", "N", "B"})
+KEY_TAGS = frozenset({"S", "N", "B"})
 
 
 class KeyBinder:
@@ -40,7 +40,7 @@ class KeyBinder:
         """Return where a key attribute comes from: the field of its name, or a template."""
         own = self.fields.get(text[1:-1]) if text.startswith("{") and text.endswith("}") else None
         if own is not None and own.attribute == attribute and not sharded:
-            if len(own.converter.tags) != 1 or not own.converter.tags <= _KEY_TAGS:
+            if len(own.converter.tags) != 1 or not own.converter.tags <= KEY_TAGS:
                 raise self.refusal(
                     f"{own.name} is stored as {' or '.join(sorted(own.converter.tags))}, and a key is one of text (S), "
                     "number (N) and binary (B); give the field such a type"

@@ -17,7 +17,6 @@ from tavola.model.design import (
     FieldDesign,
     IndexDesign,
     KeyDesign,
-    KeyTag,
     MemberDesign,
     Membership,
     PatternDesign,
@@ -25,12 +24,11 @@ from tavola.model.design import (
     TableDesign,
 )
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of
+from tavola.model.key_types import KeyTag, key_types
 from tavola.model.relations import Collection, members_of
 from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
 from tavola.values import Value
-
-_KEY_TAGS = frozenset({"S", "N", "B"})
 
 Declaration = ModuleType | type[Table] | type[Entity] | type[Collection]
 
@@ -102,7 +100,7 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
     return TableDesign(
         table.__name__,
         table.settings,
-        _key_types(table),
+        key_types(table),
         tuple(
             IndexDesign(
                 index.name, index.label, index.local, index.hash, index.range, index.projection, index.native
@@ -113,26 +111,6 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
         tuple(_collection(collection) for collection in collections),
         _description(table),
     )
-
-
-def _key_types(table: type[Table]) -> dict[str, KeyTag]:
-    """Return the type of each key attribute, in the order of table and indexes.
-
-    As the entities' keys write it; else as a field does, for an index that no pattern is on; else text.
-    """
-    written: dict[str, str] = {}
-    fields: dict[str, str] = {}
-    for entity in entities_of(table):
-        shape = shape_of(entity)
-        assert shape.key is not None, "what lives in a table has a key"
-        for key in (shape.key.key, *shape.keys):
-            written |= {source.attribute: source.tag for source in key.sources}
-        for found in shape.fields.values():
-            if len(found.converter.tags) == 1 and found.converter.tags <= _KEY_TAGS:
-                fields[found.attribute] = next(iter(found.converter.tags))
-    names = list(table.settings.key_names)
-    names += [name for index in table.indexes for name in index.attributes]
-    return {name: cast(KeyTag, written.get(name) or fields.get(name, "S")) for name in names}
 
 
 def _entity(entity: type[Entity]) -> EntityDesign:

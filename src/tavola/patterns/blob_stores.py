@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from tavola.folders import sync_folder
 from tavola.patterns.recipe import RecipeRefused
 
 NAME_CHARACTERS = 80  # the SHA-256 of the value, and 8 bytes of chance, as hexadecimal digits
@@ -77,7 +78,7 @@ class FolderBlobs:
         except BaseException:
             Path(made).unlink(missing_ok=True)
             raise
-        _sync(path.parent)
+        sync_folder(path.parent)
 
     def get(self, name: str) -> bytes | None:
         """Return a file's bytes."""
@@ -118,22 +119,13 @@ class FolderBlobs:
         if not above.exists() and above != folder:
             self._make(above)
         folder.mkdir(exist_ok=True)
-        _sync(above)
+        sync_folder(above)
         self._lasting.add(folder)
 
     def _path(self, name: str) -> Path:
         if not name.isalnum():
             raise RecipeRefused("FolderBlobs", f"{name!r} is no name of a blob")
         return self.folder / name[:2] / name
-
-
-def _sync(folder: Path) -> None:
-    """Have a folder's entries on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class S3Blobs:

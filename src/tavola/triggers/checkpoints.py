@@ -21,6 +21,7 @@ from typing import Protocol
 
 import msgspec
 
+from tavola.folders import sync_folder
 from tavola.triggers.errors import FileInUse, FileRefused
 
 _HEADER = b'{"tavola":"checkpoints","version":1}'
@@ -190,7 +191,7 @@ class FileCheckpoints:
             os.lseek(self._file, 0, os.SEEK_SET)
             _write_all(self._file, _HEADER + b"\n")
             os.fsync(self._file)
-            _sync_folder(self.path)
+            sync_folder(self.path.parent)
             self._bytes = len(_HEADER) + 1
             return
         if lines[0] != _HEADER:
@@ -233,7 +234,7 @@ class FileCheckpoints:
         except BaseException:
             os.close(fresh)
             raise
-        _sync_folder(self.path)
+        sync_folder(self.path.parent)
         os.close(self._file)
         self._file, self._bytes = fresh, len(lines)
 
@@ -298,12 +299,3 @@ def _write_all(file: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a new name in a folder last."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tavola.client import batches, items, reading, transactions
@@ -13,6 +13,7 @@ from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
 from tavola.client.intents import Intent
 from tavola.client.marshalling import item_of
+from tavola.client.pages import Stretch
 from tavola.client.queries import shards_asked
 from tavola.client.reading import Paging
 from tavola.client.steps import Steps
@@ -135,7 +136,8 @@ def query(
     )
     more = _FETCHED if pattern.hydrate else _PAGES if paging.limit is None else ""
     subject = Subject(f"query {_told(selection)}", known, more=more)
-    return explained(subject, _whole_query(context, selection, paging, consistent), wish.prices, run=wish.run)
+    steps = _whole(lambda page: reading.query(context, selection, page, consistent), paging)
+    return explained(subject, steps, wish.prices, run=wish.run)
 
 
 def count(
@@ -170,7 +172,7 @@ def scan(
     known = known_of(context, shapes, item_bytes=wish.item_bytes)
     more = _PAGES if paging.limit is None else ""
     subject = Subject(f"scan {what.__name__}", known, more=more)
-    steps = _whole_scan(context, what, where, paging, segments, consistent)
+    steps = _whole(lambda page: reading.scan(context, what, where, page, segments, consistent), paging)
     return explained(subject, steps, wish.prices, run=wish.run)
 
 
@@ -256,31 +258,12 @@ def transaction(
     return explained(subject, transactions.commit(context, intents, token), wish.prices, run=wish.run)
 
 
-def _whole_query(
-    context: Context, selection: Selection[E], paging: Paging, consistent: bool | None
-) -> Steps[list[E]]:
-    stretch = yield from reading.query(context, selection, paging, consistent)
+def _whole(ask: Callable[[Paging], Steps[Stretch[R]]], paging: Paging) -> Steps[list[R]]:
+    """Return everything that an answer holds: all its pages, unless a limit is given."""
+    stretch = yield from ask(paging)
     found = list(stretch.items)
     while paging.limit is None and stretch.cursor is not None:
-        onward = Paging(None, paging.page_size, stretch.cursor, paging.newest_first)
-        stretch = yield from reading.query(context, selection, onward, consistent)
-        found += stretch.items
-    return found
-
-
-def _whole_scan(
-    context: Context,
-    what: type[Entity] | type[Table],
-    where: Condition[Any] | None,
-    paging: Paging,
-    segments: int,
-    consistent: bool,
-) -> Steps[list[Any]]:
-    stretch = yield from reading.scan(context, what, where, paging, segments, consistent)
-    found = list(stretch.items)
-    while paging.limit is None and stretch.cursor is not None:
-        onward = Paging(None, paging.page_size, stretch.cursor)
-        stretch = yield from reading.scan(context, what, where, onward, segments, consistent)
+        stretch = yield from ask(replace(paging, cursor=stretch.cursor))
         found += stretch.items
     return found
 

@@ -14,6 +14,8 @@ from hashlib import md5
 from pathlib import Path
 from zlib import crc32
 
+from tavola.folders import sync_folder
+
 PART = ".part"
 _CHUNK_BYTES = 1 << 20
 
@@ -90,15 +92,6 @@ def write_whole(path: Path, data: bytes) -> None:
 def checksum_of(data: bytes) -> str:
     """Return the MD5 of data in base64, which is how S3 tells it; it guards against accidents alone."""
     return b64encode(md5(data, usedforsecurity=False).digest()).decode()
-
-
-def sync_folder(folder: Path) -> None:
-    """Let a new name in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sums_of(descriptor: int, size: int) -> Sums | None:
