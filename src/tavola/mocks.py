@@ -62,7 +62,11 @@ class Mocked:
         """Return the answer of the engine that is there now."""
         if self._closed:
             raise MockRefused("the mock ended before this request was answered; wait for threads inside it")
-        return self._engine.execute(operation, body, scope)
+        try:
+            return self._engine.execute(operation, body, scope)
+        finally:
+            if self._engine.dirty:  # it gathers writes for others, and this may be one of them
+                self._engine.settle()
 
     def close(self) -> None:
         """Close the connection, and the engine if it is the mock's own."""

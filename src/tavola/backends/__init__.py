@@ -5,6 +5,7 @@ loops. What needs botocore is entered by name and never by this door, because bo
 a second to import; so is what needs sockets, which an engine in this process does not.
 """
 
+from tavola.backends.credentials import Credentials
 from tavola.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
 from tavola.backends.errors import (
     AnswerDamaged,
@@ -26,6 +27,7 @@ __all__ = [
     "AsyncEmbeddedBackend",
     "AsyncRecordingBackend",
     "BackendError",
+    "Credentials",
     "CredentialsMissing",
     "EmbeddedBackend",
     "EndpointUnreachable",

@@ -36,8 +36,10 @@ from tavola.backends.configuration import (
     Way,
     address_of,
     is_local,
+    key_of,
     trust_of,
 )
+from tavola.backends.credentials import Credentials as Given
 from tavola.backends.errors import CredentialsMissing, EndpointUnreachable, EndpointUntrusted, RegionMissing
 from tavola.backends.http import HttpBackend
 from tavola.backends.replies import Reply
@@ -58,7 +60,7 @@ class AwsConfiguration:
     Without `endpoint` it is AWS in `region`, or in the region that botocore finds. With one, requests are signed
     with the credentials that botocore finds, and where it finds none with a dummy key, because local servers want a
     signature and do not look at it. `account` signs with that account as the key: local servers tell accounts apart
-    by it.
+    by it. `credentials` sign in place of what botocore would find.
     """
 
     def __init__(
@@ -68,13 +70,14 @@ class AwsConfiguration:
         endpoint: str | None = None,
         account: str | None = None,
         profile: str | None = None,
+        credentials: Given | None = None,
     ) -> None:
         self._session = Session(profile=profile)
         self.endpoint = None if endpoint is None else endpoint.rstrip("/")
         self.account = account
         self._lock = Lock()
         self._ways: dict[Service, Way] = {}
-        self._credentials: Any = None
+        self._credentials: Any = None if credentials is None else Credentials(*key_of(credentials))
         self._key: tuple[Key, float] | None = None  # and until when it is taken for granted
         try:
             configured = region or self._session.get_config_variable("region")

@@ -13,6 +13,7 @@ from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import SplitResult, quote, urlsplit
 
+from tavola.backends.credentials import Credentials
 from tavola.backends.errors import EndpointUnreachable, EndpointUntrusted
 from tavola.backends.replies import Transport
 from tavola.backends.signatures import Key
@@ -84,24 +85,40 @@ class Configuration(Protocol):
 class LocalConfiguration:
     """For a server on this machine, which wants a signature and does not look at it. Needs no botocore, reads nothing."""
 
-    def __init__(self, endpoint: str, *, region: str | None = None, account: str | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        region: str | None = None,
+        account: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self.endpoint: str | None = endpoint
         self.region = region or DEFAULT_SCOPE.region
         self.account = account
         self._address = address_of(endpoint)
-        self._key = Key(account or DEFAULT_SCOPE.account, DUMMY_SECRET)
+        self._key = (
+            Key(account or DEFAULT_SCOPE.account, DUMMY_SECRET)
+            if credentials is None
+            else key_of(credentials)
+        )
 
     def way(self, service: Service) -> Way:
         """Return the way to the endpoint, with the machine's own certificates."""
         return Way(self._address, trust_of(self._address, None) if self._address.secure else None)
 
     def key(self) -> Key:
-        """Return a dummy key."""
+        """Return the key that was given, or a dummy."""
         return self._key
 
     def key_at_hand(self) -> Key | None:
-        """Return a dummy key."""
+        """Return the key that was given, or a dummy."""
         return self._key
+
+
+def key_of(credentials: Credentials) -> Key:
+    """Return the key that credentials sign with."""
+    return Key(credentials.access_key_id, credentials.secret_access_key, credentials.session_token)
 
 
 def is_local(endpoint: str) -> bool:

@@ -62,8 +62,9 @@ class Engine:
     ) -> None:
         self._store = store
         self._lock = RLock()
-        self._holding = False
-        self._holder = 0  # the thread that holds
+        self._holding: int | None = None  # the thread whose writes are gathered without a name
+        self._party: set[object] = set()  # who wrote in the open transaction, or was answered out of it
+        self._untold: dict[object, StoreError] = {}  # those whose party was undone, until they commit
         self._wrote = False  # the call at work has opened a transaction, or joined one
         self._doomed: StoreError | None = None  # why the open group cannot be committed
         self._failure: str | None = None  # why nothing more is written
@@ -143,9 +144,20 @@ class Engine:
             raise
 
     def execute(
-        self, operation: str, body: bytes, scope: Scope = DEFAULT_SCOPE, visit: Visit | None = None
+        self,
+        operation: str,
+        body: bytes,
+        scope: Scope = DEFAULT_SCOPE,
+        visit: Visit | None = None,
+        *,
+        by: object = None,
     ) -> bytes:
-        """Return the answer to a request body; raise the fault that AWS would answer."""
+        """Return the answer to a request body; raise the fault that AWS would answer.
+
+        It is durable, unless the thread holds or the call is made `by` a name. Who gave it looks whether the engine is
+        `dirty` then, and if so commits by that name before anything is told of the answer. A name for each call is
+        told of that call alone.
+        """
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unserved(operation)
@@ -154,13 +166,13 @@ class Engine:
         if visit is not None and visit.as_of_us is not None:
             call.only_read()
         with self._lock:
-            if self._closed:
-                raise StoreError("the engine is closed; open it again to go on")
+            self._check_open()
             if self._doomed is not None:
                 raise InternalServerFault(str(self._doomed))
             if self._lost is not None:
                 raise InternalServerFault(self._lost)
             self._wrote = False
+            gathers = by is not None or get_ident() == self._holding
             try:
                 if visit is not None and visit.guard is not None:
                     visit.guard.check(operation, request, call)
@@ -170,6 +182,8 @@ class Engine:
                     answer = self._mended(call, handler)
             except Fault:
                 # Whatever is refused is refused before the first row is touched.
+                if gathers:
+                    self._join(by)
                 raise
             except StoreError as error:
                 self._fail(error)
@@ -177,7 +191,9 @@ class Engine:
             except BaseException as error:
                 self._fail(StoreError(f"the request could not be carried out ({error!r})"))
                 raise
-            if not self._holding or self._holder != get_ident():
+            if gathers:
+                self._join(by)
+            else:
                 self._settle()
             return answer
 
@@ -213,14 +229,39 @@ class Engine:
             emulation = self._services.emulation
             return Hottest() if emulation is None else emulation.hottest(table, index, count)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock that it goes by."""
+        return self._services.clock
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, and answers nothing more."""
+        return self._closed
+
+    @property
+    def syncs(self) -> bool:
+        """Whether a commit waits for the disk, so that gathering writes saves time."""
+        return self._store.syncs
+
     def hold(self) -> None:
         """Gather this thread's writes from now on in one transaction, until `commit`.
 
-        Another thread's call is answered when it is durable, and takes what was gathered along.
+        Others may gather at the same time, each call `by` a name: connections on the same loop `execute` so. The first
+        that commits makes the writes of all durable; if that fails, each who has a part in it is told when it
+        commits, and nobody else. Another thread's call is answered when it is durable, and takes along what was
+        gathered.
         """
         with self._lock:
-            self._holding = True
-            self._holder = get_ident()
+            self._holding = get_ident()
+
+    def settle(self) -> None:
+        """Make durable what was gathered, for a caller of the holders' thread that does not wait for them."""
+        with self._lock:
+            self._check_open()
+            if self._doomed is not None:
+                raise InternalServerFault(str(self._doomed))
+            self._settle()
 
     @property
     def dirty(self) -> bool:
@@ -230,15 +271,27 @@ class Engine:
         """
         return self._doomed is not None or self._begun
 
-    def commit(self) -> None:
-        """Make the writes since `hold` durable; if that fails, none of them is applied."""
+    def commit(self, by: object = None) -> None:
+        """Make durable what was gathered by this name; raise if that failed, and nothing of it was kept.
+
+        It may have failed when somebody else tried. What somebody else made durable before is kept, and not told of.
+        """
         with self._lock:
-            self._holding = False
-            if self._doomed is not None:
-                doomed, self._doomed = self._doomed, None
-                raise doomed
-            if self._store.open_transaction:
-                self._commit()
+            if by is None:
+                self._holding = None
+            untold = self._untold.pop(by, None)
+            if not self._untold:
+                self._doomed = None
+            if untold is not None:
+                raise untold
+            if self._closed:
+                return  # all that was gathered by this name had become durable
+            # Where others have a part and this one has none, its own was made durable before.
+            if self._begun and (by in self._party or not self._party):
+                self._party.discard(by)
+                self._commit(told=not self._party)
+                if by is not None:  # who holds a thread also tends
+                    self._do_what_is_due()
 
     def tend(self, budget_ms: float = 5.0) -> bool:
         """Do a slice of background work and tell whether there is more.
@@ -297,6 +350,11 @@ class Engine:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                if self._party:
+                    self._doom(
+                        StoreError("the engine was closed before the write was durable; it is not kept")
+                    )
+                self._begun = False
                 if self._services.buckets is not None:
                     self._services.buckets.close()
                 try:
@@ -323,14 +381,28 @@ class Engine:
             raise SerializationFault(str(malformed)) from malformed
         return answer
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the engine is closed; open it again to go on")
+
+    def _join(self, by: object) -> None:
+        """Note who has a part in the open transaction, if there is one: by its writes, or by an answer out of it."""
+        if self._begun:
+            self._party.add(by)
+
     def _settle(self) -> None:
         """Commit what a call wrote; with nobody to tend the engine, do at once what is due."""
         if self._store.open_transaction:
             try:
-                self._commit(told=not self._holding)
+                self._commit(told=not self._party)
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
-        if self._chores.waiting and not self._holding and monotonic() - self._tended_at_s > _TENDED_S:
+        self._do_what_is_due()
+
+    def _do_what_is_due(self) -> None:
+        if not self._chores.waiting or self._holding is not None or self._begun:
+            return
+        if monotonic() - self._tended_at_s > _TENDED_S:
             while self._work(budget_ms=1000.0):
                 pass
 
@@ -357,8 +429,15 @@ class Engine:
             self._abandon(StoreError(f"the commit was interrupted ({error!r})"), told=told)
             raise
         self._begun = False
+        self._party.clear()
         if self._store.trouble is not None:
             self._failure = str(self._store.trouble)
+
+    def _doom(self, error: StoreError) -> None:
+        """Have everybody told who has a part in the open transaction; until they are, nothing else is done."""
+        self._doomed = error
+        self._untold.update(dict.fromkeys(self._party, error))
+        self._party.clear()
 
     def _fail(self, error: StoreError) -> None:
         """Undo what a call began; one that only read leaves the others' open transaction standing."""
@@ -374,8 +453,9 @@ class Engine:
         if isinstance(error, StoreFailed):
             self._failure = str(error)
         begun, self._begun = self._begun, False
-        if begun and self._holding and not told:
-            self._doomed = error
+        if begun and self._party and not told:
+            self._doom(error)
+        self._party.clear()
         try:
             self._store.rollback()
             if begun:

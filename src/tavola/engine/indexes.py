@@ -30,6 +30,7 @@ def entries_of(
     `written` is what an update has written: a vector index looks at that alone.
     """
     entries: list[Entry] = []
+    sizes: dict[str, int] = {}  # of the attributes, once for all projections
     for index in table.indexes:
         try:
             key = index.schema.entry_of(item)
@@ -37,7 +38,11 @@ def entries_of(
             raise _refusal(index, refused, updating) from refused
         entries.append(key)
         if index.projected is not None:
-            entries.append(None if key is None else projected_size(index.projected, item))
+            if key is not None and not sizes:
+                sizes = {name: text_size(name) + value_size(value) for name, value in item.items()}
+            entries.append(
+                None if key is None else sum([sizes[name] for name in index.projected if name in sizes])
+            )
     for vector in table.vectors:
         entries.extend(vector.entries_of(item, updating=updating, written=written))
     if table.expiry is not None:

@@ -62,9 +62,12 @@ class KeySchema:
         """
         if self._texts is not None:
             # A string and a string, as most keys are; what is not as it should be takes the long way.
+            hash_, range_ = self._texts
+            if hash_ not in item and range_ not in item:
+                return None
             try:
-                hash_part: bytes = item[self._texts[0]]["S"].encode()
-                range_part: bytes = item[self._texts[1]]["S"].encode()
+                hash_part: bytes = item[hash_]["S"].encode()
+                range_part: bytes = item[range_]["S"].encode()
             except KeyError:
                 pass
             else:

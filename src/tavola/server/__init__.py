@@ -11,7 +11,7 @@ from tavola.server.authorization import StrictCallers
 from tavola.server.errors import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
 from tavola.server.hosts import is_loopback
 from tavola.server.limits import ServerLimits
-from tavola.server.listener import Endpoint, Server, running, serve
+from tavola.server.listener import Endpoint, Server, allow_files, new_loop, running, serve
 from tavola.server.log_files import files_of
 from tavola.server.log_queries import (
     LogQuery,
@@ -38,11 +38,13 @@ __all__ = [
     "Server",
     "ServerLimits",
     "StrictCallers",
+    "allow_files",
     "decision_of",
     "files_of",
     "hash_of_item",
     "is_loopback",
     "key_hash",
+    "new_loop",
     "parse_moment",
     "places_of",
     "read_records",

@@ -30,13 +30,13 @@ from tavola.server.port import Served
 from tavola.server.safeguards import OPEN_DOORS, Safeguards
 from tavola.server.wire import Wire
 
-_new_loop: Callable[[], asyncio.AbstractEventLoop]
+new_loop: Callable[[], asyncio.AbstractEventLoop]
 try:  # a third faster; the loop of the standard library does the same where it is missing
     import uvloop
 
-    _new_loop = uvloop.new_event_loop
+    new_loop = uvloop.new_event_loop
 except ImportError:  # pragma: no cover - Windows and PyPy
-    _new_loop = asyncio.new_event_loop
+    new_loop = asyncio.new_event_loop
 
 if sys.platform != "win32":
     import resource
@@ -197,7 +197,7 @@ def serve(
         engine, host=host, port=port, limits=limits, safeguards=safeguards, clock=clock, entropy=entropy
     )
     allow_files(limits.connections_max + _FILES_BESIDE)
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(server, ready))
 
 
@@ -245,7 +245,7 @@ def running(
         await server.stop()
 
     def main() -> None:
-        with asyncio.Runner(loop_factory=_new_loop) as runner:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
             runner.run(live())
 
     thread = threading.Thread(target=main, name="tavola-server", daemon=True)

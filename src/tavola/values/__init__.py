@@ -9,6 +9,7 @@ what is stored and what is sent, so an item is converted nowhere.
 from tavola.values.admission import TOO_DEEP, TOO_LARGE, admit_item, admit_value
 from tavola.values.comparison import compare, equal
 from tavola.values.errors import DuplicatesRefused, NumberRefused, ValueMalformed, ValueRefused
+from tavola.values.narrowing import Narrowing, narrowing_to
 from tavola.values.nesting import nesting_levels
 from tavola.values.number import (
     add_numbers,
@@ -34,6 +35,7 @@ __all__ = [
     "TOO_LARGE",
     "DuplicatesRefused",
     "Item",
+    "Narrowing",
     "NumberRefused",
     "Value",
     "ValueMalformed",
@@ -51,6 +53,7 @@ __all__ = [
     "equal",
     "index_units",
     "item_size",
+    "narrowing_to",
     "nesting_levels",
     "number_size",
     "read_units",

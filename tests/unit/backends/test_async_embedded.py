@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from tavola.backends import AsyncEmbeddedBackend, AsyncRecordingBackend, EmbeddedBackend
+from tavola.backends import AsyncEmbeddedBackend, AsyncRecordingBackend, EmbeddedBackend, embedded
 from tavola.client import AsyncGathering, AsyncRemembering, Gathering
 from tavola.engine import Engine
 from tavola.protocol import Fault, ResourceNotFoundFault
@@ -63,6 +64,53 @@ def test_a_task_that_only_asks_lets_the_others_in() -> None:
         return calls
 
     assert asyncio.run(work()) > 1
+
+
+class Passing:
+    """A clock by which each look at it takes so long."""
+
+    def __init__(self, step_s: float) -> None:
+        self.step_s = step_s
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += self.step_s
+        return self.now_s
+
+
+@pytest.mark.parametrize("path", [None, "shop.db"])
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize(("step_s", "turns_min", "turns_max"), [(0.01, 100, 130), (0.0, 0, 0)])
+def test_the_loop_has_a_turn_by_the_time_that_it_was_held(
+    path: str | None, batch: int, step_s: float, turns_min: int, turns_max: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Calls that take long let others in after each, one by one or in batches; calls that take no time need not."""
+    monkeypatch.setattr(embedded, "monotonic", Passing(step_s))
+
+    async def work() -> int:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        backend = AsyncEmbeddedBackend(Engine.open(None if path is None else tmp_path / path))
+        beside = asyncio.ensure_future(other())
+        await asyncio.sleep(0)
+        for _ in range(100 // batch):
+            if batch == 1:
+                await backend.call("ListTables", {})
+            else:
+                told = await backend.call_all([("ListTables", {})] * batch)
+                assert told == [{"TableNames": []}] * batch
+        beside.cancel()
+        await backend.close()
+        return turns
+
+    assert turns_min <= asyncio.run(work()) <= turns_max
 
 
 def test_calls_on_a_loop_are_written_down() -> None:

@@ -33,7 +33,15 @@ from tavola.expressions import (
 )
 from tavola.keys import Bounds, partition_bounds, segment_bounds
 from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
-from tavola.values import DuplicatesRefused, Item, NumberRefused, ValueRefused, decode_item, read_units
+from tavola.values import (
+    DuplicatesRefused,
+    Item,
+    NumberRefused,
+    ValueRefused,
+    decode_item,
+    narrowing_to,
+    read_units,
+)
 
 _EVERYTHING = Bounds(b"", None)
 _INVALID = "One or more parameter values were invalid: "
@@ -176,11 +184,15 @@ def _answer(
         emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
     if call.visit is not None and call.visit.touches is not None:
         touch_page(call, span, consumed_by(span, page, fetches, request.table_name, request.consistent_read))
-    chosen = select(
-        page.lines,
-        filter_for(kept, bindings, span.index, fetches),
-        shape_for(span.index, projection, fetches),
-    )
+    held = None if span.index is None or fetches else span.index.projected
+    if held is not None and kept is None and projection is None:
+        chosen = narrowing_to(held)([line[0] for line in page.lines])
+    else:
+        chosen = select(
+            page.lines,
+            filter_for(kept, bindings, span.index, fetches),
+            shape_for(span.index, projection, fetches),
+        )
     members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
     if page.more and page.lines and not span.at_most_one:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))

@@ -25,8 +25,9 @@ _SYNC = {"full": "FULL", "off": "OFF"}
 class SqliteStore:
     """Racks and records in one SQLite database with one connection."""
 
-    def __init__(self, connection: apsw.Connection, *, in_memory: bool) -> None:
+    def __init__(self, connection: apsw.Connection, *, in_memory: bool, syncs: bool) -> None:
         self.in_memory = in_memory
+        self.syncs = syncs  # a commit waits for the disk
         self.trouble: StoreError | None = None
         self._connection = connection
         self._cursor = connection.cursor()
@@ -60,7 +61,7 @@ class SqliteStore:
                 set_up_file(connection, _SYNC[sync], encrypted=key is not None, walked=walked)
             connection.pragma("cache_size", -1024 * cache_mb)
             connection.pragma("temp_store", 2)
-            store = cls(connection, in_memory=path is None)
+            store = cls(connection, in_memory=path is None, syncs=path is not None and sync == "full")
             store._prepare()
             return store
         except (apsw.Error, StoreError) as error:
