@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 from urllib.parse import urlsplit
 
-from tavola.backends import AsyncEmbeddedBackend, EmbeddedBackend
+from tavola.backends import AsyncEmbeddedBackend, Credentials, EmbeddedBackend
 from tavola.client import Context, Patience
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Buckets, Engine
@@ -62,9 +62,13 @@ class ClientSettings(TypedDict, total=False):
 
 
 class Settings(EngineSettings, ClientSettings, total=False):
-    """What `connect` takes besides; `profile` is botocore's, `timeout_s` how long an answer may take."""
+    """What `connect` takes besides; `profile` is botocore's, `timeout_s` how long an answer may take.
+
+    `credentials` are whose requests they are, in place of whom botocore finds configured.
+    """
 
     profile: str
+    credentials: Credentials
     timeout_s: float
 
 
@@ -78,9 +82,15 @@ class ConnectionRefused(TavolaError):
 
 
 def connect(
-    target: str, *, region: str | None = None, account: str | None = None, **settings: Unpack[Settings]
+    target: str | Engine,
+    *,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[Settings],
 ) -> Connection:
     """Return a connection to "memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION".
+
+    An `Engine` that is open may stand for the target: closing the connection leaves it open for others.
 
     `region` and `account` say whose tables are meant: us-east-1 and 000000000000 unless given. At a URL,
     both are what botocore finds configured unless given, and an account is given as the access key, which
@@ -88,20 +98,25 @@ def connect(
     and the account is that of the credentials.
 
     The client takes `table_names`, `table_prefix`, `cursor_secret`, `patience`, `clock` and `entropy`; an endpoint also
-    `profile` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
+    `profile`, `credentials` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
     `emulate`, `buckets` and `wording` (see `Engine.open`).
     """
     context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
-        return Connection(EmbeddedBackend(found.engine, found.scope), target, context)
+        backend = EmbeddedBackend(found.engine, found.scope, owned=found.owned)
+        return Connection(backend, _name_of(target), context)
     from tavola.backends.http import HttpBackend  # noqa: PLC0415 - memory and files need no sockets
 
-    return Connection(HttpBackend(found.configuration, **found.settings), target, context)
+    return Connection(HttpBackend(found.configuration, **found.settings), _name_of(target), context)
 
 
 def connect_async(
-    target: str, *, region: str | None = None, account: str | None = None, **settings: Unpack[Settings]
+    target: str | Engine,
+    *,
+    region: str | None = None,
+    account: str | None = None,
+    **settings: Unpack[Settings],
 ) -> AsyncConnection:
     """Return a connection for a program on an event loop; target and settings are those of `connect`.
 
@@ -110,25 +125,32 @@ def connect_async(
     context, settings = _client_context(target, region, settings)
     found = _found(target, region, account, settings)
     if isinstance(found, _Here):
-        return AsyncConnection(AsyncEmbeddedBackend(found.engine, found.scope), target, context)
+        backend = AsyncEmbeddedBackend(found.engine, found.scope, owned=found.owned)
+        return AsyncConnection(backend, _name_of(target), context)
     from tavola.backends.async_http import AsyncHttpBackend  # noqa: PLC0415 - memory and files need no sockets
 
-    return AsyncConnection(AsyncHttpBackend(found.configuration, **found.settings), target, context)
+    return AsyncConnection(AsyncHttpBackend(found.configuration, **found.settings), _name_of(target), context)
 
 
-def _client_context(target: str, region: str | None, settings: Settings) -> tuple[Context, Settings]:
+def _name_of(target: str | Engine) -> str:
+    return target if isinstance(target, str) else "an engine of this process"
+
+
+def _client_context(target: str | Engine, region: str | None, settings: Settings) -> tuple[Context, Settings]:
     """Return what the client is told, and the settings that are left for the engine or the endpoint."""
     entropy = settings.get("entropy", SYSTEM_ENTROPY)
+    clock = target.clock if isinstance(target, Engine) else SYSTEM_CLOCK
+    named = target if isinstance(target, str) else ""
     context = Context(
         names=settings.get("table_names", {}),
         prefix=settings.get("table_prefix", ""),
-        clock=settings.get("clock", SYSTEM_CLOCK),
+        clock=settings.get("clock", clock),
         entropy=entropy,
         secret=settings.get("cursor_secret", b""),
         patience=settings.get("patience") or Patience(entropy=entropy),
-        region=region or (target.removeprefix("aws:") if target.startswith("aws:") else None),
+        region=region or (named.removeprefix("aws:") if named.startswith("aws:") else None),
     )
-    here = target.startswith(("memory:", "file:"))
+    here = named.startswith(("memory:", "file:"))
     own = _CLIENT if here else _CLIENT | {"clock", "entropy"}  # elsewhere they are the client's alone
     rest: Any = {name: value for name, value in settings.items() if name not in own}
     return context, rest
@@ -140,6 +162,7 @@ class _Here:
 
     engine: Engine
     scope: Scope
+    owned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +173,17 @@ class _There:
     settings: dict[str, Any]
 
 
-def _found(target: str, region: str | None, account: str | None, settings: Settings) -> _Here | _There:
+def _found(
+    target: str | Engine, region: str | None, account: str | None, settings: Settings
+) -> _Here | _There:
     """Return what a target names; refuse what is none, and what does not apply to it."""
-    scheme, colon, rest = target.partition(":")
     _check_scope(region, account)
+    if isinstance(target, Engine):
+        _check_open(settings)
+        return _Here(target, _scope_of(region, account), owned=False)
+    if not isinstance(target, str):
+        raise ConnectionRefused(f"{target!r} is no target; give {FORMS}, or an engine that is open")
+    scheme, colon, rest = target.partition(":")
     if colon and scheme == "memory" and not rest:
         return _embedded(target, None, region, account, settings)
     if colon and scheme == "file":
@@ -174,14 +204,34 @@ def _embedded(
 ) -> _Here:
     _check_settings(target, settings, _ENGINE)
     engine = Engine.open(path, **_engine_settings(settings))
-    return _Here(engine, Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region))
+    return _Here(engine, _scope_of(region, account), owned=True)
+
+
+def _scope_of(region: str | None, account: str | None) -> Scope:
+    return Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
+
+
+def _check_open(settings: Mapping[str, object]) -> None:
+    """Refuse what can only be told where an engine is opened, and what is told to an endpoint."""
+    for name in settings:
+        if name in _ENGINE:
+            raise ConnectionRefused(
+                f"{name} does not apply to an engine that is open already; give it to Engine.open"
+            )
+    _check_settings("an engine of this process", settings, _CLIENT | {"clock", "entropy"})
 
 
 def _remote(
     target: str, endpoint: str | None, region: str | None, account: str | None, settings: Settings
 ) -> _There:
     _check_settings(target, settings, _ENDPOINT)
-    rest: dict[str, Any] = {name: value for name, value in settings.items() if name != "profile"}
+    rest: dict[str, Any] = {
+        name: value for name, value in settings.items() if name not in {"profile", "credentials"}
+    }
+    credentials = settings.get("credentials")
+    if credentials is not None and (account is not None or "profile" in settings):
+        other = "profile" if account is None else "account"
+        raise ConnectionRefused(f"credentials and {other} both say who asks {target}; give one of them")
     if settings.get("timeout_s", 1.0) <= 0:
         raise ConnectionRefused("timeout_s is how many seconds an answer may take; give more than 0")
     try:
@@ -192,9 +242,14 @@ def _remote(
 
         if endpoint is None or not is_local(endpoint) or "profile" in settings:
             raise missing from error
-        return _There(LocalConfiguration(endpoint, region=region, account=account), rest)
+        return _There(
+            LocalConfiguration(endpoint, region=region, account=account, credentials=credentials), rest
+        )
     profile = settings.get("profile")
-    return _There(AwsConfiguration(region=region, endpoint=endpoint, account=account, profile=profile), rest)
+    found = AwsConfiguration(
+        region=region, endpoint=endpoint, account=account, profile=profile, credentials=credentials
+    )
+    return _There(found, rest)
 
 
 def _engine_settings(settings: Settings | EngineSettings) -> Any:
@@ -299,6 +354,7 @@ __all__ = [
     "Connection",
     "ConnectionClosed",
     "ConnectionRefused",
+    "Credentials",
     "EngineSettings",
     "Mock",
     "Mocked",

@@ -33,6 +33,11 @@ The families, each in the room that raises it:
     ├── TransferError         engine: a file, row or bucket that cannot be moved in or out
     ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
     ├── AccessLogUnusable     server: an access log that cannot be written
+    ├── Problem               apps: an answer that is no success, as whoever sent the request is told it
+    ├── SettingsRefused       apps: a setting that an application cannot be started with
+    ├── AnalyserError         apps: an analysis of Terraform code that could not begin
+    ├── IntakeRefused         apps: a file that holds no review result
+    ├── AddressTaken          apps: an address that an application cannot listen on
     ├── CopyGivenUp           cli: a backup or restore that was waited for, and taken back
     ├── DesignRefused         cli: a text that names no design, or one that cannot be imported
     ├── TargetRefused         cli: a command line that names nothing that can be asked

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tavola import Attr, Connection, Entity, Fault, ModelError, Patience, PrimaryKey, Table, attr, connect
+from tavola import (
+    Attr,
+    Connection,
+    Entity,
+    Fault,
+    ItemSizeExceeded,
+    ModelError,
+    Patience,
+    PrimaryKey,
+    Table,
+    TableMissing,
+    attr,
+    connect,
+)
 from tavola.client import BatchUnfinished, Context, Progress, Unanswered, encode_request
 from tavola.errors import TavolaError
 from tavola.protocol import InternalServerFault, ProvisionedThroughputExceededFault
@@ -385,3 +398,20 @@ def test_what_needs_a_condition_is_refused(opened: Any) -> None:
         db.put_many([Member(member_id="m1", email="a@b")])
     with pytest.raises(ModelError, match="email must be unique"):
         db.delete_many([Member.Key(member_id="m1")])
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_batch_with_an_item_that_is_too_large(db: Connection, count: int) -> None:
+    """It is the same error whether the items fill one batch or several."""
+    large = Ticket(ticket_id="large", customer_id="c", subject="x" * 420_000, created_at=AT)
+
+    with pytest.raises(ItemSizeExceeded) as caught:
+        db.put_many([large, *tickets(count - 1)])
+    assert isinstance(caught.value.__cause__, Fault)
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_batch_of_a_table_that_is_not_there(opened: Callable[..., Connection], count: int) -> None:
+    """Its name is told, whether the items fill one batch or several."""
+    with pytest.raises(TableMissing, match="create_tables"):
+        opened().put_many(tickets(count))

@@ -315,6 +315,28 @@ def test_an_endpoint_without_an_operation_is_no_difference() -> None:
     assert done.value.value is None
 
 
+def test_a_table_is_made_where_no_past_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """An endpoint without point-in-time recovery gets the table all the same, and the log says what it lacks."""
+    from tavola.protocol import UnknownOperationFault
+
+    whole = design(indexes={}, recovery=True)
+    with connect("memory:") as db:
+        call = db.backend.call
+
+        def local(operation: str, request: Any) -> Any:
+            if "ContinuousBackups" in operation:
+                raise UnknownOperationFault
+            return call(operation, request)
+
+        db.backend.call = local  # type: ignore[method-assign]
+        db.create_tables(whole.Depot)
+        db.create_tables(whole.Depot)
+
+    assert [record.message for record in caplog.records] == [
+        "the endpoint has no point-in-time recovery: the past of depot is not kept there"
+    ]
+
+
 @pytest.mark.parametrize("last", ["UpdateTimeToLive", "UpdateContinuousBackups"])
 def test_a_table_that_was_left_half_made_is_made_whole(last: str) -> None:
     """Time to live and recovery are switched on by the next create_tables, where the first was interrupted before."""

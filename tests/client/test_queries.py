@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tavola import Connection, CursorRefused, QueryRefused
+from tavola import Collection, Connection, CursorRefused, ItemUnreadable, ModelError, QueryRefused, found
 from tavola.client.cursors import seal, unseal
-from tests.client.desk import Event, Feedback, Session, Status, Ticket, TicketFile, TicketRef
+from tests.client.desk import Desk, Event, Feedback, Session, Status, Ticket, TicketFile, TicketRef
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 STATES: tuple[Status, ...] = ("open", "pending", "closed")
@@ -18,6 +18,14 @@ STATES: tuple[Status, ...] = ("open", "pending", "closed")
 def hours(count: int) -> datetime:
     """Return a moment so many hours after the first."""
     return AT + timedelta(hours=count)
+
+
+class Verdict(Collection, pk="TICKET#{ticket_id}"):
+    """A ticket and what was said of it, without its events."""
+
+    ticket_id: str
+    ticket: Ticket | None = found()
+    feedback: Feedback | None = found()
 
 
 @pytest.fixture
@@ -192,6 +200,24 @@ def test_a_collection_is_one_query(desk: Connection) -> None:
     assert desk.collect(TicketFile(ticket_id="none")).ticket is None
 
 
+def test_a_collection_reads_no_further_than_its_members_stand(desk: Connection) -> None:
+    """What lies before and after the members in their partition is not paid for; a limit takes the first items alone."""
+    for n in range(40):
+        desk.put(Event(ticket_id="t01", at=hours(n), event_id=f"e{n:02}", kind="note " + "x" * 4_000))
+    desk.put(Feedback(ticket_id="t01", customer_id="c1", score=5))
+    with desk.measured() as spent:
+        verdict = desk.collect(Verdict(ticket_id="t01"))
+
+    assert verdict.ticket is not None
+    assert verdict.feedback is not None
+    assert (spent.operations, spent.reads) == ({"Query": 1}, 0.5)
+    latest = desk.collect(TicketFile(ticket_id="t01"), newest_first=True, limit=5)
+    assert latest.ticket is not None
+    assert [event.event_id for event in latest.events] == ["e39", "e38", "e37"]
+    with pytest.raises(ModelError):
+        desk.collect(TicketFile(ticket_id="t01"), limit=0)
+
+
 def test_one_timeline_has_one_order(desk: Connection) -> None:
     """Pitfall 7: all events of a ticket have one key form: by date range, latest n, whatever their kind."""
     for n, kind in enumerate(("opened", "status_change", "note", "closed")):
@@ -234,3 +260,23 @@ def test_reserved_words_never_fail(desk: Connection) -> None:
         desk.update(Ticket.Key(ticket_id="t01"), Ticket.status.set("closed"), Ticket.queue.set("all")).queue
         == "all"
     )
+
+
+def test_an_item_that_does_not_fit_is_passed_over_where_that_is_asked(desk: Connection) -> None:
+    """It is an error by default; told to a function, the page is full without it and its cursor leads on."""
+    name = desk.context.name_of(Desk)
+    key = {"pk": {"S": "TICKET#t05"}, "sk": {"S": "METADATA"}}
+    stored = desk.call("GetItem", {"TableName": name, "Key": key})["Item"]
+    desk.call("PutItem", {"TableName": name, "Item": stored | {"subject": {"N": "7"}}})
+    question = Ticket.ByCustomer(customer_id="c1")
+    told: list[ItemUnreadable] = []
+
+    with pytest.raises(ItemUnreadable):
+        desk.query(question, limit=3)
+    first = desk.query(question, limit=3, unreadable=told.append)  # the second of them does not fit
+    rest = desk.query(question, limit=50, cursor=first.cursor, unreadable=told.append)
+
+    found = [ticket.ticket_id for ticket in (*first.items, *rest.items)]
+    assert sorted(found) == [f"t{n:02}" for n in range(30) if n % 3 and n != 5]
+    assert len(first.items) == 3
+    assert [error.key for error in told] == [key]

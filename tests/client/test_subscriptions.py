@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -188,7 +189,31 @@ def test_a_stream_that_ended_ends_the_subscription() -> None:
         db.put(ticket("a"))
         db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": {"StreamEnabled": False}})
 
+        assert not changes.over
         assert ids(list(changes)) == ["a"]
+        assert changes.over
+
+
+def test_a_checkpoint_ahead_of_its_stream_is_an_error(tmp_path: Path) -> None:
+    """The table was put back from a copy: what was read since is not what it went through."""
+    file, copy, place = tmp_path / "desk.db", tmp_path / "copy.db", tmp_path / "place"
+    with connect(f"file:{file}") as db:
+        db.create_tables(Desk)
+        db.put(ticket("a"))
+        told(db, checkpoint=place)
+    shutil.copy(file, copy)
+    with connect(f"file:{file}") as db:
+        for name in "bcdef":
+            db.put(ticket(name))
+        told(db, checkpoint=place)
+    shutil.copy(copy, file)
+
+    with connect(f"file:{file}") as db:
+        db.put(ticket("z"))
+        with pytest.raises(RecordsLost, match="it was put back") as lost:
+            told(db, checkpoint=place)
+        assert lost.value.loss == "ahead"
+        assert "z" in ids(told(db, checkpoint=place, on_loss="go on"))
 
 
 # A stream that can be made to do anything

@@ -15,6 +15,7 @@ from tavola import (
     Fault,
     Intent,
     ItemExists,
+    ItemSizeExceeded,
     LockLost,
     ManualClock,
     ModelError,
@@ -272,6 +273,22 @@ def test_an_item_that_grows_too_large(office: Connection) -> None:
         tx.commit()
 
     assert caught.value.failed[grown].kind == "too_large"
+    assert isinstance(caught.value.failed[grown].error, ItemSizeExceeded)
+
+
+def test_an_item_alone_that_is_too_large(office: Connection) -> None:
+    """A single write past 400 KB has an error of its own, told from other invalid requests; nothing is written."""
+    standing = office.create(Order(order_id="o1", customer="c", note="x" * 200_000))
+
+    with pytest.raises(ItemSizeExceeded):
+        office.update(Order.Key(order_id="o1"), Order.note.set("x" * 420_000))
+    with pytest.raises(ItemSizeExceeded):
+        office.put(Order(order_id="o1", customer="c", note="x" * 420_000))
+    with pytest.raises(ItemSizeExceeded):
+        office.create(Order(order_id="o2", customer="c", note="x" * 420_000))
+
+    assert office.get(Order.Key(order_id="o1")) == standing
+    assert office.get(Order.Key(order_id="o2")) is None
 
 
 def test_other_faults_arrive_as_they_are(office: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import tavola
 from tavola.backends import EmbeddedBackend, EndpointUnreachable, ExtraMissing, RecordingBackend
 from tavola.clock import ManualClock
-from tavola.connections import FORMS, ConnectionClosed, ConnectionRefused, connect
+from tavola.connections import FORMS, ConnectionClosed, ConnectionRefused, Credentials, connect, connect_async
 from tavola.engine import Engine, StoreError, StoreInUse
 from tavola.protocol import ResourceNotFoundFault
 from tavola.server import running
@@ -101,6 +102,22 @@ def test_a_url() -> None:
                 connection.call("DescribeTable", {"TableName": "Nothing"})
 
 
+def test_credentials_are_who_asks() -> None:
+    """Credentials that are given sign in place of those that are configured, and their repr tells no secret."""
+    given = Credentials("210987654321", "a-secret", "a-token")
+
+    async def asked(url: str) -> str:
+        async with connect_async(url, region="eu-west-1", credentials=given) as connection:
+            told: str = (await connection.call("DescribeTable", {"TableName": "Orders"}))["Table"]["TableArn"]
+            return told
+
+    with Engine.open() as engine, running(engine) as endpoint:
+        with connect(endpoint.url, region="eu-west-1", credentials=given) as connection:
+            assert arn(connection) == "arn:aws:dynamodb:eu-west-1:210987654321:table/Orders"
+        assert asyncio.run(asked(endpoint.url)) == "arn:aws:dynamodb:eu-west-1:210987654321:table/Orders"
+    assert repr(given) == "Credentials(access_key_id='210987654321')"
+
+
 def test_nobody_at_the_url() -> None:
     """Connecting asks nothing; the first call says that nobody answers."""
     with deserted() as url, connect(url, account="123456789012") as connection:
@@ -158,7 +175,7 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
         (
             "http://h:1",
             {"sync": "off"},
-            "sync does not apply to http://h:1; what does: region, account, profile",
+            "sync does not apply to http://h:1; what does: region, account, credentials",
         ),
         ("aws:", {"region": "eu-west-1"}, 'region does not apply to aws:; name it there: "aws:eu-west-1"'),
         (
@@ -170,6 +187,17 @@ def test_a_url_must_be_an_endpoint(target: str) -> None:
             "memory:",
             {"colour": "red"},
             "there is no setting colour; there are: region, account, buckets, cache_mb",
+        ),
+        ("memory:", {"credentials": Credentials("k", "s")}, "credentials does not apply to memory:"),
+        (
+            "http://h:1",
+            {"credentials": Credentials("k", "s"), "account": "123456789012"},
+            "credentials and account both say who asks http://h:1",
+        ),
+        (
+            "http://h:1",
+            {"credentials": Credentials("k", "s"), "profile": "p"},
+            "credentials and profile both say who asks http://h:1",
         ),
         ("memory:", {"region": "Mars"}, "'Mars' is no region"),
         ("memory:", {"account": "12"}, "'12' is no account; give twelve digits"),

@@ -28,6 +28,7 @@ from tavola.client.errors import (
     ItemExists,
     ItemImmutable,
     ItemMissing,
+    ItemSizeExceeded,
     LockLost,
     TableMissing,
     TransactionRefused,
@@ -43,6 +44,7 @@ from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
 from tavola.client.provisioning import TableMismatch, TableNotReady
 from tavola.client.raw_items import from_item, to_item
+from tavola.client.reading import scan_kinds
 from tavola.client.reports import BackfillReport, GuardFault, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_PATIENCE, Patience
 from tavola.client.routers import ChangeUnrouted, Router, failures
@@ -53,6 +55,9 @@ from tavola.client.stored import (
     as_stored,
     count_stored,
     get_stored,
+    misplaced,
+    place_of,
+    query_stored,
     read_stored,
     scan_stored,
 )
@@ -127,6 +132,7 @@ __all__ = [
     "ItemExists",
     "ItemImmutable",
     "ItemMissing",
+    "ItemSizeExceeded",
     "ItemVersion",
     "KeyFault",
     "KeyReport",
@@ -184,10 +190,14 @@ __all__ = [
     "item_versions",
     "key_of",
     "latest_stream_arn",
+    "misplaced",
     "needs_transaction",
+    "place_of",
+    "query_stored",
     "read_stored",
     "readable",
     "records_in",
+    "scan_kinds",
     "scan_stored",
     "sequence_of",
     "to_item",

@@ -21,7 +21,16 @@ from tavola.client.reading import Paging
 from tavola.client.steps import AsyncDriver, Steps
 from tavola.client.subscriptions import AsyncSubscription, Following, From, Manner, OnLoss
 from tavola.client.upkeep import AsyncUpkeep
-from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
+from tavola.model import (
+    Change,
+    Collection,
+    Condition,
+    Entity,
+    ItemUnreadable,
+    PrimaryKey,
+    Selection,
+    Table,
+)
 
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
@@ -158,15 +167,17 @@ class AsyncDb(AsyncUpkeep):
         newest_first: bool = False,
         consistent: bool | None = None,
         page_size: int | None = None,
+        unreadable: Callable[[ItemUnreadable], object] | None = None,
     ) -> AsyncPage[E]:
         """Return what a question finds, in the order of its sort key.
 
-        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything.
+        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything. An item that does
+        not fit its entity is raised; with `unreadable`, it is told to that and left out.
         """
 
         async def at(place: str | None) -> AsyncPage[E]:
             paging = Paging(limit, page_size, place, newest_first)
-            stretch = await self._run(reading.query(self._context, selection, paging, consistent))
+            stretch = await self._run(reading.query(self._context, selection, paging, consistent, unreadable))
             return AsyncPage(stretch, at if limit is None else None)
 
         return await at(cursor)
@@ -215,10 +226,15 @@ class AsyncDb(AsyncUpkeep):
         return await self._run(reading.count(self._context, selection, consistent))
 
     async def collect(
-        self, collection: C, *, consistent: bool | None = None, newest_first: bool = False
+        self,
+        collection: C,
+        *,
+        consistent: bool | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
     ) -> C:
-        """Return a collection with its members: several entities, one query."""
-        return await self._run(reading.collect(self._context, collection, consistent, newest_first))
+        """Return a collection with its members: several entities, one query; with a limit, no more than its first items."""
+        return await self._run(reading.collect(self._context, collection, consistent, newest_first, limit))
 
     async def get_many(
         self, keys: Iterable[PrimaryKey[E]], *, consistent: bool | None = None

@@ -12,12 +12,20 @@ from typing import Any, Literal
 
 from tavola.client.cancellations import Reason, ReasonKind
 from tavola.client.context import Context
-from tavola.client.errors import ConditionFailed, ItemExists, ItemMissing, LockLost, UniqueTaken
+from tavola.client.errors import (
+    ConditionFailed,
+    ItemExists,
+    ItemMissing,
+    ItemSizeExceeded,
+    LockLost,
+    UniqueTaken,
+    too_large,
+)
 from tavola.client.expiry import absent, alive, as_seen, expired, there
 from tavola.client.former_guards import former_guards
 from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of
-from tavola.client.requests import all_of, conditioned, node_of
+from tavola.client.requests import all_of, conditioned, node_of, when_absent
 from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched_nodes
 from tavola.client.updates import changed
 from tavola.client.upgrades import as_read, not_newer, of_this_schema, outdated, renewed
@@ -42,7 +50,6 @@ PASSING: dict[str, tuple[ReasonKind, type[Fault]]] = {
     "ProvisionedThroughputExceeded": ("throttled", ProvisionedThroughputExceededFault),
     "ThrottlingError": ("throttled", ThrottlingFault),
 }
-_SIZE = "exceeded the maximum allowed size"
 
 
 class Draft:
@@ -126,11 +133,13 @@ class Draft:
             item = locked_item(self.shape, intent.entity, context)
             new = guards_of(self.shape, item, intent.primary) if self.moves else {}
             if intent.kind == "create":
-                wanted = absent(self.shape, now_s)
-            elif self.item is None or not outdated(self.shape, self.item):
-                newer = as_seen(self.shape, all_of(not_newer(self.shape)), now_s)
-                own = own if newer is None else [*own, newer]
-            self._act("Put", {"Item": item}, wanted, own)
+                self._own = False
+                self.action = {"Put": when_absent({"TableName": self.name, "Item": item}, self.shape, now_s)}
+            else:
+                if self.item is None or not outdated(self.shape, self.item):
+                    newer = as_seen(self.shape, all_of(not_newer(self.shape)), now_s)
+                    own = own if newer is None else [*own, newer]
+                self._act("Put", {"Item": item}, wanted, own)
         elif intent.kind == "delete":
             self._act("Delete", {"Key": intent.primary}, wanted, own)
         else:
@@ -242,8 +251,9 @@ class Draft:
             return Reason(self.intent, kind, fault(message), None)
         if reason.code == "ItemCollectionSizeLimitExceeded":
             return Reason(self.intent, "too_large", ItemCollectionSizeLimitExceededFault(message), None)
-        large = _SIZE in message
-        return Reason(self.intent, "too_large" if large else "invalid", ValidationFault(message), None)
+        if too_large(message):
+            return Reason(self.intent, "too_large", ItemSizeExceeded(message), None)
+        return Reason(self.intent, "invalid", ValidationFault(message), None)
 
     def done(self) -> None:
         """Note in the entity that it was written."""

@@ -18,7 +18,7 @@ from tavola.client.marshalling import VERSION, entity_of, is_kind, version_of, v
 from tavola.client.requests import table_key
 from tavola.client.steps import Steps
 from tavola.expressions import ConditionNode, decider_of
-from tavola.model import Entity, KeyShape, Shape
+from tavola.model import Entity, ItemUnreadable, KeyShape, Shape
 from tavola.values import Item
 
 
@@ -35,6 +35,7 @@ class Entries:
         hydrate: bool = False,
         filter_: ConditionNode | None = None,
         accepts: Callable[[Entity], bool] | None = None,
+        unreadable: Callable[[ItemUnreadable], object] | None = None,
     ) -> None:
         self._context = context
         self._owner = owner
@@ -43,6 +44,7 @@ class Entries:
         self._result = result
         self._filter = filter_
         self._accepts = accepts
+        self._unreadable = unreadable
         index = key.index
         self._whole = index is None or index.projection == "ALL"
         self._fetched = hydrate or hides_expiry(owner, key)
@@ -51,7 +53,7 @@ class Entries:
             self._fetched = True
 
     def made(self, items: Sequence[Item]) -> Steps[list[Any | None]]:
-        """Return the entities of items, in their order; None for those of another kind, expired, or gone."""
+        """Return the entities of items, in their order; None for those of another kind, expired, gone or unreadable."""
         owner, table = self._owner, self._table
         now_s = self._context.clock.now()
         made: list[Any | None] = [None] * len(items)
@@ -59,21 +61,34 @@ class Entries:
         for at, item in enumerate(items):
             if not is_kind(owner, table, item) or expired(table, item, now_s):
                 continue
-            if self._whole and self._result is owner.entity:
-                made[at] = self._accepted(entity_of(self._result, item))
-            elif self._fetched or (self._versioned and version_of(owner, item) != owner.version):
-                fetched.append(at)
-            elif self._whole and owner.version != 1 and version_of(owner, item) != owner.version:
-                made[at] = self._seen(entity_of(owner.entity, item))
-            else:
-                made[at] = self._accepted(view_of(self._result, item, self._key, owner))
+            try:
+                if self._whole and self._result is owner.entity:
+                    made[at] = self._accepted(entity_of(self._result, item))
+                elif self._fetched or (self._versioned and version_of(owner, item) != owner.version):
+                    fetched.append(at)
+                elif self._whole and owner.version != 1 and version_of(owner, item) != owner.version:
+                    made[at] = self._seen(entity_of(owner.entity, item))
+                else:
+                    made[at] = self._accepted(view_of(self._result, item, self._key, owner))
+            except ItemUnreadable as error:
+                self._pass_over(error)
         if fetched:
             keys = [table_key(table, items[at]) for at in fetched]
             found = yield from get_items(self._context, table, keys, False)
             for at, item_there in zip(fetched, found, strict=True):
-                if item_there is not None and self._stands(items[at], item_there):
+                if item_there is None or not self._stands(items[at], item_there):
+                    continue
+                try:
                     made[at] = self._seen(entity_of(owner.entity, item_there))
+                except ItemUnreadable as error:
+                    self._pass_over(error)
         return made
+
+    def _pass_over(self, error: ItemUnreadable) -> None:
+        """Tell of an item that does not fit to who asked for that; otherwise it is in the way of all."""
+        if self._unreadable is None:
+            raise error
+        self._unreadable(error)
 
     def _seen(self, entity: Entity) -> Entity | None:
         """Return a whole entity as the query gives it."""

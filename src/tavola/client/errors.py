@@ -6,11 +6,14 @@ names the item by its key and never tells what is in it: sentences go into logs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tavola.errors import TavolaError
-from tavola.protocol import ResourceNotFoundFault
+from tavola.protocol import ResourceNotFoundFault, ValidationFault
+
+_TOO_LARGE = re.compile(r"Item size (?:to update )?has exceeded the maximum allowed size")
 
 
 class ConditionFailed(TavolaError):
@@ -131,8 +134,18 @@ class TableMissing(ResourceNotFoundFault):
         )
 
 
-def with_table(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
-    """Return an error as it is; that of a table that is not there with the name of the table, which DynamoDB leaves out."""
+class ItemSizeExceeded(ValidationFault):
+    """A write whose item would be larger than DynamoDB's 400 KB; nothing was written."""
+
+
+def recognised(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
+    """Return an error as it is, or as the one that tells more of it.
+
+    A table that is not there is told by its name, which DynamoDB leaves out; an item that is too large has an error of
+    its own, for DynamoDB tells it from other invalid requests by its words alone.
+    """
+    if type(error) is ValidationFault and too_large(error.message):
+        return ItemSizeExceeded(str(error))
     if type(error) is not ResourceNotFoundFault:
         return error
     names = [request["TableName"]] if "TableName" in request else list(request.get("RequestItems", ()))
@@ -141,3 +154,8 @@ def with_table(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
     if not names:
         return error
     return TableMissing(sorted(set(names)))
+
+
+def too_large(message: str | None) -> bool:
+    """Return whether a refusal of DynamoDB says that an item is too large."""
+    return message is not None and _TOO_LARGE.search(message) is not None

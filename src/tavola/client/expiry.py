@@ -58,8 +58,12 @@ def there(shape: Shape, now_s: float) -> ConditionNode:
 
 def absent(shape: Shape, now_s: float) -> ConditionNode:
     """Return the condition that no item exists, or one that has expired and waits to be deleted."""
-    missing = Call("attribute_not_exists", (Path((shape.home.settings.hash,)),))
-    ttl = expires(shape)
+    return absence(shape.home.settings.hash, expires(shape), now_s)
+
+
+def absence(key: str, ttl: str | None, now_s: float) -> ConditionNode:
+    """Return the same, for a table whose items have this key and expire by that attribute."""
+    missing = Call("attribute_not_exists", (Path((key,)),))
     return missing if ttl is None else Or((missing, ended(ttl, now_s)))
 
 

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
-from tavola.client.expiry import absent, expired
+from tavola.client.expiry import expired
 from tavola.client.intents import Intent
 from tavola.client.marshalling import VERSION, entity_of, item_of, version_of, view_from, view_of
-from tavola.client.requests import conditioned, expressed
+from tavola.client.requests import expressed, when_absent
 from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
@@ -85,7 +85,7 @@ def create(context: Context, entity: E) -> Steps[E]:
         return entity
     request = {"TableName": context.name_of(shape.home), "Item": item_of(shape, entity, context)}
     try:
-        yield Call("PutItem", conditioned(request, absent(shape, context.clock.now())))
+        yield Call("PutItem", when_absent(request, shape, context.clock.now()))
     except ConditionalCheckFailedFault as fault:
         raise existing(context, entity, fault) from fault
     return entity

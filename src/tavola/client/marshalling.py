@@ -71,11 +71,7 @@ def entity_of(entity: type[E], item: Mapping[str, Value]) -> E:
     try:
         if (shape.version > 1 or VERSION in item) and version_of(shape, item) != shape.version:
             return _upgraded(shape, entity, item)
-        values: dict[str, Any] = {}
-        for name, field in shape.fields.items():
-            stored = item.get(field.attribute)
-            if stored is not None:
-                values[name] = field.decode(stored)
+        values = shape.read(item)
         if len(values) < len(shape.fields):
             _fill(shape, values, item)
         return _validated(entity, values)
@@ -161,14 +157,13 @@ def plain_values(shape: Shape, item: Mapping[str, Value]) -> dict[str, Any]:
 def view_of(view: type[E], item: Mapping[str, Value], key: KeyShape, owner: Shape) -> E:
     """Return what an index's entry holds of an entity: attributes it projects, and fields out of its keys."""
     shape = shape_of(view)
-    values: dict[str, Any] = {}
-    for name, field in shape.fields.items():
-        stored = item.get(field.attribute)
-        if stored is not None:
-            values[name] = field.decode(stored)
+    values = shape.read(item)
     if len(values) < len(shape.fields):
         assert owner.key is not None
+        absent = shape.fields.keys() - values.keys()
         for source in (*owner.key.key.sources, *key.sources):
+            if absent.isdisjoint(source.fields):
+                continue  # reading a key back is dear, and it tells nothing that is wanted
             for name, value in read_source(source, item).items():
                 if name in shape.fields:
                     values.setdefault(name, value)

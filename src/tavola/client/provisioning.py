@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ POLL_S = 0.5
 POLLS_MAX = 1200
 _UNKNOWN = frozenset({"UnknownOperationException", "UnsupportedOperationException"})
 
+_log = logging.getLogger("tavola.client")
 
 _NOT_IN_PLACE = (
     "It cannot be changed in place; make a table of another name (connect(…, table_names=…)) and copy the items, or mend "
@@ -134,11 +136,13 @@ def create_table(context: Context, table: type[Table]) -> Steps[dict[str, Any] |
         if reasons:
             raise TableMismatch(name, reasons)
     if settings.ttl is not None and (made or not (yield from _ends(name))):
-        told = {"Enabled": True, "AttributeName": settings.ttl}
-        yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": told})
+        ends = {"Enabled": True, "AttributeName": settings.ttl}
+        yield Call("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": ends})
     if settings.recovery and (made or not (yield from _remembers(name))):
         wanted = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": settings.recovery_days}
-        yield Call("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": wanted})
+        told = {"TableName": name, "PointInTimeRecoverySpecification": wanted}
+        if (yield from asked("UpdateContinuousBackups", told)) is None:
+            _log.warning("the endpoint has no point-in-time recovery: the past of %s is not kept there", name)
     return None if made else described
 
 

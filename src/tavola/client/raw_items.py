@@ -6,6 +6,7 @@ For what is done beside the client: fixtures, exports, streams that others read,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from tavola.client.arguments import shape_of_entity
@@ -18,6 +19,12 @@ from tavola.values import Item
 E = TypeVar("E", bound=Entity)
 
 
+@lru_cache(maxsize=1)
+def _anywhere() -> Context:
+    """Return the context of nobody's client: items do not tell where they are stored."""
+    return Context()
+
+
 def to_item(entity: Entity) -> Item:
     """Return the item that `put` would store: fields, keys, index keys and tag, as DynamoDB JSON (a B is base64 text).
 
@@ -25,7 +32,7 @@ def to_item(entity: Entity) -> Item:
     """
     shape = shape_of_entity(entity, "to_item")
     _ = shape.home  # an error for a view, of which there are no items
-    return item_of(shape, entity, Context())
+    return item_of(shape, entity, _anywhere())
 
 
 def from_item(entity: type[E], item: Mapping[str, Any]) -> E:

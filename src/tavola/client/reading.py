@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,9 +14,9 @@ from tavola.client.marshalling import entity_of, is_kind, recognised
 from tavola.client.pages import Finish, Stretch, read_all, read_page
 from tavola.client.queries import Asked, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.client.steps import Steps
+from tavola.client.steps import Call, Steps
+from tavola.expressions import Between, Comparison, ConditionNode, Literal, Or, Path
 from tavola.expressions import Call as FunctionCall
-from tavola.expressions import Comparison, ConditionNode, Literal, Or, Path
 from tavola.keys import Template
 from tavola.limits import SCAN_SEGMENTS_MAX
 from tavola.model import (
@@ -24,7 +24,9 @@ from tavola.model import (
     Collection,
     Condition,
     Entity,
+    ItemUnreadable,
     KeyShape,
+    Member,
     ModelError,
     Selection,
     Shape,
@@ -58,9 +60,13 @@ class Paging:
 
 
 def query(
-    context: Context, selection: Selection[E], paging: Paging, consistent: bool | None
+    context: Context,
+    selection: Selection[E],
+    paging: Paging,
+    consistent: bool | None,
+    unreadable: Callable[[ItemUnreadable], object] | None = None,
 ) -> Steps[Stretch[E]]:
-    """Return a page of what a question finds."""
+    """Return a page of what a question finds; what does not fit is told to `unreadable`, or raised."""
     question = question_of(selection)
     pattern = question.pattern
     paging.check(pattern.place)
@@ -71,7 +77,7 @@ def query(
     result = owner.entity if pattern.result == owner.entity.__name__ else entity_given(pattern)
     entries = Entries(
         context, owner, pattern.key, result,
-        hydrate=pattern.hydrate, filter_=node_of(question.filter), accepts=asked.accepts,
+        hydrate=pattern.hydrate, filter_=node_of(question.filter), accepts=asked.accepts, unreadable=unreadable,
     )  # fmt: skip
     return (yield from _page(context, asked, entries.made, paging))
 
@@ -90,8 +96,12 @@ def scan(
     paging: Paging,
     segments: int,
     consistent: bool,
+    kinds: Container[type[Entity]] | None = None,
 ) -> Steps[Stretch[Any]]:
-    """Return a page of everything in a table, or of all items of one entity; each item of the table is read."""
+    """Return a page of everything in a table, or of all items of one entity; each item of the table is read.
+
+    Of a whole table, `kinds` are the entities that are wanted: no others are made of what was read.
+    """
     shape: Shape | None = None
     check_scanned(what)
     if issubclass(what, Entity):
@@ -119,7 +129,9 @@ def scan(
     def finish(items: Sequence[Item]) -> Steps[list[Entity | None]]:
         yield from ()
         now_s = context.clock.now()
-        return [None if expired(table, item, now_s) else _scanned(shape, table, item) for item in items]
+        return [
+            None if expired(table, item, now_s) else _scanned(shape, table, item, kinds) for item in items
+        ]
 
     return (yield from _page(context, asked, finish, paging))
 
@@ -133,11 +145,23 @@ def _check_segments(place: str, segments: int) -> None:
         )
 
 
-def _scanned(shape: Shape | None, table: type[Table], item: Item) -> Entity | None:
+def _scanned(
+    shape: Shape | None, table: type[Table], item: Item, kinds: Container[type[Entity]] | None
+) -> Entity | None:
     if shape is not None:
         return entity_of(shape.entity, item) if is_kind(shape, table, item) else None
     kind = recognised(table, item)
-    return None if kind is None else entity_of(kind, item)
+    return None if kind is None or (kinds is not None and kind not in kinds) else entity_of(kind, item)
+
+
+def scan_kinds(
+    context: Context, table: type[Table], kinds: Container[type[Entity]], cursor: str | None
+) -> Steps[Stretch[Entity]]:
+    """Return a page of the items of some entities, read consistently; for those who build on the client."""
+    stretch: Stretch[Entity] = yield from scan(
+        context, table, None, Paging(None, None, cursor), 1, True, kinds
+    )
+    return stretch
 
 
 def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
@@ -221,9 +245,12 @@ def _count_read(context: Context, selection: Selection[Any], consistent: bool | 
             return total
 
 
-def collect(context: Context, collection: C, consistent: bool | None, newest_first: bool) -> Steps[C]:
-    """Return a collection with its members filled: one query, all its pages."""
+def collect(
+    context: Context, collection: C, consistent: bool | None, newest_first: bool, limit: int | None
+) -> Steps[C]:
+    """Return a collection with its members filled: one query, all its pages, or its first items and no further."""
     check_collection(collection)
+    Paging(limit).check(type(collection).__qualname__)
     kind = type(collection)
     members = members_of(kind)
     first = members[0]
@@ -233,7 +260,10 @@ def collect(context: Context, collection: C, consistent: bool | None, newest_fir
     if newest_first:
         request["ScanIndexForward"] = False
     items: list[Item] = []
-    yield from read_all("Query", [request], lambda answer: items.extend(answer["Items"]))
+    if limit is None:
+        yield from read_all("Query", [request], lambda answer: items.extend(answer["Items"]))
+    else:
+        yield from _read_some(request, limit, items)
     by_entity: dict[type[Entity] | None, list[Item]] = {}
     for item in items:
         by_entity.setdefault(recognised(table, item), []).append(item)
@@ -247,6 +277,16 @@ def collect(context: Context, collection: C, consistent: bool | None, newest_fir
         entities = found[member.name]
         filled.__dict__[member.name] = entities if member.many else next(iter(entities), None)
     return filled
+
+
+def _read_some(request: dict[str, Any], limit: int, items: list[Item]) -> Steps[None]:
+    """Add the first items of a query; a page may have fewer than were asked for."""
+    while True:
+        answer = yield Call("Query", {**request, "Limit": limit - len(items)})
+        items.extend(answer["Items"])
+        if len(items) >= limit or "LastEvaluatedKey" not in answer:
+            return
+        request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
 
 def _collection_request(
@@ -264,6 +304,9 @@ def _collection_request(
         nodes.append(
             FunctionCall("begins_with", (Path((key.range[0].attribute,)), Literal({"S": kind.__sk__})))
         )
+    elif (stretch := _stretch(members_of(kind))) is not None:
+        first, last = (Literal({"S": text}) for text in stretch)
+        nodes.append(Between(Path((key.range[0].attribute,)), first, last))
     request: dict[str, Any] = {"TableName": context.name_of(table)}
     if key.index is not None:
         request["IndexName"] = key.index.name
@@ -271,3 +314,21 @@ def _collection_request(
     if consistent or (consistent is None and access is not None and access.consistent):
         request["ConsistentRead"] = True
     return expressed(request, key_condition=all_of(nodes))
+
+
+def _stretch(members: Sequence[Member]) -> tuple[str, str] | None:
+    """Return between which sort keys the members of a collection stand, None where that is not known.
+
+    What else is in the partition before and after them is then neither read nor paid for.
+    """
+    ends: list[tuple[str, str]] = []
+    for member in members:
+        template = member.key.range[0].template if len(member.key.range) == 1 else None
+        if template is None or not template.literal_prefix:
+            return None
+        prefix = template.literal_prefix
+        after = chr(ord(prefix[-1]) + 1)
+        if "\ud800" <= after <= "\udfff":
+            return None
+        ends.append((prefix, template.constant or prefix[:-1] + after))
+    return min(first for first, _ in ends), max(last for _, last in ends)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+from tavola.client.expiry import absence, expires
 from tavola.expressions import (
     Action,
     And,
@@ -18,7 +20,7 @@ from tavola.expressions import (
     UpdateNode,
 )
 from tavola.expressions import update as update_node
-from tavola.model import Condition, Table
+from tavola.model import Condition, Shape, Table
 from tavola.values import Item
 
 
@@ -77,6 +79,17 @@ def conditioned(
     if condition is None and not actions:
         return request
     return expressed(request, condition=condition, actions=actions)
+
+
+def when_absent(request: dict[str, Any], shape: Shape, now_s: float) -> dict[str, Any]:
+    """Return a write that holds only where no item is, or one that has expired; most creations have no other condition."""
+    ttl = expires(shape)
+    return request | _absence(shape.home.settings.hash, ttl, 0 if ttl is None else int(now_s))
+
+
+@lru_cache(maxsize=64)
+def _absence(key: str, ttl: str | None, now_s: int) -> dict[str, Any]:
+    return conditioned({}, absence(key, ttl, now_s))
 
 
 def unchanged(item: Item, attribute: str) -> ConditionNode:

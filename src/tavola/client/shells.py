@@ -21,7 +21,16 @@ from tavola.client.reading import Paging
 from tavola.client.steps import Driver, Steps
 from tavola.client.subscriptions import Following, From, Manner, OnLoss, Subscription
 from tavola.client.upkeep import Upkeep
-from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
+from tavola.model import (
+    Change,
+    Collection,
+    Condition,
+    Entity,
+    ItemUnreadable,
+    PrimaryKey,
+    Selection,
+    Table,
+)
 
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
@@ -151,15 +160,17 @@ class Db(Upkeep):
         newest_first: bool = False,
         consistent: bool | None = None,
         page_size: int | None = None,
+        unreadable: Callable[[ItemUnreadable], object] | None = None,
     ) -> Page[E]:
         """Return what a question finds, in the order of its sort key.
 
-        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything.
+        With a limit, the page holds so many and its cursor leads on; without, iterating gives everything. An item that does
+        not fit its entity is raised; with `unreadable`, it is told to that and left out.
         """
 
         def at(place: str | None) -> Page[E]:
             paging = Paging(limit, page_size, place, newest_first)
-            stretch = self._run(reading.query(self._context, selection, paging, consistent))
+            stretch = self._run(reading.query(self._context, selection, paging, consistent, unreadable))
             return Page(stretch, at if limit is None else None)
 
         return at(cursor)
@@ -207,9 +218,16 @@ class Db(Upkeep):
         """Return how many items a question finds; each is read and paid for."""
         return self._run(reading.count(self._context, selection, consistent))
 
-    def collect(self, collection: C, *, consistent: bool | None = None, newest_first: bool = False) -> C:
-        """Return a collection with its members: several entities, one query."""
-        return self._run(reading.collect(self._context, collection, consistent, newest_first))
+    def collect(
+        self,
+        collection: C,
+        *,
+        consistent: bool | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> C:
+        """Return a collection with its members: several entities, one query; with a limit, no more than its first items."""
+        return self._run(reading.collect(self._context, collection, consistent, newest_first, limit))
 
     def get_many(self, keys: Iterable[PrimaryKey[E]], *, consistent: bool | None = None) -> list[E | None]:
         """Return the entities under keys, in their order, a hundred to a request; None where there is none.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from tavola.client.backend import AsyncBackend, AsyncGathering, Backend, Gathering
-from tavola.client.errors import with_table
+from tavola.client.errors import recognised
 from tavola.client.metering import enriched, noted
 from tavola.client.retries import Patience
 from tavola.errors import TavolaError
@@ -82,7 +82,7 @@ class Driver:
                 attempt += 1
                 wait_s = self._patience.wait_s(operation, request, error, attempt)
                 if wait_s is None:
-                    told = with_table(request, error)
+                    told = recognised(request, error)
                     if told is error:
                         raise
                     raise told from error
@@ -99,7 +99,9 @@ class Driver:
         for call, answer in zip(calls, self._backend.call_all(asked), strict=True):
             if isinstance(answer, TavolaError):
                 wait_s = self._patience.wait_s(call.operation, call.request, answer, 1)
-                if wait_s is not None:
+                if wait_s is None:
+                    answer = _told(call.request, answer)
+                else:
                     self._sleep(wait_s)
                     answer = self._answer(call, 1)
             else:
@@ -153,7 +155,7 @@ class AsyncDriver:
                 attempt += 1
                 wait_s = self._patience.wait_s(operation, request, error, attempt)
                 if wait_s is None:
-                    told = with_table(request, error)
+                    told = recognised(request, error)
                     if told is error:
                         raise
                     raise told from error
@@ -181,7 +183,7 @@ class AsyncDriver:
         """Return what comes of a call that was made once, if it is of use to make it again."""
         wait_s = self._patience.wait_s(call.operation, call.request, error, 1)
         if wait_s is None:
-            return error
+            return _told(call.request, error)
         await _slept(wait_s)
         return await self._answer(call, 1)
 
@@ -190,6 +192,14 @@ class AsyncDriver:
             return await self._call(call, attempt)
         except TavolaError as error:
             return error
+
+
+def _told(request: dict[str, Any], error: TavolaError) -> TavolaError:
+    """Return an error of a call among several as one of a call by itself is raised."""
+    told = recognised(request, error)
+    if told is not error:
+        told.__cause__ = error
+    return told
 
 
 async def _gathered(answers: list[Coroutine[Any, Any, R]]) -> list[R]:

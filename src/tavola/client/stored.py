@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 from tavola.client.batches import get_items
 from tavola.client.context import Context
-from tavola.client.marshalling import entity_of
+from tavola.client.marshalling import entity_of, version_of
+from tavola.client.queries import plan_query
 from tavola.client.requests import all_of
 from tavola.client.steps import Call, Steps
 from tavola.client.upgrades import as_read
 from tavola.client.writes import keyed
-from tavola.model import Condition, Entity, PrimaryKey, Table, shape_of
+from tavola.model import Condition, Entity, PrimaryKey, Selection, Table, question_of, shape_of
 from tavola.values import Item
 
 E = TypeVar("E", bound=Entity)
@@ -56,6 +57,16 @@ def scan_stored(context: Context, table: type[Table], after: Item | None) -> Ste
     return StoredPage(answer["Items"], answer.get("LastEvaluatedKey"))
 
 
+def query_stored(context: Context, selection: Selection[Any], after: Item | None) -> Steps[StoredPage]:
+    """Return a page of what a question of a table finds, as it is now, in the order of the keys."""
+    asked = plan_query(context, question_of(selection), consistent=True)
+    (request,) = asked.requests
+    if after is not None:
+        request = {**request, "ExclusiveStartKey": after}
+    answer = yield Call("Query", request)
+    return StoredPage(answer["Items"], answer.get("LastEvaluatedKey"))
+
+
 def count_stored(request: dict[str, Any]) -> Steps[int]:
     """Return how many items a Query finds, through all its pages; they are read and paid for, and not sent."""
     asked = {**request, "Select": "COUNT"}
@@ -71,6 +82,32 @@ def count_stored(request: dict[str, Any]) -> Steps[int]:
 def read_stored(entity: type[E], item: Item) -> E:
     """Return the entity in a stored item of its kind."""
     return entity_of(entity, item)
+
+
+def place_of(key: PrimaryKey[Any]) -> Item:
+    """Return where the item of a key stands."""
+    shape, values, _ = keyed(key)
+    return shape.primary(values)
+
+
+def misplaced(entity: type[Entity], item: Item) -> list[str]:
+    """Return the attributes of index keys that are not what the item's own fields put there: it answers where it should not.
+
+    A shard that was drawn by chance may be any, so indexes with such shards are not looked at; nor are items of an old schema.
+    """
+    shape = shape_of(entity)
+    if version_of(shape, item) != shape.version:
+        return []
+    values = entity_of(entity, item).__dict__
+    primary = shape.primary(values)
+    wrong: set[str] = set()
+    for key in shape.keys:
+        if key.shards is not None and key.shards.by == "random":
+            continue
+        told = shape.index_attributes(key, values, primary, lambda _: 0) or {}
+        names = {source.attribute for source in key.written} - shape.by_attribute.keys()
+        wrong |= {name for name in names if item.get(name) != told.get(name)}
+    return sorted(wrong)
 
 
 def as_stored(entity: type[E], item: Item) -> Condition[E]:

@@ -19,7 +19,8 @@ LATEST_SLACK_S = (
     5.0  # how far before its beginning a shard begun at LATEST is read again, for clocks that differ
 )
 
-Loss: TypeAlias = Literal["trimmed", "gone"]  # records too old to be there, or a shard that is there no more
+# Records too old to be there, a shard that is there no more, or a place beyond the shard's end.
+Loss: TypeAlias = Literal["trimmed", "gone", "ahead"]
 Telling: TypeAlias = Callable[[Loss, str, str | None], None]  # with the shard, and what was read of it last
 
 
@@ -167,6 +168,10 @@ class ShardReading:
                     case "ResourceNotFoundException":
                         self._tell("gone", self.shard_id, self._reached)
                         return Records((), ended=True)
+                    case "ValidationException" if self._iterator is None and self._reached is not None:
+                        self._tell("ahead", self.shard_id, self._reached)
+                        self._reached = None  # what it has is new to us, whatever its numbers are
+                        self._iterator = yield from self._get("TRIM_HORIZON")
                     case _:
                         raise
                 continue

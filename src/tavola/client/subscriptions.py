@@ -52,7 +52,7 @@ _log = logging.getLogger("tavola.client")
 
 
 class RecordsLost(StreamError):
-    """Changes that the stream no longer has: nobody read them for a day."""
+    """Changes that the stream no longer has, because nobody read them for a day; or never had, because it was put back."""
 
     def __init__(self, table: str, shard: str, after: str | None, loss: Loss) -> None:
         self.table = table
@@ -60,9 +60,12 @@ class RecordsLost(StreamError):
         self.after = after
         self.loss = loss
         told = "its beginning" if after is None else f"number {after}"
+        what = f"what came after {told} in {shard} was not read for a day and may be lost"
+        if loss == "ahead":
+            what = f"{shard} does not go as far as {told}, so that what was read is not what the table went through: it was put back"
         super().__init__(
-            f"{table}: what came after {told} in {shard} was not read for a day and may be lost; bring what was "
-            f'made of the changes up to date from the table itself, and go on with on_loss="go on"'
+            f"{table}: {what}; bring what was made of the changes up to date from the table itself, and go on with "
+            f'on_loss="go on"'
         )
 
 
@@ -172,7 +175,7 @@ class Following:
                 if batch.changes:
                     return batch
                 self.done()
-            if self._over() and not (yield from self._succeeded()):
+            if self.over and not (yield from self._succeeded()):
                 return None
             if not self._manner.follow:
                 if self._drained():
@@ -320,8 +323,9 @@ class Following:
             tell=self._tell,
         )
 
-    def _over(self) -> bool:
-        """Return whether the stream is disabled and read to its end."""
+    @property
+    def over(self) -> bool:
+        """Whether the stream is disabled and read to its end."""
         stream = self._stream
         if stream is None or stream.status != "DISABLED" or self._open or self._queue:
             return False
@@ -404,6 +408,11 @@ class Subscription:
         """Keep that everything given so far is dealt with; asking for more does it too."""
         self._following.done()
 
+    @property
+    def over(self) -> bool:
+        """Whether the stream was switched off and read to its end: nothing comes before the table has another."""
+        return self._following.over
+
     def close(self) -> None:
         """End it, from any thread: whoever waits for a change gets no more."""
         self._following.closed = True
@@ -443,6 +452,11 @@ class AsyncSubscription:
     def done(self) -> None:
         """Keep that everything given so far is dealt with; asking for more does it too."""
         self._following.done()
+
+    @property
+    def over(self) -> bool:
+        """Whether the stream was switched off and read to its end: nothing comes before the table has another."""
+        return self._following.over
 
     def close(self) -> None:
         """End it: whoever waits for a change gets no more."""

@@ -1,17 +1,32 @@
 """Overview: a design on a page: which entity uses which key and index, and how.
 
 An overloaded index means something else for each entity in it; its attributes are called `GSI1PK` and say nothing. The page
-has a table for each, with a row for each pattern: what it is asked with, what its keys look like, who is in it.
+has a table for each, with a row for each pattern: what it is asked with, what its keys look like, who is in it. The rows are data
+(`key_uses`), for pages of another kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tavola.model.design import Design, EntityDesign, KeyDesign, PatternDesign, SourceDesign, TableDesign
 from tavola.model.shapes import SHARD
 
 HEADER = ("entity", "pattern", "asked with", "partition key", "sort key", "who is in it", "what for")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """How one pattern of an entity uses a table's key or an index: the cells of a row, in words."""
+
+    entity: str
+    pattern: str
+    asked_with: str
+    partition: tuple[str, ...]  # a template for each attribute, a shard's number as {shard}
+    sort: tuple[str, ...]
+    members: str
+    title: str  # of its access pattern, empty if it has none
 
 
 def overview(design: Design) -> str:
@@ -30,13 +45,13 @@ def _table(table: TableDesign) -> Iterator[str]:
     attributes = settings.hash if settings.range is None else f"{settings.hash}, {settings.range}"
     yield f"## The table ({attributes})"
     yield ""
-    yield from _rows(list(_uses(table, None)))
+    yield from _rows(key_uses(table))
     for index in table.indexes:
         kind = "local index" if index.local else "index"
         projection = index.projection if isinstance(index.projection, str) else ", ".join(index.projection)
         yield f"## {index.name}, {kind} ({', '.join(index.attributes)}; projects {projection})"
         yield ""
-        yield from _rows(list(_uses(table, index.name)))
+        yield from _rows(key_uses(table, index.name))
     if table.collections:
         yield "## Fetched together"
         yield ""
@@ -62,7 +77,12 @@ def _facts(table: TableDesign) -> Iterator[str]:
         yield ""
 
 
-def _uses(table: TableDesign, index: str | None) -> Iterator[tuple[str, ...]]:
+def key_uses(table: TableDesign, index: str | None = None) -> tuple[KeyUse, ...]:
+    """Return how entities use a table's own key, or an index by its name: a row for each pattern, in order."""
+    return tuple(_uses(table, index))
+
+
+def _uses(table: TableDesign, index: str | None) -> Iterator[KeyUse]:
     for entity in table.entities:
         key = entity.key_on(index)
         if key is None:
@@ -72,12 +92,12 @@ def _uses(table: TableDesign, index: str | None) -> Iterator[tuple[str, ...]]:
             yield _use(entity, key, pattern)
 
 
-def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> tuple[str, ...]:
+def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> KeyUse:
     asked = ", ".join(pattern.partition) or "nothing"
     if pattern.sorts:
         asked += f"; then {', '.join(pattern.sorts)}"
     gives = "" if pattern.result in ("", entity.name) else f" → {pattern.result}"
-    return (
+    return KeyUse(
         entity.name,
         pattern.name + gives,
         asked,
@@ -88,9 +108,9 @@ def _use(entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> tuple[
     )
 
 
-def _spelled(sources: tuple[SourceDesign, ...]) -> str:
+def _spelled(sources: tuple[SourceDesign, ...]) -> tuple[str, ...]:
     texts = [f"{{{s.field}}}" if s.template is None else s.template.source for s in sources]
-    return " + ".join(f"`{text.replace(f'{{{SHARD}:04}}', '{shard}')}`" for text in texts) or "none"
+    return tuple(text.replace(f"{{{SHARD}:04}}", "{shard}") for text in texts)
 
 
 def _membership(key: KeyDesign) -> str:
@@ -110,13 +130,19 @@ def _membership(key: KeyDesign) -> str:
     return "; ".join(told) or "all"
 
 
-def _rows(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    if not rows:
+def _rows(uses: tuple[KeyUse, ...]) -> Iterator[str]:
+    if not uses:
         yield "No pattern is on it."
         yield ""
         return
     yield f"| {' | '.join(HEADER)} |"
     yield f"|{'---|' * len(HEADER)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    for use in uses:
+        keys = (_code(use.partition), _code(use.sort))
+        cells = (use.entity, use.pattern, use.asked_with, *keys, use.members, use.title)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
     yield ""
+
+
+def _code(templates: tuple[str, ...]) -> str:
+    return " + ".join(f"`{text}`" for text in templates) or "none"

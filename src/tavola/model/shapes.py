@@ -171,8 +171,10 @@ class Source:
             found = values.get(self.field.name)
             return None if found is None else self.field.encode(found)
         assert self.template is not None
-        if any(isinstance(values.get(name), Enum) for name in self.fields):
-            values = {name: plain(values.get(name)) for name in self.fields}
+        for name in self.fields:
+            if isinstance(values.get(name), Enum):
+                values = {each: plain(values.get(each)) for each in self.fields}
+                break
         try:
             return {"S": self.template.render(values)}
         except KeyPartMissing:
@@ -281,10 +283,23 @@ class Shape:
     told_by_keys: tuple[
         tuple[str, tuple[Source, ...]], ...
     ] = ()  # fields that an item which lacks them has in its keys
+    readers: tuple[tuple[str, str, Callable[[Value], Any]], ...] = field(
+        init=False, compare=False
+    )  # name, attribute, decoder
 
     def __post_init__(self) -> None:
         for found in self.fields.values():
             found.entity = self.entity
+        self.readers = tuple((name, each.attribute, each.decode) for name, each in self.fields.items())
+
+    def read(self, item: Mapping[str, Value]) -> dict[str, Any]:
+        """Return the fields that stand in an item under their own attributes, as pydantic then validates them."""
+        values: dict[str, Any] = {}
+        for name, attribute, decode in self.readers:
+            stored = item.get(attribute)
+            if stored is not None:
+                values[name] = decode(stored)
+        return values
 
     @property
     def key_fields(self) -> frozenset[str]:

@@ -191,12 +191,14 @@ class AsyncExplain:
         *,
         consistent: bool | None = None,
         newest_first: bool = False,
+        limit: int | None = None,
         run: bool = False,
         item_bytes: int | None = None,
     ) -> Explanation[C]:
         """Explain `db.collect`."""
         wish = Wish(self._prices, run, item_bytes)
-        return await self._run(subjects.collect(self._context, wish, collection, consistent, newest_first))
+        steps = subjects.collect(self._context, wish, collection, consistent, newest_first, limit)
+        return await self._run(steps)
 
     async def get_many(
         self,

@@ -199,12 +199,14 @@ class Explain:
         *,
         consistent: bool | None = None,
         newest_first: bool = False,
+        limit: int | None = None,
         run: bool = False,
         item_bytes: int | None = None,
     ) -> Explanation[C]:
         """Explain `db.collect`."""
         wish = Wish(self._prices, run, item_bytes)
-        return self._run(subjects.collect(self._context, wish, collection, consistent, newest_first))
+        steps = subjects.collect(self._context, wish, collection, consistent, newest_first, limit)
+        return self._run(steps)
 
     def get_many(
         self,

@@ -177,7 +177,12 @@ def scan(
 
 
 def collect(
-    context: Context, wish: Wish, collection: C, consistent: bool | None, newest_first: bool
+    context: Context,
+    wish: Wish,
+    collection: C,
+    consistent: bool | None,
+    newest_first: bool,
+    limit: int | None,
 ) -> Steps[Explanation[C]]:
     """Explain the query of a collection."""
     check_collection(collection)
@@ -187,8 +192,8 @@ def collect(
     known = known_of(
         context, shapes, item_bytes=_read_bytes(wish, shapes[0], access), items=_per_request(access, 1)
     )
-    subject = Subject(f"collect {collection!r}", known, more=_PAGES)
-    steps = reading.collect(context, collection, consistent, newest_first)
+    subject = Subject(f"collect {collection!r}", known, more=_PAGES if limit is None else "")
+    steps = reading.collect(context, collection, consistent, newest_first, limit)
     return explained(subject, steps, wish.prices, run=wish.run)
 
 
