@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect
+from tavola.backends import EmbeddedBackend
 from tavola.client import AsyncSubscription
 from tavola.patterns import (
     Metric,
@@ -22,6 +24,7 @@ from tavola.patterns import (
     Share,
     Sum,
 )
+from tavola.patterns.recipe import run
 from tavola.triggers import REPORT_FAILURES, MemoryDeadLetters, Trigger
 from tavola.triggers import Mapping as Source
 from tests.client.conftest import START_S, Awaited
@@ -432,6 +435,88 @@ def test_a_rebuild_counts_what_was_there_before(db: Connection, desk: Any) -> No
     assert numbers(db) == WORKED == desk.recount()
     desk.follow(everything(db))  # the records of the same items come later, and change nothing in the end
     assert numbers(db) == WORKED == marked(db)
+
+
+def test_a_load_is_counted_in_batches(db: Connection, desk: Any) -> None:
+    """What was just stored is counted as a rebuild would count it, part by part, and the stream goes on from there."""
+    loaded = [case(f"c{number:03}", "new" if number % 3 else "ready") for number in range(130)]
+    db.put_many(loaded)
+
+    first, second = desk.fill(loaded[:100]), desk.fill(loaded[100:])
+
+    assert (first, second) == (100, 30)
+    assert numbers(db) == desk.recount() == marked(db)
+    assert desk.rebuild().counted == 0
+    desk.follow(everything(db))  # the records of the load come after all
+    assert numbers(db) == desk.recount()
+
+
+@pytest.mark.parametrize("cut", range(10))
+def test_a_load_that_was_broken_off_is_never_taken_for_counted(
+    cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever a fill ends, a rebuild brings the numbers to what the table says, or refuses and says why."""
+    calls: list[str] = []
+    plain = EmbeddedBackend.call
+
+    def call(backend: EmbeddedBackend, operation: str, request: Any) -> Any:
+        if len(calls) == cut:
+            raise KeyboardInterrupt
+        calls.append(operation)
+        return plain(backend, operation, request)
+
+    with connect("memory:") as db:
+        db.create_tables(Helpdesk, Board)
+        desk = Projector(db, Helpdesk, Numbers, Counted)
+        desk.of(Case)(lambda found: [Share("cases", found.case_id)])
+        loaded = [case(f"c{number:03}") for number in range(120)]  # numbers of two transactions
+        db.put_many(loaded)
+        with monkeypatch.context() as breaking, suppress(KeyboardInterrupt):
+            breaking.setattr(EmbeddedBackend, "call", call)
+            desk.fill(loaded)
+
+        if calls and calls[-1] != "DeleteItem":
+            for again in (desk.rebuild, lambda: desk.fill(loaded)):
+                with pytest.raises(RecipeRefused, match="broken off"):
+                    again()
+        else:
+            desk.rebuild()
+            assert numbers(db) == desk.recount() == marked(db)
+    assert calls == [
+        "PutItem", *["BatchWriteItem"] * 5, *["TransactWriteItems"] * 2, "DeleteItem",
+    ][:cut]  # fmt: skip
+
+
+def test_a_rebuild_takes_many_items_in_one_transaction(memory: Connection) -> None:
+    """Items that change the same numbers share a transaction, and one whose mark is taken does not keep the others."""
+    memory.put_many(case(f"c{number:03}", "new" if number % 2 else "ready") for number in range(150))
+    desk = projector_on(memory)
+    with memory.measured() as spent:
+        steps = Projector.rebuild.steps(desk)
+        answer = next(steps)(memory)  # type: ignore[operator]  # a call of the client: whether there are marks
+        answer = steps.send(answer)(memory)  # type: ignore[operator]  # a page of the table
+        other = projector_on(memory)
+        other.apply(event_of(memory)["Records"][:1], stream=ARN)  # and now there is a mark
+        done = run(memory, _resumed(steps, answer))
+
+    assert done.counted == 149
+    assert spent.operations["TransactWriteItems"] < 12
+    assert numbers(memory) == marked(memory) == desk.recount()
+
+
+def _resumed(steps: Any, answer: Any) -> Any:
+    """Give what is left of some steps, which wait for an answer."""
+    wanted = steps.send(answer)
+    while True:
+        try:
+            told = yield wanted
+        except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
+            wanted = steps.throw(error)
+        else:
+            try:
+                wanted = steps.send(told)
+            except StopIteration as ended:
+                return ended.value
 
 
 def test_a_rebuild_mends_what_the_stream_lost(memory: Connection) -> None:

@@ -37,6 +37,7 @@ from tavola.engine import Engine, Visit
 from tavola.patterns import (
     AuditEntry,
     Difference,
+    HistoryAhead,
     NotDigestible,
     Problem,
     Recipe,
@@ -242,9 +243,10 @@ def test_all_of_a_change_or_nothing(db: Connection, reviews: Any) -> None:
     ahead = ReviewVersion(review_id="r1", version=2, code="slipped in")
     db.create(ahead)
 
-    with pytest.raises(TransactionCancelled) as caught:
+    with pytest.raises(HistoryAhead, match="has a version 2 already") as caught:
         reviews.change(R1, put("done"), by="bob")
-    assert not isinstance(caught.value, VersionConflict)
+    assert (caught.value.expected, caught.value.winner) == (1, None)
+    assert Problem(2, "there is a version past the current record") in reviews.verify(R1).problems
     assert reviews.latest(R1).version == 1
     assert len(reviews.history(R1)) == 1
 
@@ -442,6 +444,70 @@ def test_a_restored_version_is_a_new_one(reviews: Any) -> None:
     row = reviews.history(R1).items[0]
     assert (row.kind, row.restored) == ("restored", 1)
     assert [found.path for found in row.differences] == ["status", "tags"]
+
+
+class Notes(Table, ttl="expires"):
+    """A table whose records expire."""
+
+
+class NoteFields(Versioned):
+    """What a note says, and when it is over."""
+
+    note_id: Attr[str]
+    text: Attr[str] = attr(default="")
+    expires: Attr[datetime | None] = attr(default=None)
+
+
+class Note(NoteFields, table=Notes):
+    """The current one."""
+
+    class Key(PrimaryKey["Note"], pk="NOTE#{note_id}", sk="CURRENT"):
+        note_id: str
+
+
+class NoteVersion(NoteFields, table=Notes, immutable=True):
+    """One that was current once."""
+
+    class Key(PrimaryKey["NoteVersion"], pk="HISTORY#{note_id}", sk="VERSION#{version}"):
+        note_id: str
+        version: int
+
+    class All(Query["NoteVersion"], on=Key):
+        note_id: str
+        version: Sort[int] = sort()
+
+
+class NoteAudit(AuditEntry, table=Notes):
+    """Who did it."""
+
+    note_id: Attr[str]
+
+    class Key(PrimaryKey["NoteAudit"], pk="HISTORY#{note_id}", sk="AUDIT#{version}"):
+        note_id: str
+        version: int
+
+    class All(Query["NoteAudit"], on=Key):
+        note_id: str
+        version: Sort[int] = sort()
+
+
+def test_when_a_record_expires_is_not_what_it_says(
+    opened: Callable[..., Connection], clock: ManualClock
+) -> None:
+    """Time to live is in no difference and is not restored, but a change of it alone is a change, and is sealed."""
+    db = opened()
+    db.create_tables(Notes)
+    notes, n1 = Versions(db, Note, NoteVersion, NoteAudit, chained=True), Note.Key(note_id="n1")
+    soon, later = (datetime.fromtimestamp(int(clock.now()), UTC) + timedelta(days=days) for days in (1, 9))
+    note = notes.create(Note(note_id="n1", text="a", expires=soon), by="ann")
+    note = notes.revise(note.model_copy(update={"text": "b", "expires": later}), by="ann")
+    back = notes.restore(n1, 1, by="bob")
+    longer = notes.revise(back.model_copy(update={"expires": later + timedelta(days=1)}), by="bob")
+
+    assert [found.path for found in notes.diff(n1, 1, 2)] == ["text"]
+    assert (back.text, back.expires) == ("a", later)
+    assert (longer.version, notes.diff(n1, 3, 4)) == (4, ())
+    assert notes.verify(n1)
 
 
 def test_what_somebody_did(reviews: Any, clock: ManualClock) -> None:

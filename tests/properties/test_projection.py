@@ -180,9 +180,9 @@ class Forgetful(Projector[Any, Numbers, Counted]):
     def _commit(self, pack: Sequence[Renewal[Counted]]) -> Turns[None]:
         for each in pack:
             for number, by in each.change.items():
-                yield from self._add(number, by)
+                yield from self._counted(number, by)
 
-    def _add(self, number: tuple[str, str], by: Sum) -> Turns[None]:
+    def _counted(self, number: tuple[str, str], by: Sum) -> Turns[None]:
         key = self.metric_key(name=number[0], part=number[1])
         changes = [Numbers.count.add(by.count), Numbers.total.add(by.total)]
         yield from ask(lambda db: db.update(key, *changes, create=True))

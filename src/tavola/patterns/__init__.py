@@ -6,9 +6,9 @@ clients: given a `Connection` its methods are called, given an `AsyncConnection`
 """
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
-from tavola.patterns.audit import AuditEntry, Difference, Problem, Verification
+from tavola.patterns.audit import AuditEntry, Difference, Problem, Verification, stored_digest
 from tavola.patterns.blob_stores import BlobStore, FolderBlobs, S3Blobs, StoredBlob
-from tavola.patterns.blobs import Blob, BlobDamaged, BlobMissing, Blobs, ItemTooLarge, Swept
+from tavola.patterns.blobs import Blob, BlobDamaged, BlobMissing, Blobs, ItemTooLarge, Swept, inline_blob
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.digests import NotDigestible, digest_of
@@ -60,11 +60,12 @@ from tavola.patterns.recipe import (
     work,
 )
 from tavola.patterns.records import Versioned
+from tavola.patterns.seals import Seals, Seen
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 from tavola.patterns.sharding import Balance, ShardAdvice, ShardBalance, ShardPlan, shard_change, shards_for
 from tavola.patterns.shares import Share, Sum
-from tavola.patterns.versioning import Staged, VersionConflict, Versions
+from tavola.patterns.versioning import HistoryAhead, Staged, VersionConflict, Versions
 from tavola.patterns.vertical import Saving, Split, saving
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "Edges",
     "FailedRecord",
     "FolderBlobs",
+    "HistoryAhead",
     "Idempotency",
     "IdempotencyMismatch",
     "InProgress",
@@ -122,6 +124,8 @@ __all__ = [
     "Relayed",
     "S3Blobs",
     "Saving",
+    "Seals",
+    "Seen",
     "Sequence",
     "Sequences",
     "Session",
@@ -155,9 +159,11 @@ __all__ = [
     "ask",
     "digest_of",
     "every",
+    "inline_blob",
     "saving",
     "shard_change",
     "shards_for",
+    "stored_digest",
     "together",
     "verb",
     "wait",

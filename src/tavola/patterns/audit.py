@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from hmac import new as hmac
 from json import dumps
 from re import compile as pattern
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.model import Attr, Entity, Shape, attr, decode_plain
+from tavola.client import misplaced
+from tavola.model import Attr, Entity, ItemUnreadable, Shape, attr, decode_plain, shape_of
 from tavola.patterns.digests import digest_of
 
 VALUE_BYTES_MAX = 1024  # a longer value is not repeated in the audit row: the versions hold it
@@ -62,6 +64,7 @@ class AuditEntry(Entity, immutable=True):
     content: Attr[str | None] = attr(default=None)  # the digest of the version, where rows are chained
     unsealed: Attr[set[str]] = attr(default_factory=set)  # attributes of index keys, which may come and go
     previous: Attr[str | None] = attr(default=None)  # the seal of the row before
+    sealed_by: Attr[str | None] = attr(default=None)  # which secret it was sealed with, where one was
     seal: Attr[str | None] = attr(default=None)
 
 
@@ -88,6 +91,22 @@ class Verification:
         return not self.problems
 
 
+def secret_name(secret: bytes | None) -> str | None:
+    """Return what tells one secret from another, and nothing else of it."""
+    return (
+        None if secret is None else hmac(secret, b"tavola.patterns: which secret", "sha256").hexdigest()[:12]
+    )
+
+
+def stored_digest(entity: Entity) -> str:
+    """Return the digest of an entity as it will be stored; `Seals.look` finds the same of what stands in the table.
+
+    A field that the entity gets later, and that old items do not have, changes nothing.
+    """
+    shape = shape_of(type(entity))
+    return sealed(shape, told_of(shape, entity, frozenset()), None)
+
+
 def told_of(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, Any]:
     """Return an entity's fields as they are stored, decoded to plain values; what is absent is left out."""
     values: dict[str, Any] = {}
@@ -100,9 +119,8 @@ def told_of(shape: Shape, entity: Entity, without: frozenset[str]) -> dict[str, 
     return values
 
 
-def seal_of(shape: Shape, entity: Entity, without: frozenset[str], secret: bytes | None) -> str:
-    """Return the digest of what will be stored of an entity."""
-    told = told_of(shape, entity, without)
+def sealed(shape: Shape, told: Mapping[str, Any], secret: bytes | None) -> str:
+    """Return the digest of what will be stored of an entity, given what `told_of` tells of it."""
     return digest_of({shape.fields[name].attribute: value for name, value in told.items()}, secret)
 
 
@@ -220,16 +238,36 @@ class Walk:
             return  # it was written before rows were chained
         if self._chained_from is None:
             self._chained_from = number
+        by = _text(shape, entry, "sealed_by")
+        if by is not None and by != secret_name(self._secret):
+            self._wrong(number, "its audit row was sealed with another secret than the one given here")
+        else:
+            self._sealed(number, entry, seal, content)
+        if previous != self._seal:
+            self._wrong(number, "its audit row does not follow the one before")
+        self._seal = seal
+
+    def _sealed(self, number: int, entry: Mapping[str, Any], seal: str | None, content: str | None) -> None:
+        shape = self._shapes[2]
         if seal is None:
             self._wrong(number, "its audit row has no seal")
         elif seal_in(shape, entry, SEAL, self._secret) != seal:
             self._wrong(number, "its audit row was altered")
-        if previous != self._seal:
-            self._wrong(number, "its audit row does not follow the one before")
+        elif set(elsewhere(shape, entry)) & set(
+            entry.get(shape.fields["unsealed"].attribute, {}).get("SS", ())
+        ):
+            self._wrong(number, "its audit row has another place in an index than its fields say")
         version = self._version
         if version is not None and seal_in(self._shapes[1], version, SEAL, self._secret) != content:
             self._wrong(number, "the version was altered")
-        self._seal = seal
+
+    def astray(self, number: int, *, version: bool) -> None:
+        """Note an item of the history that no change of the current record can have made."""
+        what = "a version" if version else "an audit row"
+        if number > self._last:
+            self._wrong(number, f"there is {what} past the current record")
+        else:
+            self._wrong(number, f"there is {what} under a key of none")
 
     def current(self, item: Mapping[str, Any]) -> None:
         """Look at the current record, after the last version."""
@@ -239,6 +277,10 @@ class Walk:
             fields = shape.by_attribute.keys() | (self._version.keys() - _places(shape, self._shapes[1]))
             if differences(_plain(self._version, fields), _plain(item, fields)):
                 self._wrong(self._last, "the current record is not its last version")
+            elif elsewhere(shape, item):
+                self._wrong(
+                    self._last, "the current record has another place in an index than its fields say"
+                )
         if self._chained and _text(shape, item, "seal") != self._seal:
             self._wrong(self._last, "the current record has another seal than the last audit row")
 
@@ -248,6 +290,14 @@ class Walk:
 
     def _wrong(self, number: int, what: str) -> None:
         self._problems.append(Problem(number, what))
+
+
+def elsewhere(shape: Shape, item: Mapping[str, Any]) -> list[str]:
+    """Return the attributes of index keys that are not what an item's fields say; none where it cannot be read."""
+    try:
+        return misplaced(shape.entity, dict(item))
+    except ItemUnreadable:
+        return []
 
 
 def _text(shape: Shape, item: Mapping[str, Any], field: str) -> str | None:

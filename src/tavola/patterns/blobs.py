@@ -31,14 +31,13 @@ from typing import Any, Literal, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client import AsyncDb, Db, Fault, StoredPage, scan_stored
+from tavola.client import AsyncDb, Db, ItemSizeExceeded, StoredPage, scan_stored
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Condition, Entity, Table
 from tavola.patterns.blob_stores import NAME_CHARACTERS, BlobStore, StoredBlob
 from tavola.patterns.recipe import D_co, PatternError, Recipe, RecipeRefused, Turns, ask, verb, work
 
 INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
-_SIZE = "Item size has exceeded"  # how DynamoDB says so
 _HELPS = 0.9  # compressed is kept if it is less than this of plain
 _NOTES = "sweepnotes"  # the name in the store under which a sweep notes what the next one may delete
 _NAMES = re.compile(f"(?=([0-9a-f]{{{NAME_CHARACTERS}}}))")
@@ -153,10 +152,8 @@ class Blobs(Recipe[D_co]):
     def _put(self, entity: E, when: Condition[E] | None) -> Turns[E]:
         try:
             return (yield from ask(lambda db: db.put(entity, when=when)))
-        except Fault as fault:
-            if _SIZE in str(fault):
-                raise ItemTooLarge(entity) from fault
-            raise
+        except ItemSizeExceeded as fault:
+            raise ItemTooLarge(entity) from fault
 
     @verb
     def read(self, blob: Blob) -> Turns[bytes]:
@@ -231,6 +228,12 @@ class Blobs(Recipe[D_co]):
         self.store.put(
             _NOTES, json.dumps({name: since.isoformat() for name, since in notes.items()}).encode()
         )
+
+
+def inline_blob(data: bytes) -> Blob:
+    """Return a value that is known to be small as what an entity's field holds: it stays in the item, whatever it takes there."""
+    told, packed, encoding = _packed(data)
+    return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
 
 
 def _packed(data: bytes) -> tuple[str, bytes, Literal["plain", "zlib"]]:

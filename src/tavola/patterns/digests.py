@@ -15,12 +15,16 @@ from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from hmac import new as hmac
+from json.encoder import encode_basestring_ascii as _quoted
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
 
 from tavola.patterns.recipe import PatternError
+
+_first = itemgetter(0)
 
 
 class NotDigestible(PatternError):
@@ -43,6 +47,18 @@ def digest_of(value: Any, secret: bytes | None = None) -> str:
 
 def _canonical(value: Any, place: str) -> Any:
     """Return a value as JSON in which equal values are equal texts; what is no text is told by a mark."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return value
+    if kind is dict:  # what nearly everything is made of, without asking what else it could be
+        members = [
+            (
+                _quoted(k) if type(k) is str else _key(k, place),
+                _canonical(v, place if type(v) is str else f"{place}[{k!r}]"),
+            )
+            for k, v in value.items()
+        ]
+        return ["M", sorted(members, key=_first)]
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, bool | str):
@@ -63,7 +79,7 @@ def _canonical(value: Any, place: str) -> Any:
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         members = [(_key(k, place), _canonical(v, f"{place}[{k!r}]")) for k, v in value.items()]
-        return ["M", sorted(members, key=lambda member: member[0])]
+        return ["M", sorted(members, key=_first)]
     if isinstance(value, Set):
         return ["S", sorted(json.dumps(_canonical(member, f"{place}{{}}")) for member in value)]
     if isinstance(value, Sequence):
@@ -76,6 +92,10 @@ def _key(name: Any, place: str) -> str:
 
 
 def _number(value: float | Decimal) -> str:
+    if type(value) is int:
+        told = str(abs(value))
+        short = told.rstrip("0")
+        return f"{'-' if value < 0 else ''}{short}E{len(told) - len(short)}" if short else "0"
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         return str(exact)

@@ -16,9 +16,11 @@ from tavola.patterns.audit import (
     SEAL,
     AuditEntry,
     ChangeKind,
+    Difference,
     differences,
     index_keys,
-    seal_of,
+    sealed,
+    secret_name,
     shortened,
     told_of,
 )
@@ -68,6 +70,9 @@ class Records(Generic[R, V, A]):
                 current.__name__, "it is the current one of each record; declare its table and Key"
             )
         self.parts = shape.key.partition  # what tells one record from another
+        ttl = shape.home.settings.ttl
+        self._life = frozenset(n for n, f in shape.fields.items() if f.attribute == ttl)
+        self._unsaid = _OWN | self._life
         _check(self.shapes, self.parts)
         self.key = key_class(current, *self.parts)
         self.version_key = key_class(version, *self.parts, "version")
@@ -98,12 +103,20 @@ class Records(Generic[R, V, A]):
         return f"{self.current.__name__} {told}"
 
     def content(self, record: R | V) -> dict[str, Any]:
-        """Return what a record says, as it is stored: all but what a change writes itself."""
-        return told_of(shape_of(type(record)), record, _OWN)
+        """Return what a record says, as it is stored: all but what a change writes itself, and when it expires."""
+        return told_of(shape_of(type(record)), record, self._unsaid)
 
     def checked(self, record: R | V) -> R:
         """Return a record whose fields are what they must be, made of an edited one or of a version."""
         return self.current.model_validate(_values(record), by_name=True)
+
+    def life(self, record: R) -> dict[str, Any]:
+        """Return when a record expires, which it does not say; nothing, in a table without time to live."""
+        return {name: record.__dict__[name] for name in self._life}
+
+    def restored(self, before: R, content: R) -> R:
+        """Return a record with another content; it expires when it did, and not when the old version does."""
+        return content.model_copy(update=self.life(before))
 
     def made(
         self, before: R | None, after: R, edit: Edit, *, chained: bool, secret: bytes | None
@@ -114,20 +127,27 @@ class Records(Generic[R, V, A]):
                 self.current.__name__, f"{', '.join(self.parts)} tells records apart, and cannot be edited"
             )
         number = 1 if before is None else before.version + 1
-        own = {"version": number, "changed_at": edit.at, "changed_by": edit.by, "seal": None}
+        # A clock that was set back gives no change a time before the one that it follows.
+        at = edit.at if before is None else max(edit.at, before.changed_at)
+        own = {"version": number, "changed_at": at, "changed_by": edit.by, "seal": None}
         values = _values(after) | own
         current = self.current.model_validate(values, by_name=True)
         version = self.version.model_validate(values, by_name=True)
-        told = () if before is None else differences(self.content(before), self.content(current))
+        said = told_of(self.shapes[1], version, SEAL)
+        told: tuple[Difference, ...] = ()
+        if before is not None:
+            after_it = {name: value for name, value in said.items() if name not in self._unsaid}
+            told = differences(self.content(before), after_it)
         entry = self.audit(
-            **self.identity(current), version=number, kind=edit.kind, actor=edit.by, at=edit.at, why=edit.why,
+            **self.identity(current), version=number, kind=edit.kind, actor=edit.by, at=at, why=edit.why,
             restored=edit.restored, differences=shortened(told), **edit.more,
         )  # fmt: skip
         if chained:
             entry.unsealed = index_keys(self.shapes[2])
-            entry.content = seal_of(self.shapes[1], version, SEAL, secret)
+            entry.content = sealed(self.shapes[1], said, secret)
             entry.previous = None if before is None else before.seal
-            entry.seal = seal_of(self.shapes[2], entry, SEAL, secret)
+            entry.sealed_by = secret_name(secret)
+            entry.seal = sealed(self.shapes[2], told_of(self.shapes[2], entry, SEAL), secret)
             current.seal = version.seal = entry.seal
         return current, version, entry
 

@@ -32,18 +32,30 @@ change at once one wins and the other is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic
 
-from tavola.client import ConditionFailed, Intent, Intents, ItemMissing, TransactionCancelled, get_stored
-from tavola.model import PrimaryKey, Selection
+from tavola.client import (
+    ConditionFailed,
+    Intent,
+    Intents,
+    ItemMissing,
+    StoredPage,
+    TransactionCancelled,
+    get_stored,
+    place_of,
+    query_stored,
+    read_stored,
+)
+from tavola.model import ItemUnreadable, PrimaryKey, Selection
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
 from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, together, verb, wait
 from tavola.patterns.records import A, E, Edit, R, Records, V
 
-_VERIFIED_AT_ONCE = 50  # versions, each with its audit row, in one batch
+_LOOKS_MAX = 4  # how often a record that is changed meanwhile is verified from the start
 
 
 class VersionConflict(ConditionFailed):
@@ -65,6 +77,17 @@ class VersionConflict(ConditionFailed):
         )
 
 
+class HistoryAhead(VersionConflict):
+    """A change whose number its history has already: the current record was set back behind its last version, or is gone."""
+
+    def _sentence(self) -> str:
+        stands = f"is version {self.expected}" if self.expected else "is not there"
+        return (
+            f"{self.what} {stands}, and its history has a version {self.expected + 1} already: the current record was set back "
+            "past the library. Nothing can be changed before that is mended; verify it, and restore the record from its last version"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Staged(Generic[R]):
     """A change that a transaction was told of: the record as it will be, and the intent that fails where it is late."""
@@ -72,6 +95,7 @@ class Staged(Generic[R]):
     record: R
     expected: int  # the version that it was made from
     intent: Intent[R]
+    kept: tuple[Intent[Any], ...] = ()  # of the version and the audit row
 
 
 class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
@@ -79,7 +103,8 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     With `keep`, the latest so many versions of each are kept, and each change deletes the one that is too many; audit
     rows stay. With `chained`, audit rows are sealed one to the next, and `verify` sees whether anything was touched;
-    with a `secret`, nobody can make the seals again who may only write to the table.
+    with a `secret`, nobody can make the seals again who may only write to the table. Rows name the secret that sealed
+    them, so one that was lost or is another one is told from a row that was altered.
     """
 
     def __init__(
@@ -155,7 +180,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
         def restored(before: R) -> Turns[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
-            return (yield from self._written(before, after, edit))
+            return (yield from self._written(before, self.records.restored(before, after), edit))
 
         return (yield from self._tried(key, restored, attempts))
 
@@ -170,12 +195,27 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         kind: ChangeKind = "created" if before is None else "changed"
         return self._staged(tx, before, after, Edit(kind, by, why, self._now(), more))
 
+    def rows(
+        self, /, before: R | None, after: R, *, by: str, why: str = "", at: datetime, **more: Any
+    ) -> tuple[R, V, A]:
+        """Return the items that a change would write: the current record, the version and the audit row.
+
+        For who loads a history that was made elsewhere, at its own times: each version with its audit row, and of the
+        current ones the last.
+        """
+        kind: ChangeKind = "created" if before is None else "changed"
+        edit = Edit(kind, by, why, at, more)
+        return self.records.made(before, after, edit, chained=self.chained, secret=self._secret)
+
     def conflict(self, error: TransactionCancelled, staged: Staged[R]) -> VersionConflict | None:
         """Return the conflict for which a transaction was cancelled, None if it was for something else."""
         reason = error.failed.get(staged.intent)
-        if reason is None or reason.kind not in ("condition", "exists"):
-            return None
-        return VersionConflict(self.records.named(staged.record), staged.expected, reason.item)
+        if reason is not None and reason.kind in ("condition", "exists"):
+            return VersionConflict(self.records.named(staged.record), staged.expected, reason.item)
+        ahead = [told for each in staged.kept if (told := error.failed.get(each)) is not None]
+        if any(told.kind == "exists" for told in ahead):
+            return HistoryAhead(self.records.named(staged.record), staged.expected, None)
+        return None
 
     # Reading.
 
@@ -258,26 +298,88 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         return len(rows)
 
     @verb
-    def verify(self, key: PrimaryKey[R]) -> Turns[Verification]:
+    def verify(self, key: PrimaryKey[R], *, look: Callable[[V], object] | None = None) -> Turns[Verification]:
         """Read a whole record and tell what is not as it was written.
 
-        Every number has its audit row, and its version unless it was pruned; the current one is the last version. Where
-        rows are chained, every seal is worked out again of what stands in the table.
+        Every number has its audit row, and its version unless it was pruned; the current one is the last version, and
+        nothing else stands in the history. Where rows are chained, every seal is worked out again of what stands in the
+        table. `look` is given each version that was read, for what you have to ask of it yourself.
+
+        What is not stored cannot be missed: who takes away the last version, its audit row and the current record's step
+        to it leaves a record that is whole. Keep the last seal elsewhere, it shows that too.
         """
         (current,) = yield from self._items([key])
+        for _ in range(_LOOKS_MAX - 1):
+            told, seen = yield from self._walked(key, current)
+            if told:
+                break
+            (after,) = yield from self._items([key])
+            if after == current:
+                break
+            current = after  # it was changed while it was read
+        if look is not None:
+            for item in seen:
+                with suppress(ItemUnreadable):  # which was altered, and is told so
+                    look(read_stored(self.records.version, item))
+        return told
+
+    def _walked(
+        self, key: PrimaryKey[R], current: dict[str, Any] | None
+    ) -> Turns[tuple[Verification, list[dict[str, Any]]]]:
+        """Walk along the history of a record; return what was found, and the versions that belong to it."""
+        shape, version, audit = self.records.shapes
+        last = 0 if current is None else int(current[shape.fields["version"].attribute]["N"])
+        entries, astray = yield from self._numbered(
+            self.records.history(**self.records.identity(key)), self.records.audit_row, key, last,
+            audit.fields["version"].attribute,
+        )  # fmt: skip
+        versions, more = yield from self._numbered(
+            self.records.versions(**self.records.identity(key)), self.records.version_row, key, last, version.fields["version"].attribute,
+        )  # fmt: skip
         if current is None:
-            return Verification(0, None, None, (Problem(0, "there is no such record"),))
-        last = int(current[self.records.shapes[0].fields["version"].attribute]["N"])
+            what = "there is no such record"
+            if astray or more:
+                what = "the current record is gone, and its history is there"
+            return Verification(0, None, None, (Problem(0, what),)), []
         walk = Walk(self.records.shapes, self._secret, chained=self.chained, keep=self.keep, last=last)
-        for first in range(1, last + 1, _VERIFIED_AT_ONCE):
-            numbers = range(first, min(first + _VERIFIED_AT_ONCE, last + 1))
-            keys: list[PrimaryKey[Any]] = [self.records.version_row(key, number) for number in numbers]
-            keys += [self.records.audit_row(key, number) for number in numbers]
-            items = yield from self._items(keys)
-            for at, number in enumerate(numbers):
-                walk.one(number, items[at], items[at + len(numbers)])
+        for number in range(1, last + 1):
+            walk.one(number, versions.get(number), entries.get(number))
         walk.current(current)
-        return walk.over()
+        for number in more:
+            walk.astray(number, version=True)
+        for number in astray:
+            walk.astray(number, version=False)
+        return walk.over(), list(versions.values())
+
+    def _numbered(
+        self,
+        asked: Any,
+        row: Callable[[PrimaryKey[R], int], PrimaryKey[Any]],
+        key: PrimaryKey[R],
+        last: int,
+        counted: str,
+    ) -> Turns[tuple[dict[int, dict[str, Any]], list[int]]]:
+        """Return the items of a history by the numbers that their keys are of, and the numbers of those of no key."""
+        places = [place_of(row(key, number)) for number in range(1, last + 1)]
+        numbers = {_told(place): number for number, place in enumerate(places, 1)}
+        names = place_of(row(key, 1)).keys()
+        found: dict[int, dict[str, Any]] = {}
+        astray: list[int] = []
+        after: dict[str, Any] | None = None
+        while True:
+            page = yield from self._page(asked, after)
+            for item in page.items:
+                number = numbers.get(_told({name: item[name] for name in names}))
+                if number is None:
+                    astray.append(int(item.get(counted, {}).get("N", 0)))
+                else:
+                    found[number] = item
+            after = page.after
+            if after is None:
+                return found, astray
+
+    def _page(self, asked: Any, after: dict[str, Any] | None) -> Turns[StoredPage]:
+        return (yield from ask(lambda db: db.run(query_stored(db.context, asked, after))))
 
     # How.
 
@@ -297,7 +399,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     def _alike(self, before: R, after: R) -> bool:
         records = self.records
-        same = records.identity(before) == records.identity(after)
+        same = records.identity(before) == records.identity(after) and records.life(before) == records.life(
+            after
+        )
         return same and not differences(records.content(before), records.content(after))
 
     def _staged(self, tx: Intents, before: R | None, after: R, edit: Edit) -> Staged[R]:
@@ -309,11 +413,10 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             intent = tx.create(current)
         else:
             intent = tx.put(current, when=self.records.current.version == expected)
-        tx.create(version)
-        tx.create(entry)
+        kept = (tx.create(version), tx.create(entry))
         if self.keep is not None and current.version > self.keep:
             tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
-        return Staged(current, expected, intent)
+        return Staged(current, expected, intent, kept)
 
     def _tried(self, key: PrimaryKey[R], write: Callable[[R], Turns[R]], attempts: int) -> Turns[R]:
         attempt = 1
@@ -351,6 +454,11 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+def _told(place: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where an item stands, to look it up by."""
+    return tuple(str(next(iter(value.values()))) for value in place.values())
 
 
 def _sliced(
