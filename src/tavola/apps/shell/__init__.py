@@ -1,0 +1,84 @@
+"""Shell: what the faces of the three applications share.
+
+Holds the FastAPI application before its routes (problems, guards, health, measures), pages and charts, the opened store, and
+the task that follows a stream. Knows no ticket and no review.
+"""
+
+from tavola.apps.shell import charts
+from tavola.apps.shell.application import Shell, new_application, shell_of, wants_page
+from tavola.apps.shell.declarations import problems
+from tavola.apps.shell.etags import etag_of, not_modified, require_match
+from tavola.apps.shell.followers import Follower, Projecting, cause_of
+from tavola.apps.shell.guards import Upload
+from tavola.apps.shell.pages import Link, Pages
+from tavola.apps.shell.paging import Paged, next_query, page_response
+from tavola.apps.shell.problems import Problem, field_errors, member_of, not_found, problem_of, too_large
+from tavola.apps.shell.requests import (
+    Cursor,
+    IdempotencyKey,
+    IfMatch,
+    Limit,
+    cursor_of,
+    idempotency_key,
+    limit_of,
+    parameters,
+)
+from tavola.apps.shell.serving import Address, AddressTaken, Serving, serve, serving
+from tavola.apps.shell.start import Mounted, Start, start_page
+from tavola.apps.shell.stores import (
+    OpenedStore,
+    Secrets,
+    Settings,
+    SettingsRefused,
+    opened_store,
+    ready_tables,
+)
+
+__all__ = [
+    "Address",
+    "AddressTaken",
+    "Cursor",
+    "Follower",
+    "IdempotencyKey",
+    "IfMatch",
+    "Limit",
+    "Link",
+    "Mounted",
+    "OpenedStore",
+    "Paged",
+    "Pages",
+    "Problem",
+    "Projecting",
+    "Secrets",
+    "Serving",
+    "Settings",
+    "SettingsRefused",
+    "Shell",
+    "Start",
+    "Upload",
+    "cause_of",
+    "charts",
+    "cursor_of",
+    "etag_of",
+    "field_errors",
+    "idempotency_key",
+    "limit_of",
+    "member_of",
+    "new_application",
+    "next_query",
+    "not_found",
+    "not_modified",
+    "opened_store",
+    "page_response",
+    "parameters",
+    "problem_of",
+    "problems",
+    "ready_tables",
+    "require_match",
+    "serve",
+    "serving",
+    "shell_of",
+    "start_page",
+    "too_large",
+    "wants_page",
+]

@@ -1,0 +1,343 @@
+"""Guards: what every request passes before a route sees it, and every answer on its way out.
+
+A page of another site can make a browser send requests here. It cannot forge two headers: `Host` tells the name
+it used, `Origin` (or `Sec-Fetch-Site`) where it is from. So an application that only this machine can reach answers to names of
+this machine alone, and a change must come from its own pages or from a program. Bodies are held to a size and to
+JSON that can be stored. An error that nobody foresaw is logged by its kind and place, without what was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tavola import Entropy
+from tavola.apps.shell.problems import Problem, of_status, too_large, unexpected
+from tavola.entropy import SYSTEM_ENTROPY
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; connect-src 'self'"
+)
+MEGABYTE = 1024 * 1024
+BODY_BYTES_MAX = MEGABYTE
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+_HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),  # with none at all, browsers hide the Origin of their own forms
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_CACHE = (b"cache-control", b"no-cache")
+_KNOWN_MAX = 256
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+Answering: TypeAlias = Callable[
+    [Scope, Problem], Response
+]  # how a problem is told: as a document, or as a page
+
+_log = logging.getLogger("tavola.apps")
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Paths whose body is taken as it is, whatever its Content-Type; they are matched whole, below the root path."""
+
+    path: re.Pattern[str]
+    bytes_max: int
+
+
+class Guard:
+    """ASGI: the outermost layer of an application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Iterable[str] = (),
+        body_bytes_max: int = BODY_BYTES_MAX,
+        accepts: Iterable[str] = (),
+        uploads: Sequence[Upload] = (),
+        base_path: str = "",
+        answer: Answering = lambda scope, problem: problem.response(scope["path"]),
+        entropy: Entropy = SYSTEM_ENTROPY,
+    ) -> None:
+        self.app = app
+        self.hosts = frozenset(name.lower().rstrip(".") for name in hosts)
+        self.body_bytes_max = body_bytes_max
+        self.accepts = frozenset(kind.lower() for kind in accepts)
+        self.uploads = tuple(uploads)
+        self.base_path = base_path
+        self.answer = answer
+        self.entropy = entropy
+        self._known: set[tuple[str | None, bytes]] = set()  # names that need no second look
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse before a route is asked."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if self.base_path:
+            put_under(scope, self.base_path)
+        begun = False
+        head = scope["method"] == "HEAD"
+
+        async def sent(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                if head:
+                    scope["method"] = "HEAD"
+                headers = message["headers"]
+                for name, _ in headers:
+                    if name == b"cache-control":
+                        message["headers"] = [*headers, *_HEADERS]
+                        break
+                else:
+                    message["headers"] = [*headers, _CACHE, *_HEADERS]
+            elif head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        try:
+            self._check_host(scope)
+            if head:
+                scope["method"] = "GET"  # routed as it; what is sent is the same, without the body
+            elif scope["method"] not in _SAFE:
+                headers = Headers(scope=scope)
+                self._check_origin(headers)
+                receive = await self._checked_body(scope, headers, receive)
+            await self.app(scope, receive, sent)
+        except Problem as problem:
+            await self.answer(scope, problem)(scope, receive, sent)
+        except ClientDisconnect:  # nobody is there to be answered, and nobody here did anything wrong
+            if not begun:
+                await self.answer(scope, of_status(400))(scope, receive, sent)
+        except Exception as error:  # noqa: BLE001 - the last layer: nothing of it may reach the client
+            incident = self.entropy.uuid()
+            _log.error("%s", told(error, incident, scope))
+            if not begun:
+                await self.answer(scope, unexpected(incident))(scope, receive, sent)
+
+    def _check_host(self, scope: Scope) -> None:
+        """Refuse a name that is not this machine's, where only this machine can connect."""
+        host = b""
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = value
+                break
+        server = scope.get("server")
+        asked = (None if server is None else server[0], host)
+        if asked in self._known:
+            return
+        if server is not None and is_loopback(str(server[0])) and not self._is_ours(host.decode("latin-1")):
+            raise Problem(
+                403,
+                "host-refused",
+                "Host refused",
+                "This application listens on this machine alone and does not answer to that name. If the name is "
+                "yours, start it with --allow-host and that name.",
+            )
+        if len(self._known) < _KNOWN_MAX:
+            self._known.add(asked)
+
+    def _is_ours(self, host: str) -> bool:
+        name = name_of(host)
+        if not name or name in self.hosts or name == "localhost" or name.endswith(".localhost"):
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _check_origin(self, headers: Headers) -> None:
+        """Refuse a change that a page of another site has a browser send."""
+        site = headers.get("sec-fetch-site")
+        origin = headers.get("origin")
+        foreign = site is not None and site not in ("same-origin", "none")
+        if foreign or (origin is not None and not self._is_own(origin, headers.get("host", ""))):
+            raise Problem(
+                403,
+                "origin-refused",
+                "Origin refused",
+                "A change may come from a program or from this application's own pages, not from another site. Behind a proxy, "
+                "let it pass the Host on, or start this with --allow-host and the name that browsers use.",
+            )
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        scheme, _, place = origin.strip().lower().partition("://")
+        return scheme in ("http", "https") and (place == host.strip().lower() or name_of(place) in self.hosts)
+
+    async def _checked_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        """Return what gives the body, once it is known to be one that a route can read."""
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        upload = next((each for each in self.uploads if each.path.fullmatch(path)), None)
+        most = self.body_bytes_max if upload is None else upload.bytes_max
+        length = headers.get("content-length")
+        if length is not None and (not length.isdigit() or len(length) > 15 or int(length) > most):
+            raise _over(most)
+        if length in (None, "0") and "transfer-encoding" not in headers:
+            return receive
+        if upload is not None:
+            return receive if length is not None else _counted(receive, most)
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
+            return _replayed(refused_or(await _read(receive, most)), receive)
+        if kind in self.accepts or (kind in FORMS and path.startswith("/ui/")):
+            return receive if length is not None else _counted(receive, most)
+        raise of_status(415)
+
+
+def put_under(scope: Scope, base_path: str) -> None:
+    """Let a request be one below a base path; the proxy in front may or may not have taken that away."""
+    scope["root_path"] = base_path
+    if not f"{scope['path']}/".startswith(f"{base_path}/"):
+        scope["path"] = base_path + scope["path"]
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise of_status(400)
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise _over(most)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > most:
+            raise HTTPException(413)  # the one kind of error that the reading of forms lets pass
+        return message
+
+    return counted
+
+
+def _over(most: int) -> Problem:
+    known = f"{most // MEGABYTE} MB ({most:,} bytes)" if most >= MEGABYTE else f"{most:,} bytes"
+    return too_large(f"What was sent is too large: {known} are the most here. Send less, or in parts.")
+
+
+def refused_or(body: bytes) -> bytes:
+    """Return a body of JSON as it is; refuse one that no record could hold.
+
+    Python reads more than JSON allows: halves of characters, NaN and Infinity. What it cannot read at all is left to
+    the route, which says where.
+    """
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _malformed("The body is not UTF-8.") from None
+    lower = body.lower() if b"\\u" in body else b""
+    doubtful = b"\\ud" in lower or b"\\u0000" in lower or b"NaN" in body or b"Infinity" in body
+    if doubtful:
+        try:
+            found = json.loads(body, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            return body
+        for text in _texts(found):
+            if "\0" in text or (not text.isascii() and not _whole(text)):
+                raise _malformed("A text in the body has a NUL or half of a character.")
+    return body
+
+
+def _no_number(name: str) -> Any:
+    raise _malformed(f"{name} is no number of JSON.")
+
+
+def _texts(found: Any) -> Iterable[str]:
+    waiting = [found]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict):
+            waiting += each.keys()
+            waiting += each.values()
+
+
+def _whole(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _malformed(what: str) -> Problem:
+    return Problem(400, "malformed", "Malformed JSON", f"{what} Send one JSON document in UTF-8.")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def replayed() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+def told(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
+    """Return what the log says of an error: its kinds and places; not its text, which may hold what was sent."""
+    route = getattr(scope.get("route"), "path", "no route")
+    lines = [f"incident {incident}: {scope.get('method')} {route}"]
+    each: BaseException | None = error
+    while each is not None:
+        lines.append(f"  {type(each).__module__}.{type(each).__qualname__}")
+        lines += [
+            f"    {frame.filename}:{frame.lineno} in {frame.name}"
+            for frame in traceback.extract_tb(each.__traceback__)
+        ]
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return "\n".join(lines)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def name_of(host: str) -> str:
+    """Return the name or address in a Host header, without the port and the brackets of IPv6."""
+    text = host.strip().lower()
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.partition(":")[0].rstrip(".")

@@ -1,0 +1,474 @@
+"""Problems: what an application answers where it says no, as RFC 9457 has it.
+
+One place maps every error of Tavola to a status, a slug and a sentence for whoever sent the request. A sentence here
+speaks of HTTP: what to send instead, when to come again. It repeats nothing that was sent, because answers end in logs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from tavola import (
+    AccessDeniedFault,
+    BatchUnfinished,
+    ConditionalCheckFailedFault,
+    ConditionFailed,
+    CursorRefused,
+    Fault,
+    IdempotentParameterMismatchFault,
+    ItemCollectionSizeLimitExceededFault,
+    ItemExists,
+    ItemImmutable,
+    ItemMissing,
+    ItemSizeExceeded,
+    KeyPartMissing,
+    KeyPartRefused,
+    ResourceNotFoundFault,
+    StoreError,
+    TavolaError,
+    TransactionCancelled,
+    TransactionConflictFault,
+    Unanswered,
+    UniqueTaken,
+    UpdateContended,
+    ValidationFault,
+    ValueNotStorable,
+)
+from tavola.patterns import (
+    AnswerTooLarge,
+    BlobDamaged,
+    BlobMissing,
+    CacheValueTooLarge,
+    CycleFound,
+    IdempotencyMismatch,
+    InProgress,
+    ItemTooLarge,
+    LeaseLost,
+    MoveRefused,
+    NodeExists,
+    NodeMissing,
+    StoredFailure,
+    TreeBusy,
+    WalkTooLong,
+)
+
+MEDIA_TYPE = "application/problem+json"
+URN = "urn:tavola:problem:"
+RETRY_AFTER_S = 1  # after which a throttle or a conflict is usually over
+
+_SIZE = re.compile(r"item size|size of the item|collection size", re.IGNORECASE)
+_KEY_SIZE = re.compile(
+    r"size of (hash ?key|range ?key)|key .{0,40}(2048|1024)|aggregated size", re.IGNORECASE
+)
+_NUMBER = re.compile(r"number|magnitude|significant digits|numeric", re.IGNORECASE)
+
+_BRANCH = re.compile(
+    r"none|str|int|float|bool|bytes|datetime|date|decimal|dict|list|any"
+    r"|(?:literal|list|dict|tuple|set|union|nullable|model|is-instance|constrained-\w+|(?:function|lax|json|tagged)-[\w-]+)\[.*\]",
+    re.DOTALL,
+)
+_CHOICE = re.compile(r"'([^']*)'")
+
+_TAKEN_BACK = "Read it again and repeat the change on what it is now."
+
+
+class Problem(TavolaError):
+    """An answer that is no success: status, slug, title and a sentence; what else is said becomes members."""
+
+    def __init__(
+        self,
+        status: int,
+        slug: str,
+        title: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        self.status = status
+        self.slug = slug
+        self.title = title
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.more = more
+        super().__init__(detail)
+
+    def document(self, instance: str | None = None) -> dict[str, Any]:
+        """Return the members of the answer; `instance` is the path that was asked."""
+        told: dict[str, Any] = {
+            "type": URN + self.slug,
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if instance is not None:
+            told["instance"] = instance
+        return {**told, **self.more}
+
+    def response(self, instance: str | None = None) -> Response:
+        """Return the answer itself."""
+        content = json.dumps(self.document(instance), ensure_ascii=False).encode("utf-8", "replace")
+        return Response(content, self.status, self.headers, MEDIA_TYPE)
+
+
+def not_found(what: str = "record") -> Problem:
+    """Return the problem of something that is not there, told by its kind."""
+    return Problem(
+        404, "not-found", "Not found", f"There is no such {what}. Check its id, or list what there is."
+    )
+
+
+def problem_of(error: BaseException, *, conditional: bool = False) -> Problem | None:
+    """Return what an error is to whoever sent the request; None where it is nobody's but ours.
+
+    `conditional`: the request had an If-Match, so that a lost race is a precondition that failed.
+    """
+    match error:
+        case Problem():
+            return error
+        case RequestValidationError():
+            return _of_request(error)
+        case ValidationError():
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            return _invalid(("body", member_of(each["loc"]), each) for each in found)
+        case HTTPException():
+            return of_status(error.status_code, error.headers)
+        case TransactionCancelled():
+            return _of_cancellation(error, conditional=conditional)
+        case ItemMissing() | NodeMissing():
+            return not_found()
+        case ItemExists() | NodeExists():
+            return Problem(
+                409,
+                "exists",
+                "Exists already",
+                "There is such a record already. Change that one, or choose another id.",
+            )
+        case UniqueTaken():
+            return Problem(
+                409,
+                "taken",
+                "Taken",
+                f"Another record has this {error.field} already. Choose another.",
+                field=error.field,
+            )
+        case ConditionFailed() | ConditionalCheckFailedFault():
+            return _lost(conditional=conditional)
+        case ItemImmutable():
+            return Problem(
+                409,
+                "immutable",
+                "Immutable",
+                "This record is never changed once it is written. Write a new one instead.",
+            )
+        case UpdateContended() | TransactionConflictFault() | LeaseLost() | TreeBusy():
+            return _contended()
+        case _:
+            return _of_pattern(error) or _of_store(error)
+
+
+def _of_pattern(error: BaseException) -> Problem | None:
+    match error:
+        case CursorRefused():
+            return Problem(
+                400,
+                "cursor-refused",
+                "Cursor refused",
+                "The cursor cannot be used: it was cut or changed, or belongs to another question. Ask from the beginning, "
+                "without one.",
+            )
+        case IdempotencyMismatch() | IdempotentParameterMismatchFault():
+            return Problem(
+                422,
+                "idempotency-mismatch",
+                "Idempotency-Key used before",
+                "This Idempotency-Key came before with another request. Give a new key to what is another request.",
+            )
+        case InProgress():
+            return Problem(
+                409,
+                "in-progress",
+                "In progress",
+                "The request with this Idempotency-Key is being done right now. Send it again in a moment.",
+                headers={"Retry-After": str(RETRY_AFTER_S)},
+            )
+        case StoredFailure():
+            return Problem(
+                409,
+                "failed-before",
+                "Failed before",
+                "The request with this Idempotency-Key failed for good. Mend it, and send it with a new key.",
+            )
+        case (
+            ItemTooLarge()
+            | ItemSizeExceeded()
+            | ItemCollectionSizeLimitExceededFault()
+            | AnswerTooLarge()
+            | CacheValueTooLarge()
+        ):
+            return item_too_large()
+        case MoveRefused() | CycleFound() | WalkTooLong():
+            return Problem(
+                409,
+                "in-the-way",
+                "Something is in the way",
+                "What is stored does not allow this: a cycle, a branch in itself, or more below than can be walked. Look at what "
+                "there is, and ask for another place or for less.",
+            )
+        case BlobMissing() | BlobDamaged():
+            return _unavailable(
+                "blob-lost",
+                "The blob store of this application lacks a part of this record, or has another. Was it written with other --state or "
+                "--blobs? Whoever runs this puts it back.",
+                seconds=60,
+            )
+        case KeyPartMissing() | KeyPartRefused() | ValueNotStorable():
+            return Problem(
+                422,
+                "not-storable",
+                "Cannot be stored",
+                "A value that was sent cannot be stored: an id may hold up to 1 KB and not be empty, a number up to 38 digits.",
+            )
+        case _:
+            return None
+
+
+def _of_store(error: BaseException) -> Problem | None:
+    match error:
+        case AccessDeniedFault():
+            return Problem(
+                403,
+                "forbidden",
+                "Forbidden",
+                "The store does not allow this to the caller. Ask with credentials that may.",
+            )
+        case ValidationFault() if _KEY_SIZE.search(str(error)):
+            return Problem(
+                422,
+                "not-storable",
+                "Cannot be stored",
+                "An id that was sent is too long: it may hold up to 1 KB. Shorten it.",
+            )
+        case ValidationFault() if _SIZE.search(str(error)):
+            return item_too_large()
+        case ValidationFault() if _NUMBER.search(str(error)):
+            return Problem(
+                422,
+                "not-storable",
+                "Cannot be stored",
+                "A number that was sent has more than 38 digits, or is too large. Round it.",
+            )
+        case ResourceNotFoundFault():
+            return _unavailable(
+                "store-not-ready",
+                "The store lacks a table of this application. Start it again, or let it make its tables.",
+            )
+        case Fault() if error.retryable:
+            return _unavailable(
+                "store-busy", "The store has more to do than it can. Send the request again in a moment."
+            )
+        case BatchUnfinished():
+            return _unavailable(
+                "store-busy", "The store did a part of it only. Send the request again in a moment."
+            )
+        case Unanswered():
+            known = (
+                "Whether the request was done is not known; send it again with the same Idempotency-Key."
+                if error.sent
+                else "Nothing was done; send it again in a moment."
+            )
+            return _unavailable("store-unreachable", f"The store does not answer. {known}", seconds=5)
+        case StoreError():
+            return _unavailable(
+                "store-unusable",
+                "The store cannot be read or written. Whoever runs this finds the reason in the log.",
+                seconds=30,
+            )
+        case _:
+            return None
+
+
+def _of_cancellation(error: TransactionCancelled, *, conditional: bool) -> Problem | None:
+    """Return the one problem of a transaction with several reasons: what passes by itself goes before what does not."""
+    reasons = {reason.kind: reason for reason in reversed(list(error.failed.values()))}
+    if "throttled" in reasons:
+        return _unavailable(
+            "store-busy",
+            "The store has more to do than it can. Nothing was done; send the request again in a moment.",
+        )
+    if "conflict" in reasons:
+        return _contended()
+    if "too_large" in reasons:
+        return item_too_large()
+    for kind in ("missing", "lock", "condition", "unique", "exists", "invalid"):
+        if kind in reasons:
+            return problem_of(reasons[kind].error, conditional=conditional)
+    return None
+
+
+def _lost(*, conditional: bool) -> Problem:
+    if conditional:
+        return Problem(
+            412,
+            "precondition-failed",
+            "Changed meanwhile",
+            f"The record is no longer what If-Match says. {_TAKEN_BACK}",
+        )
+    return Problem(
+        409,
+        "conflict",
+        "Changed meanwhile",
+        f"Somebody else changed the record at the same time. {_TAKEN_BACK}",
+    )
+
+
+def _contended() -> Problem:
+    return Problem(
+        409,
+        "contended",
+        "Contended",
+        "Others changed the same record at the same time, and nothing was done. Send the request again in a moment.",
+        headers={"Retry-After": str(RETRY_AFTER_S)},
+    )
+
+
+def _unavailable(slug: str, detail: str, *, seconds: int = RETRY_AFTER_S) -> Problem:
+    return Problem(503, slug, "Not available", detail, headers={"Retry-After": str(seconds)})
+
+
+def item_too_large() -> Problem:
+    """Return the problem of a record that no item of DynamoDB can hold."""
+    return Problem(
+        413,
+        "item-too-large",
+        "Record too large",
+        "A record holds at most 400 KB, and this one would be larger. Send less, or put the large part elsewhere and "
+        "name it.",
+    )
+
+
+def too_large(detail: str) -> Problem:
+    """Return the problem of a body that is larger than it may be."""
+    return Problem(413, "too-large", "Too large", detail)
+
+
+def unexpected(incident: str) -> Problem:
+    """Return the problem that tells nothing but under which id the log has more."""
+    return Problem(
+        500,
+        "unexpected",
+        "Unexpected error",
+        f"Something went wrong that is not your fault. Whoever runs this finds it in the log as {incident}.",
+        incident=incident,
+    )
+
+
+def of_status(status: int, headers: Mapping[str, str] | None = None) -> Problem:
+    """Return the problem of a bare status, as routing and form parsing raise it."""
+    slug, detail = _STATUSES.get(status, (None, "The request could not be answered."))
+    title = HTTPStatus(status).phrase
+    return Problem(status, slug or title.lower().replace(" ", "-"), title, detail, headers=headers)
+
+
+_STATUSES: Mapping[int, tuple[str, str]] = {
+    400: ("malformed", "The body cannot be read as what its Content-Type says. Send JSON in UTF-8."),
+    404: ("not-found", "There is nothing at this address. The API page lists what there is."),
+    405: ("method-not-allowed", "This address does not take this method. Allow says which it takes."),
+    413: ("too-large", "The body is larger than this application takes. Send less."),
+    415: ("media-type", "The body's Content-Type is not one that this address takes. Send application/json."),
+}
+
+
+# Validation.
+
+
+def _of_request(error: RequestValidationError) -> Problem:
+    found = error.errors()
+    if any(each.get("type") == "json_invalid" for each in found):
+        return Problem(
+            400, "malformed", "Malformed JSON", "The body is no JSON. Send one JSON document in UTF-8."
+        )
+    return _invalid(_placed(each, error.body) for each in found)
+
+
+def _invalid(found: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) -> Problem:
+    told: dict[tuple[str, str], list[str]] = {}
+    for where, place, each in found:
+        pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in place)
+        said = told.setdefault((where, _plain("#" + pointer)), [])
+        if (
+            each.get("type") != "none_required"
+        ):  # null is another's choice: of two complaints the one that helps
+            said.append(_plain(words_of(each)))
+    places = ", ".join(dict.fromkeys(pointer[2:] or "the body" for _, pointer in told))
+    return Problem(
+        422,
+        "invalid",
+        "Invalid request",
+        f"What was sent is not valid ({places or 'the body'}); errors says what to mend.",
+        errors=[
+            {"in": where, "pointer": pointer, "detail": "; or: ".join(dict.fromkeys(said)) or "Give null."}
+            for (where, pointer), said in told.items()
+        ],
+    )
+
+
+def _placed(each: Mapping[str, Any], body: Any) -> tuple[str, tuple[str, ...], Mapping[str, Any]]:
+    """Return where in a request a complaint is about, by what was sent."""
+    where, *place = each.get("loc") or ("body",)
+    if where != "body":
+        return str(where), tuple(str(part) for part in place[:1]), each
+    if not isinstance(body, dict | list):
+        return "body", member_of(place), each
+    found: list[str] = []
+    standing = body
+    for n, part in enumerate(place):
+        if (isinstance(standing, dict) and part in standing) or (
+            isinstance(standing, list) and isinstance(part, int) and part < len(standing)
+        ):
+            standing = standing[part]
+        elif n < len(place) - 1 or each.get("type") != "missing":
+            continue  # a branch of a union, which only pydantic knows
+        found.append(str(part))
+    return "body", tuple(found), each
+
+
+def member_of(place: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the path to a member, without the names that pydantic gives the branches of a union."""
+    return tuple(str(part) for n, part in enumerate(place) if not (n and _BRANCH.fullmatch(str(part))))
+
+
+def words_of(each: Mapping[str, Any]) -> str:
+    """Return a complaint of pydantic's in words for who sent the value."""
+    told = str(each.get("msg", "not valid")).removeprefix("Value error, ")
+    match each.get("type"):
+        case "missing":
+            return "This is needed, and it is missing."
+        case "extra_forbidden":
+            return "There is no such member here. Leave it out, or mend its name."
+        case "literal_error" | "enum":
+            choices = _CHOICE.findall(told)
+            return f"Give one of {', '.join(choices)}." if choices else told
+        case _:
+            return told
+
+
+def _plain(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def field_errors(error: ValidationError) -> dict[str, str]:
+    """Return the first complaint about each field, for a form that is shown again."""
+    told: dict[str, str] = {}
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        told.setdefault(".".join(member_of(each["loc"])), str(each["msg"]).removeprefix("Value error, "))
+    return told

@@ -1,0 +1,186 @@
+"""Serving: an application on a port, from its socket to its last answer.
+
+`serve` is for a program that does nothing else, `serving` for one whose loop runs already. The socket is opened before the
+application is, so that a port that is taken is told at once; the application is closed after its last answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.applications import Starlette
+
+from tavola import TavolaError
+
+DRAIN_S = 10  # how long answers under way may take once it is asked to stop
+_BACKLOG = 1024
+
+
+class AddressTaken(TavolaError):
+    """An address that cannot be listened on: another program does, or it is not this machine's."""
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
+        super().__init__(f"Cannot listen on port {port} of {host}: {reason}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an application listens."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The URL for a browser; what listens on every address is reached on this machine's own."""
+        host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+class Serving:
+    """An application that is being served."""
+
+    def __init__(self, address: Address, server: uvicorn.Server) -> None:
+        self.address = address
+        self._server = server
+
+    @property
+    def url(self) -> str:
+        """The URL for a browser."""
+        return self.address.url
+
+    def hurry(self) -> None:
+        """Stop, and do not wait for slow clients: their connections are cut."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        for connection in list(self._server.server_state.connections):
+            with suppress(AttributeError):  # one that was never made whole
+                connection.transport.abort()
+
+
+def serve(
+    application: Starlette,
+    host: str = "127.0.0.1",
+    port: int = 8001,
+    *,
+    ready: Callable[[Address], None] = lambda _: None,
+) -> None:
+    """Answer until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+
+    `ready` is called once the application answers. A second signal does not wait for slow clients.
+    """
+    factory = uvicorn.Config(application).get_loop_factory()
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(_serve(application, host, port, ready))
+
+
+async def _serve(application: Starlette, host: str, port: int, ready: Callable[[Address], None]) -> None:
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    under_way: list[Serving] = []
+
+    def end() -> None:
+        for each in under_way if asked.is_set() else ():
+            each.hurry()
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    async with serving(application, host, port) as served:
+        under_way.append(served)
+        ready(served.address)
+        await asked.wait()
+
+
+@asynccontextmanager
+async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Serving]:
+    """Serve on the running loop while the block runs; port 0 takes a free one. Signals are left to the caller.
+
+    What the application raises while it starts is raised here.
+    """
+    sockets = open_sockets(host, port)
+    try:
+        server = _Server(_configuration(application))
+        async with application.router.lifespan_context(application):
+            task = asyncio.create_task(server.serve(sockets=sockets), name="serving")
+            try:
+                await server.answering.wait()
+                yield Serving(Address(host, sockets[0].getsockname()[1]), server)
+            finally:
+                server.should_exit = True
+                await task
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _configuration(application: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http="httptools",
+        lifespan="off",  # it is entered here, so that its errors are not lost in a log
+        log_config=None,
+        access_log=False,  # a query string may hold what nobody should read in a log
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=DRAIN_S,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which leaves signals alone and tells when it answers."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answering = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none: who runs the loop decides when it ends."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        try:
+            await super().startup(sockets)
+        finally:
+            self.answering.set()
+
+
+def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return listening sockets on every address of a host, all on one port; port 0 takes a free one."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise AddressTaken(host, port, getattr(error, "strerror", None) or str(error)) from error
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            listening = socket.socket(family, kind, protocol)
+            sockets.append(listening)
+            listening.setblocking(False)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:  # else `::` would take the IPv4 port too
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            chosen = sockets[0].getsockname()[1] if port == 0 and len(sockets) > 1 else port
+            listening.bind((address[0], chosen, *address[2:]))
+            listening.listen(_BACKLOG)
+    except (OSError, OverflowError) as error:
+        for opened in sockets:
+            opened.close()
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            reason = "another program does; stop that one, or choose another port (0 takes a free one)"
+            raise AddressTaken(host, port, reason) from error
+        raise AddressTaken(host, port, getattr(error, "strerror", None) or str(error)) from error
+    return sockets
