@@ -1,0 +1,524 @@
+"""Model: the desk's two tables, what lives in them, and every way in which it is asked.
+
+`prod-tickets-unified` holds tickets with what hangs on them (feedback, events, attachments) in one collection, and beside
+these sessions, answers to requests, cached answers and embeddings. What hangs on a ticket sorts as it is wanted: backwards the ticket itself, what was
+said of it, its files, and then its events from the last one on, so that one short query gives all that a page shows. `prod-metrics` holds the numbers; it is a table of its own
+because a projector must not read a stream of what it writes.
+
+A list gives a `TicketSummary`: what the indexes project, so that twenty of them are one cheap read. Six indexes answer seven access
+patterns: `operator_index` serves feedback by operator and escalations by engineer, told apart by their keys.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from tavola import (
+    AccessPattern,
+    Attr,
+    Collection,
+    Entity,
+    Exact,
+    Gsi,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    WritePattern,
+    attr,
+    found,
+    sort,
+)
+from tavola.apps.support_desk.domain import (
+    NOTE_CHARACTERS_MAX,
+    RATING_MAX,
+    RATING_MIN,
+    SUBJECT_CHARACTERS_MAX,
+    SYMPTOM_CHARACTERS_INLINE,
+    EventKind,
+    Priority,
+    Role,
+    Status,
+)
+from tavola.patterns import Blob, CacheEntry, Metric, Outcome, ProjectionMark, Session
+
+SHARDS = 4  # of what every ticket of a status, or every ticket, would share: 4,000 writes a second
+SUMMARY = (
+    "entity_type",
+    "ticket_id",
+    "customer_id",
+    "status",
+    "priority",
+    "subject",
+    "created_at",
+    "updated_at",
+    "ttl",
+)
+ESCALATION = (*SUMMARY, "assigned_to", "escalated_at", "escalation_reason")
+IDENTIFIER_CHARACTERS_MAX = 128
+
+Identifier = Annotated[str, Field(min_length=1, max_length=IDENTIFIER_CHARACTERS_MAX)]
+Line = Annotated[str, Field(min_length=1, max_length=SUBJECT_CHARACTERS_MAX)]
+Note = Annotated[str, Field(min_length=1, max_length=NOTE_CHARACTERS_MAX)]
+
+
+class Tickets(
+    Table,
+    name="prod-tickets-unified",
+    pk="PK",
+    sk="SK",
+    ttl="ttl",
+    tag="entity_type",
+    stream="NEW_AND_OLD_IMAGES",
+    recovery=True,
+    tags={"Environment": "production", "Application": "ai-technical-support"},
+):
+    """Everything of the desk but its numbers."""
+
+    customer_index = Gsi(pk="GSI1PK", sk="GSI1SK", projection=SUMMARY, name="GSI1-customer-index")
+    status_index = Gsi(pk="GSI2PK", sk="GSI2SK", projection=SUMMARY, name="GSI2-status-index")
+    operator_index = Gsi(
+        pk="GSI3PK",
+        sk="GSI3SK",
+        projection=(*ESCALATION, "feedback_id", "operator_id", "submitted_at", "rating", "was_helpful"),
+        name="GSI3-operator-index",
+    )
+    customer_status_index = Gsi(
+        pk="GSI1PK", sk="GSI4SK", projection=SUMMARY, name="GSI4-customer-status-index"
+    )
+    recent_index = Gsi(pk="GSI5PK", sk="GSI5SK", projection=SUMMARY, name="GSI5-recent-index")
+    escalated_index = Gsi(pk="GSI6PK", sk="GSI6SK", projection=ESCALATION, name="escalated-tickets-index")
+
+
+class Ticket(
+    Entity,
+    table=Tickets,
+    tag="ticket",
+    writes=(
+        WritePattern(
+            "open a ticket", "put", per_second=5, peak_per_second=400, item_bytes=900, transactional=True
+        ),
+        WritePattern(
+            "change a ticket's status",
+            "update",
+            changes=(
+                "status",
+                "updated_at",
+                "completed_at",
+                "assigned_to",
+                "escalated_at",
+                "escalation_reason",
+            ),
+            per_second=10,
+            item_bytes=900,
+            transactional=True,
+        ),
+    ),
+):
+    """A customer's request for help. `version` counts its writes and numbers its events."""
+
+    ticket_id: Attr[Identifier]
+    customer_id: Attr[Identifier]
+    status: Attr[Status] = attr(default=Status.NEW)
+    priority: Attr[Priority] = attr(default=Priority.MEDIUM)
+    subject: Attr[Line]
+    symptom_text: Attr[Annotated[str, Field(min_length=1, max_length=SYMPTOM_CHARACTERS_INLINE)]]
+    full_text: Attr[Blob | None] = attr(default=None)  # where symptom_text is only the beginning
+    product: Attr[Line | None] = attr(default=None)
+    created_at: Attr[datetime]
+    updated_at: Attr[datetime]
+    completed_at: Attr[datetime | None] = attr(default=None)  # of one that is READY
+    assigned_to: Attr[Identifier | None] = attr(default=None)  # the engineer of one that is escalated
+    escalated_at: Attr[datetime | None] = attr(default=None)
+    escalation_reason: Attr[Note | None] = attr(default=None)
+    files: Attr[int] = attr(default=0)  # how many hang on it
+    version: Attr[int] = attr(default=0, lock=True)
+    ttl: Attr[datetime | None] = attr(default=None)  # where closed tickets are kept for a time only
+
+    class Key(
+        PrimaryKey["Ticket"],
+        pk="TICKET#{ticket_id}",
+        sk="METADATA",
+        access=AccessPattern(
+            "a ticket by its id", per_second=100, peak_per_second=1_500, items=1, item_bytes=900
+        ),
+    ):
+        ticket_id: str
+
+    class ByCustomer(
+        Query["TicketSummary"],
+        on=Tickets.customer_index,
+        pk="CUSTOMER#{customer_id}",
+        sk="{created_at}#{ticket_id}",
+        access=AccessPattern(
+            "a customer's tickets, newest first",
+            per_second=50,
+            peak_per_second=1_500,
+            items=20,
+            item_bytes=450,
+        ),
+    ):
+        customer_id: str
+        created_at: Sort[datetime] = sort()
+
+    class ByCustomerAndStatus(
+        Query["TicketSummary"],
+        on=Tickets.customer_status_index,
+        pk="CUSTOMER#{customer_id}",
+        sk="STATUS#{status}#{created_at}#{ticket_id}",
+        access=AccessPattern(
+            "a customer's tickets of one status, newest first", per_second=10, items=20, item_bytes=450
+        ),
+    ):
+        customer_id: str
+        status: Sort[Status] = sort()
+        created_at: Sort[datetime] = sort()
+
+    class ByStatus(
+        Query["TicketSummary"],
+        on=Tickets.status_index,
+        pk="STATUS#{status}",
+        sk="{created_at}#{ticket_id}",
+        shards=SHARDS,
+        access=AccessPattern("tickets of a status, by date", per_second=10, items=20, item_bytes=450),
+    ):
+        status: Status
+        created_at: Sort[datetime] = sort()
+
+    class Recent(
+        Query["TicketSummary"],
+        on=Tickets.recent_index,
+        pk="TICKETS",
+        sk="{created_at}#{ticket_id}",
+        shards=SHARDS,
+        access=AccessPattern("tickets by date, newest first", per_second=10, items=20, item_bytes=450),
+    ):
+        created_at: Sort[datetime] = sort()
+
+    class Escalated(
+        Query["Escalation"],
+        on=Tickets.escalated_index,
+        pk="ESCALATED",
+        sk="{escalated_at}#{ticket_id}",
+        sparse=True,
+        access=AccessPattern("all escalated tickets, newest first", per_second=2, items=20, item_bytes=500),
+    ):
+        escalated_at: Sort[datetime] = sort()
+
+    class ByEngineer(
+        Query["Escalation"],
+        on=Tickets.operator_index,
+        pk="ENGINEER#{assigned_to}",
+        sk="{escalated_at}#{ticket_id}",
+        sparse=True,
+        access=AccessPattern(
+            "an engineer's escalations, newest first", per_second=2, items=20, item_bytes=500
+        ),
+    ):
+        assigned_to: str
+        escalated_at: Sort[datetime] = sort()
+
+
+class TicketSummary(Entity):
+    """What a list tells of a ticket."""
+
+    ticket_id: Attr[str]
+    customer_id: Attr[str]
+    status: Attr[Status]
+    priority: Attr[Priority]
+    subject: Attr[str]
+    created_at: Attr[datetime]
+    updated_at: Attr[datetime]
+
+
+class Escalation(Entity):
+    """What the queue of escalated tickets tells of one."""
+
+    ticket_id: Attr[str]
+    customer_id: Attr[str]
+    status: Attr[Status]
+    priority: Attr[Priority]
+    subject: Attr[str]
+    created_at: Attr[datetime]
+    updated_at: Attr[datetime]
+    assigned_to: Attr[str | None]
+    escalated_at: Attr[datetime | None]
+    escalation_reason: Attr[str | None]
+
+
+class Feedback(
+    Entity,
+    table=Tickets,
+    tag="feedback",
+    writes=(WritePattern("give feedback", "put", per_second=2, item_bytes=400, transactional=True),),
+):
+    """What an operator thought of a ticket's answer."""
+
+    ticket_id: Attr[Identifier]
+    feedback_id: Attr[Identifier]
+    operator_id: Attr[Identifier]
+    submitted_at: Attr[datetime]
+    rating: Attr[Annotated[int, Field(ge=RATING_MIN, le=RATING_MAX)]]
+    was_helpful: Attr[bool | None] = attr(default=None)
+    comment: Attr[Note | None] = attr(default=None)
+
+    class Key(PrimaryKey["Feedback"], pk="TICKET#{ticket_id}", sk="FEEDBACK#{submitted_at}#{feedback_id}"):
+        ticket_id: str
+        submitted_at: datetime
+        feedback_id: str
+
+    class OfTicket(
+        Query["Feedback"],
+        on=Key,
+        access=AccessPattern("all feedback of a ticket", per_second=5, items=2, item_bytes=400),
+    ):
+        ticket_id: str
+        submitted_at: Sort[datetime] = sort()
+
+    class ByOperator(
+        Query["FeedbackSummary"],
+        on=Tickets.operator_index,
+        pk="OPERATOR#{operator_id}",
+        sk="{submitted_at}#{feedback_id}",
+        access=AccessPattern("an operator's feedback, newest first", per_second=2, items=50, item_bytes=300),
+    ):
+        operator_id: str
+        submitted_at: Sort[datetime] = sort()
+
+
+class FeedbackSummary(Entity):
+    """What an operator's list tells of feedback; the comment is with the ticket."""
+
+    ticket_id: Attr[str]
+    feedback_id: Attr[str]
+    operator_id: Attr[str]
+    submitted_at: Attr[datetime]
+    rating: Attr[int]
+    was_helpful: Attr[bool | None]
+
+
+class Event(
+    Entity,
+    table=Tickets,
+    tag="event",
+    immutable=True,
+    writes=(
+        WritePattern(
+            "tell an event", "put", per_second=15, peak_per_second=400, item_bytes=300, transactional=True
+        ),
+    ),
+):
+    """Something that happened to a ticket. `sequence` is the ticket's version after it, so no two events share one."""
+
+    ticket_id: Attr[Identifier]
+    at: Attr[datetime]
+    sequence: Attr[int]
+    kind: Attr[EventKind]
+    actor: Attr[Identifier | None] = attr(default=None)  # who did it; None: the desk itself
+    old_status: Attr[Status | None] = attr(default=None)
+    new_status: Attr[Status | None] = attr(default=None)
+    note: Attr[Note | None] = attr(default=None)
+    details: Attr[dict[str, str]] = attr(default_factory=dict)
+    ttl: Attr[datetime | None] = attr(default=None)  # where the audit is kept for a time only
+
+    class Key(PrimaryKey["Event"], pk="TICKET#{ticket_id}", sk="EVENT#{at}#{sequence:06}"):
+        ticket_id: str
+        at: datetime
+        sequence: int
+
+    class OfTicket(
+        Query["Event"],
+        on=Key,
+        access=AccessPattern("a ticket's timeline, by date", per_second=10, items=10, item_bytes=300),
+    ):
+        ticket_id: str
+        at: Sort[datetime] = sort()
+        sequence: Sort[int] = sort()
+
+
+class Attachment(
+    Entity,
+    table=Tickets,
+    tag="attachment",
+    writes=(WritePattern("attach a file", "put", per_second=1, item_bytes=700, transactional=True),),
+):
+    """A file that hangs on a ticket, by its name; a large one is in the blob store, and this says where."""
+
+    ticket_id: Attr[Identifier]
+    name: Attr[Annotated[str, Field(min_length=1, max_length=255)]]
+    content_type: Attr[Annotated[str, Field(min_length=1, max_length=255)]]
+    body: Attr[Blob]
+    added_at: Attr[datetime]
+    added_by: Attr[Identifier | None] = attr(default=None)
+    ttl: Attr[datetime | None] = attr(default=None)  # the ticket's
+
+    class Key(
+        PrimaryKey["Attachment"],
+        pk="TICKET#{ticket_id}",
+        sk="EVIDENCE#{name}",  # after events and before feedback: see above
+        access=AccessPattern("a ticket's attachment", per_second=1, items=1, item_bytes=700),
+    ):
+        ticket_id: str
+        name: str
+
+    class OfTicket(
+        Query["Attachment"],
+        on=Key,
+        access=AccessPattern(
+            "a ticket's attachments, when it is closed",
+            per_second=1,
+            items=1,
+            item_bytes=700,
+            consistent=True,
+        ),
+    ):
+        ticket_id: str
+        name: Sort[str] = sort()
+
+
+class TicketVector(
+    Entity,
+    table=Tickets,
+    tag="embedding",
+    writes=(WritePattern("keep an embedding", "put", per_second=5, item_bytes=900, transactional=True),),
+):
+    """What a ticket's text means, as numbers, apart from the ticket: a read of that need not carry them."""
+
+    ticket_id: Attr[Identifier]
+    customer_id: Attr[Identifier]
+    embedding: Attr[list[Annotated[float, Exact]]]
+    ttl: Attr[datetime | None] = attr(default=None)  # the ticket's
+
+    class Key(
+        PrimaryKey["TicketVector"],
+        pk="EMBEDDING#{ticket_id}",
+        sk="METADATA",
+        access=AccessPattern("a ticket's embedding", per_second=2, items=1, item_bytes=900),
+    ):
+        ticket_id: str
+
+
+class Login(
+    Session,
+    table=Tickets,
+    tag="session",
+    writes=(WritePattern("start or renew a session", "put", per_second=1, item_bytes=300),),
+):
+    """A session of a person at the desk."""
+
+    role: Attr[Role]
+    expires_at: Attr[datetime] = attr(name="ttl")
+
+    class Key(
+        PrimaryKey["Login"],
+        pk="SESSION#{session_id}",
+        sk="METADATA",
+        access=AccessPattern(
+            "whether a session is valid", per_second=100, items=1, item_bytes=300, consistent=True
+        ),
+    ):
+        session_id: str
+
+
+class RequestOutcome(Outcome, table=Tickets, tag="idempotency"):
+    """What a request came to, kept for a day."""
+
+    expires_at: Attr[datetime] = attr(name="ttl")
+
+    class Key(
+        PrimaryKey["RequestOutcome"],
+        pk="IDEMPOTENCY#{scope}#{request}",
+        sk="METADATA",
+        access=AccessPattern(
+            "whether a request was done", per_second=5, items=1, item_bytes=600, consistent=True
+        ),
+    ):
+        scope: str
+        request: str
+
+
+class CachedAnswer(CacheEntry, table=Tickets, tag="cache"):
+    """An answer that was expensive, kept for a quarter of an hour."""
+
+    expires_at: Attr[datetime] = attr(name="ttl")
+
+    class Key(
+        PrimaryKey["CachedAnswer"],
+        pk="CACHE#{cache_key}",
+        sk="DATA",
+        access=AccessPattern("a cached answer", per_second=5, items=1, item_bytes=1_000),
+    ):
+        cache_key: str
+
+
+class TicketFeedback(
+    Collection,
+    pk="TICKET#{ticket_id}",
+    access=AccessPattern("a ticket with its feedback", per_second=5, items=3, item_bytes=500),
+):
+    """A ticket and what was said of it, in one query: they stand side by side, and nothing else is read."""
+
+    ticket_id: str
+    ticket: Ticket | None = found()
+    feedback: list[Feedback] = found()
+
+
+class TicketFile(
+    Collection,
+    pk="TICKET#{ticket_id}",
+    access=AccessPattern("a ticket with everything that hangs on it", per_second=20, items=6, item_bytes=400),
+):
+    """What hangs on a ticket, in one query; of a long history the last events."""
+
+    ticket_id: str
+    ticket: Ticket | None = found()
+    feedback: list[Feedback] = found()
+    events: list[Event] = found()
+    attachments: list[Attachment] = found()
+
+
+class Metrics(
+    Table,
+    name="prod-metrics",
+    pk="PK",
+    sk="SK",
+    ttl="ttl",
+    tag="entity_type",
+    recovery=True,
+    tags={"Environment": "production", "Application": "ai-technical-support"},
+):
+    """The desk's numbers."""
+
+
+class Number(Metric, table=Metrics, tag="metric"):
+    """One number of the desk; see `numbers` for which there are."""
+
+    class Key(PrimaryKey["Number"], pk="METRIC#{name}", sk="{part}"):
+        name: str
+        part: str
+
+    class Of(
+        Query["Number"],
+        on=Key,
+        access=AccessPattern(
+            "the dashboard's numbers", per_second=5, peak_per_second=1_500, items=150, item_bytes=120
+        ),
+    ):
+        name: str
+        part: Sort[str] = sort()
+
+
+class Counted(ProjectionMark, table=Metrics, tag="mark"):
+    """What an item has added to the numbers."""
+
+    expires: Attr[datetime | None] = attr(default=None, name="ttl")
+
+    class Key(PrimaryKey["Counted"], pk="MARK#{source}", sk="{projector}"):
+        source: str
+        projector: str
+
+
+TABLES: tuple[type[Table], ...] = (Tickets, Metrics)
