@@ -1,0 +1,139 @@
+"""The application's identity may do four things to one table and its index; each is needed, and nothing else is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola import AccessDeniedFault, AsyncConnection, Credentials, Engine, connect, connect_async
+from tavola.apps.service_desk import service
+from tavola.apps.service_desk.model import Tickets
+from tavola.apps.service_desk.policies import least_privilege
+from tavola.apps.service_desk.store import ServiceDeskStore
+from tavola.apps.shell import ready_tables
+from tavola.clock import SYSTEM_CLOCK
+from tavola.iam import DirectoryFile
+from tavola.server import Safeguards, StrictCallers, running
+from tests.server.directories import ACCOUNT, WRITER, user, write_directory
+
+DESK = ("AKIDDESK", "desk/secret")
+POLICY = least_privilege("us-east-1", ACCOUNT)
+NEEDED = ["PutItem", "GetItem", "UpdateItem", "Query"]
+
+
+class House:
+    """A strict server with the desk's table, whose directory can be written anew."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine = engine
+        self._folder = folder
+
+    def run(self, policy: dict[str, Any], work: Any) -> Any:
+        """Return what work comes to that is given the desk's connection, under a policy."""
+        directory = write_directory(self._folder / "iam.json", desk=user(DESK, policy))
+        safeguards = Safeguards(callers=StrictCallers(DirectoryFile(directory), SYSTEM_CLOCK))
+        with running(self._engine, safeguards=safeguards) as endpoint:
+            with connect(endpoint.url, region="us-east-1", credentials=Credentials(*WRITER)) as db:
+                db.create_tables(Tickets)
+
+            async def whole() -> Any:
+                told = Credentials(*DESK)
+                async with connect_async(endpoint.url, region="us-east-1", credentials=told) as db:
+                    return await work(db)
+
+            return asyncio.run(whole())
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with Engine.open() as engine:
+        yield House(engine, tmp_path)
+
+
+async def _four_operations(db: AsyncConnection) -> int:
+    store = ServiceDeskStore(db, b"secret")
+    await ready_tables(db, Tickets)  # it may not look, and goes on
+    made = await service.report_issue(store, "poc-user-001", "No network", "key-1")
+    again = await service.report_issue(store, "poc-user-001", "No network", "key-1")
+    await service.ticket_status(store, made.ticket.ticket_id)
+    await service.add_comment(store, made.ticket.ticket_id, "Still none")
+    assert again.replayed
+    return len((await service.recent_tickets(store, "poc-user-001")).tickets)
+
+
+def _without(action: str) -> dict[str, Any]:
+    policy = deepcopy(POLICY)
+    for statement in policy["Statement"]:
+        statement["Action"] = [told for told in statement["Action"] if told != f"dynamodb:{action}"]
+    policy["Statement"] = [statement for statement in policy["Statement"] if statement["Action"]]
+    return policy
+
+
+def test_d03_the_policy_is_scoped_to_the_table_and_its_index() -> None:
+    """Four actions by name on the table, Query on the index, and no wildcard anywhere."""
+    table, index = POLICY["Statement"]
+
+    assert table["Action"] == [f"dynamodb:{action}" for action in NEEDED]
+    assert table["Resource"] == f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/poc-itsm-tickets"
+    assert (index["Action"], index["Resource"]) == (
+        ["dynamodb:Query"],
+        f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/poc-itsm-tickets/index/CallerIdIndex",
+    )
+    assert "*" not in str(POLICY)
+
+
+def test_d03_the_desk_works_with_exactly_its_policy(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """All four operations are done by an identity that may do nothing else; the table is made by another."""
+    assert house.run(POLICY, _four_operations) == 1
+    assert "Not allowed to make or look at the table" in caplog.text
+
+
+@pytest.mark.parametrize("action", NEEDED)
+def test_d03_each_action_is_needed(house: House, action: str) -> None:
+    """Without one of the actions the desk is denied that one, by the engine."""
+    with pytest.raises(AccessDeniedFault, match=f"dynamodb:{action}"):
+        house.run(_without(action), _four_operations)
+
+
+def test_d03_the_index_is_a_resource_of_its_own(house: House) -> None:
+    """Query on the table alone does not open the index."""
+    policy = {**POLICY, "Statement": POLICY["Statement"][:1]}
+
+    with pytest.raises(AccessDeniedFault, match="index/CallerIdIndex"):
+        house.run(policy, _four_operations)
+
+
+TABLE = {"TableName": "poc-itsm-tickets"}
+KEY = {"ticket_id": {"S": "t-1"}}
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("Scan", TABLE),
+        ("Scan", {**TABLE, "IndexName": "CallerIdIndex"}),
+        ("DeleteItem", {**TABLE, "Key": KEY}),
+        ("BatchGetItem", {"RequestItems": {"poc-itsm-tickets": {"Keys": [KEY]}}}),
+        ("BatchWriteItem", {"RequestItems": {"poc-itsm-tickets": [{"DeleteRequest": {"Key": KEY}}]}}),
+        ("TransactWriteItems", {"TransactItems": [{"Delete": {**TABLE, "Key": KEY}}]}),
+        ("ExecuteStatement", {"Statement": 'SELECT * FROM "poc-itsm-tickets"'}),
+        ("DescribeTable", TABLE),
+        ("DeleteTable", TABLE),
+        ("ListTables", {}),
+        ("GetItem", {"TableName": "poc-itsm-tickets-2", "Key": KEY}),
+        ("PutItem", {"TableName": "another", "Item": KEY}),
+    ],
+)
+def test_d03_everything_else_is_denied(house: House, operation: str, request_: dict[str, Any]) -> None:
+    """Scans, deletions, batches, statements, the table itself and any other table are not the desk's."""
+
+    async def ask(db: AsyncConnection) -> Any:
+        return await db.call(operation, request_)
+
+    with pytest.raises(AccessDeniedFault):
+        house.run(POLICY, ask)
