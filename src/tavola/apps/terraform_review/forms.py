@@ -1,0 +1,164 @@
+"""Forms: what people send from the pages: a result, another status. What is refused is shown with what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from pydantic import TypeAdapter, ValidationError
+from starlette.datastructures import UploadFile
+
+from tavola import TavolaError
+from tavola.apps.shell import Pages, problem_of
+from tavola.apps.terraform_review import service
+from tavola.apps.terraform_review.answers import caller_of, store_of
+from tavola.apps.terraform_review.domain import Status
+from tavola.apps.terraform_review.errors import ReviewError
+from tavola.apps.terraform_review.intake import IntakeRefused, IntakeStopped, ingest
+from tavola.apps.terraform_review.pages import review_page
+from tavola.apps.terraform_review.results import Id
+from tavola.patterns import HistoryAhead, VersionConflict
+
+UPLOAD_KEPT_CHARACTERS: Final = 200_000  # of a text that is shown again after a mistake
+UPLOAD_BYTES_MAX: Final = 24 * 1024 * 1024
+WHY_CHARACTERS_MAX: Final = 1_000
+EXAMPLE: Final = """\
+{
+  "spacelift_run_id": "run-0421",
+  "stack_id": "shop-prod",
+  "created_by": "reviewer-1",
+  "status": "completed",
+  "overall_risk_score": 0.72,
+  "terraform_code": "resource \\"aws_s3_bucket\\" \\"a\\" {}",
+  "findings": [
+    {
+      "category": "security",
+      "severity": "high",
+      "title": "Public bucket",
+      "file_path": "main.tf",
+      "line_number": 5,
+      "recommendation": "Add a public access block"
+    }
+  ]
+}"""
+_ID: Final = TypeAdapter[str](Id)
+
+
+def router_of(pages: Pages) -> APIRouter:
+    """Return the forms of the application."""
+    pages.environment.globals.update(example=EXAMPLE)
+    router = APIRouter(include_in_schema=False)
+    _add_status(router, pages)
+    _add_upload(router, pages)
+    return router
+
+
+def _add_status(router: APIRouter, pages: Pages) -> None:
+    @router.post("/ui/reviews/{review_id}/status")
+    async def change_status(request: Request, review_id: str) -> Response:
+        form = {name: str(value) for name, value in (await request.form()).items()}
+        by = caller_of(request) or form.get("by", "").strip()
+        errors = _wrong(form, by)
+        if not errors:
+            try:
+                await service.change_status(
+                    store_of(request),
+                    review_id,
+                    Status(form["status"]),
+                    by=by,
+                    why=form.get("why", "").strip(),
+                    version=_number(form.get("version", "")),
+                )
+            except HistoryAhead:
+                errors[""] = (
+                    "The review is behind its history and cannot be changed: look at its audit trail, and verify it."
+                )
+            except VersionConflict:
+                errors[""] = (
+                    "Somebody else changed the review meanwhile. Look at what it is now, and try again."
+                )
+            except ReviewError as error:
+                errors["status"] = _sentence(str(error))
+        if errors:
+            return await review_page(request, pages, review_id, None, form=form, errors=errors)
+        request.app.state.follower.wake()
+        return pages.redirect(request, f"/ui/reviews/{review_id}")
+
+
+def _add_upload(router: APIRouter, pages: Pages) -> None:
+    def shown(request: Request, typed: str, status: int = 200, **more: Any) -> Response:
+        context = {"typed": typed, "errors": {}, "recorded": (), **more}
+        return pages.render(request, "upload.html", context, status=status)
+
+    @router.get("/ui/upload")
+    async def upload(request: Request) -> Response:
+        return shown(request, "")
+
+    @router.post("/ui/upload")
+    async def take(request: Request) -> Response:
+        caller = caller_of(request)
+        async with request.form(max_files=1, max_fields=4, max_part_size=UPLOAD_BYTES_MAX) as form:
+            typed = str(form.get("result") or "")
+            file = form.get("file")
+            data: bytes | str = typed
+            if isinstance(file, UploadFile) and file.filename:
+                data = await file.read()
+        text = data if isinstance(data, str) else data.decode(errors="replace")
+        kept = text if len(text) <= UPLOAD_KEPT_CHARACTERS else ""
+        recorded: Sequence[service.Recorded] = ()
+        wrong = ""
+        try:
+            if data.strip():
+                recorded = await ingest(store_of(request), data, caller=caller)
+            else:
+                wrong = "Choose a file, or paste a result as JSON."
+        except IntakeStopped as stopped:
+            recorded, wrong = stopped.recorded, _told(stopped)
+        except (IntakeRefused, ReviewError, TavolaError) as error:
+            wrong = _told(error)
+        if recorded:
+            request.app.state.follower.wake()
+        if wrong:
+            return shown(request, kept, 422, errors={"result": wrong}, recorded=recorded)
+        if len(recorded) == 1:
+            return pages.redirect(request, f"/ui/reviews/{recorded[0].review.review_id}")
+        return shown(request, "", recorded=recorded)
+
+
+def _told(error: TavolaError) -> str:
+    """Return what is wrong with a result, for who handed it over; raise what is not theirs."""
+    if isinstance(error, IntakeRefused | IntakeStopped | ReviewError):
+        return _sentence(str(error))
+    problem = problem_of(error)
+    if problem is None or problem.status >= 500:
+        raise error
+    return problem.detail
+
+
+def _wrong(form: Mapping[str, str], by: str) -> dict[str, str]:
+    errors: dict[str, str] = {}
+    if form.get("status") not in (Status.PENDING, Status.FAILED):
+        errors["status"] = "Choose pending or failed."
+    if not _is_id(by):
+        errors["by"] = "Say who you are, in up to 200 characters and without slashes."
+    if len(form.get("why", "")) > WHY_CHARACTERS_MAX:
+        errors["why"] = f"Say it in up to {WHY_CHARACTERS_MAX:,} characters."
+    return errors
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _is_id(text: str) -> bool:
+    try:
+        _ID.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

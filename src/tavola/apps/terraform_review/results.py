@@ -1,0 +1,179 @@
+"""Results: what a reviewer hands over, as JSON: a run, its code, what was found in it and what it cost.
+
+The same shape is posted, ingested from a file and made by analysers. Numbers are decimals from the first moment, so no
+digit is lost on the way into the table.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import isfinite
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from tavola.apps.terraform_review.domain import FINDINGS_MAX, Category, Severity, Status
+
+CODE_CHARACTERS_MAX = 20_000_000
+NAMES_BYTES_MAX = (
+    100_000  # of a version's findings, whose titles and ids stand in its item; that holds 400 KB
+)
+FIXES_BYTES_MAX = 100_000  # of the code in a version's fixes, likewise
+LEVELS_MAX = 28  # an item has 32, of which a review takes some
+
+# Ids stand in paths, so they hold neither slashes nor control characters, and do not begin with a dot.
+Id = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=r"^[^/\\\x00-\x1f\x7f.][^/\\\x00-\x1f\x7f]*$")
+]
+Score = Annotated[Decimal, Field(ge=0, le=1, max_digits=30)]
+Money = Annotated[Decimal, Field(ge=0, max_digits=30)]
+Words = Annotated[str, Field(max_length=4000)]
+
+
+def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a document that a table can hold: numbers of 38 digits, names that are not empty, thirty levels."""
+    _check_storable(value, 1)
+    return value
+
+
+def _check_storable(value: JsonValue, depth: int) -> None:
+    if depth > LEVELS_MAX:
+        raise ValueError(f"it is nested deeper than {LEVELS_MAX} levels")
+    if isinstance(value, float) and value and not (isfinite(value) and 1e-120 < abs(value) < 1e120):
+        raise ValueError("a number is not finite, or out of range; give it as text")
+    if isinstance(value, int) and abs(value) >= 10**38:
+        raise ValueError("a number has more than 38 digits; give it as text")
+    if isinstance(value, dict):
+        if "" in value:
+            raise ValueError("a name is empty")
+        for member in value.values():
+            _check_storable(member, depth + 1)
+    elif isinstance(value, list):
+        for member in value:
+            _check_storable(member, depth + 1)
+
+
+Document = Annotated[dict[str, JsonValue], AfterValidator(_storable)]
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FindingResult(_Told):
+    """One thing that was found."""
+
+    finding_id: Id | None = None  # made of the review and its place in the list if left out
+    category: Category
+    severity: Severity
+    title: Annotated[str, Field(min_length=1, max_length=300)]
+    description: Words = ""
+    line_number: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
+    file_path: Annotated[str, Field(max_length=1000)] = ""
+    recommendation: Words = ""
+    confidence_score: Score | None = None
+    estimated_cost_impact: Annotated[Decimal, Field(max_digits=30)] | None = None
+    rule_id: Annotated[str, Field(max_length=200)] | None = None  # of the analyser, such as CKV_AWS_20
+
+
+class CostAnalysis(_Told):
+    """What the plan would cost."""
+
+    estimated_monthly_cost: Money
+    estimated_annual_cost: Money | None = None
+    resource_count: Annotated[int, Field(ge=0, le=10**9)] = 0
+
+
+class SpaceliftContext(_Told):
+    """Where the code came from."""
+
+    status: Annotated[str, Field(max_length=200)] | None = None
+    previous_status: Annotated[str, Field(max_length=200)] | None = None
+    changed_files: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=500)] = ()
+    commit_sha: Annotated[str, Field(max_length=200)] | None = None
+    branch: Annotated[str, Field(max_length=500)] | None = None
+
+
+class ErrorDetails(_Told):
+    """Why a review failed."""
+
+    error_type: Annotated[str, Field(min_length=1, max_length=200)]
+    error_message: Words = ""
+    error_code: Annotated[str, Field(max_length=200)] | None = None
+    retry_after: Annotated[int, Field(ge=0, le=10**9)] | None = None  # seconds
+    stack_trace: Annotated[str, Field(max_length=20_000)] | None = None
+
+
+class Assessment(_Told):
+    """What a reviewer says of some code; a review's next version is made of one."""
+
+    status: Status = Status.COMPLETED
+    terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None  # None: as before
+    overall_risk_score: Score | None = None
+    reliability_score: Score | None = None
+    findings: Annotated[tuple[FindingResult, ...], Field(max_length=FINDINGS_MAX)] = ()
+    cost_analysis: CostAnalysis | None = None
+    ai_review_result: Document = Field(default_factory=dict)
+    error_details: Annotated[ErrorDetails | None, Field(description="Of a failed one.", examples=[None])] = (
+        None
+    )
+    metadata: Document = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.status is Status.FAILED and self.overall_risk_score is not None:
+            raise ValueError("a failed review has no overall_risk_score: its risk is unknown")
+        if self.error_details is not None and self.status is not Status.FAILED:
+            raise ValueError("error_details are of a failed review; its status says otherwise")
+        told = sum(len(f"{each.finding_id or ''}{each.title}".encode()) for each in self.findings)
+        if told > NAMES_BYTES_MAX:
+            raise ValueError(
+                f"the titles and ids of its findings come to {told:,} bytes; a version holds {NAMES_BYTES_MAX:,}: shorten the titles"
+            )
+        given = [each.finding_id for each in self.findings if each.finding_id is not None]
+        if len(given) != len(set(given)):
+            raise ValueError("two findings have one finding_id")
+        return self
+
+
+class ReviewResult(Assessment):
+    """A review of a run: what `record` takes."""
+
+    spacelift_run_id: Id
+    stack_id: Id
+    created_by: Id
+    spacelift_context: SpaceliftContext = SpaceliftContext()
+
+
+class AppliedFix(_Told):
+    """One fix that was made in the code."""
+
+    finding_id: Id
+    fix_id: Id | None = None
+    original_code: Annotated[str, Field(max_length=50_000)] | None = None
+    applied_code: Annotated[str, Field(max_length=50_000)] | None = None
+    effectiveness_score: Score | None = None
+
+
+class FixRequest(_Told):
+    """Fixes of findings of a review's current version, and how the code is judged with them."""
+
+    fixes_applied: Annotated[tuple[AppliedFix, ...], Field(min_length=1, max_length=500)]
+    terraform_code: Annotated[str, Field(max_length=CODE_CHARACTERS_MAX)] | None = None
+    overall_risk_score: Score | None = None  # None: unknown from here on
+    reliability_score: Score | None = None
+    spacelift_run_id: Id | None = None  # the run that applied it, where that is another one
+    metadata: Document = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fit(self) -> Self:
+        told = sum(
+            len(f"{each.original_code or ''}{each.applied_code or ''}".encode())
+            for each in self.fixes_applied
+        )
+        if told > FIXES_BYTES_MAX:
+            raise ValueError(
+                f"the code in its fixes comes to {told:,} bytes; a version holds {FIXES_BYTES_MAX:,}: give the lines that changed, "
+                "and the whole as terraform_code"
+            )
+        return self

@@ -1,0 +1,131 @@
+"""A review history on each target, and results to record in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola import AsyncConnection, ManualClock
+from tavola.apps.terraform_review import service
+from tavola.apps.terraform_review.domain import Category, Severity, Status
+from tavola.apps.terraform_review.model import Review, Reviews
+from tavola.apps.terraform_review.numbers import Statistic
+from tavola.apps.terraform_review.results import AppliedFix, FindingResult, FixRequest, ReviewResult
+from tavola.apps.terraform_review.store import ReviewStore
+from tavola.patterns import FolderBlobs
+from tests.apps.conftest import Run, Target
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def finding(title: str = "Bucket is public", **more: Any) -> FindingResult:
+    """Return one thing that was found."""
+    told = {
+        "category": Category.SECURITY,
+        "severity": Severity.HIGH,
+        "file_path": "main.tf",
+        "description": "As the rule says",
+        "recommendation": "Mend it",
+        **more,
+    }
+    return FindingResult(title=title, **told)
+
+
+def result(run: str = "run-1", *titles: str, **more: Any) -> ReviewResult:
+    """Return the result of a run: with these findings, and whatever else is said."""
+    told: dict[str, Any] = {
+        "stack_id": "prod-net",
+        "created_by": "eng-01",
+        "terraform_code": 'resource "aws_s3_bucket" "x" {}',
+        "overall_risk_score": Decimal("0.72"),
+        "findings": tuple(finding(title) for title in titles),
+    }
+    return ReviewResult(spacelift_run_id=run, **{**told, **more})
+
+
+def failed(run: str, **more: Any) -> ReviewResult:
+    """Return the result of a run that failed: its risk is unknown."""
+    return result(run, status=Status.FAILED, overall_risk_score=None, **more)
+
+
+def fix_of(review: Review, *titles: str, risk: str | None = "0.35") -> FixRequest:
+    """Return a fix of a review's findings with these titles."""
+    fixes = [
+        AppliedFix(finding_id=ident, effectiveness_score=Decimal("0.95"))
+        for ident, ref in review.findings.items()
+        if ref.title in titles
+    ]
+    return FixRequest(fixes_applied=tuple(fixes), overall_risk_score=None if risk is None else Decimal(risk))
+
+
+@dataclass(slots=True)
+class House:
+    """A review history under test: its store, its clock, and what the tests ask of both."""
+
+    store: ReviewStore
+    clock: ManualClock
+    db: AsyncConnection
+
+    async def record(self, run: str = "run-1", *titles: str, **more: Any) -> Review:
+        """Record a result."""
+        return (await service.record(self.store, result(run, *titles, **more))).review
+
+    async def count(self) -> int:
+        """Have the projector read the stream from its start to its end."""
+        subscription = await self.db.subscribe(Reviews, from_="start", follow=False)
+        return await self.store.projector.follow(subscription)
+
+    async def exact(self) -> dict[str, Statistic]:
+        """Return the statistics; they must be what the items themselves come to."""
+        kept, told = await self.store.projector.kept(), await self.store.projector.recount()
+        assert said(kept) == said(told)
+        return kept
+
+
+def said(statistics: dict[str, Statistic]) -> dict[str, dict[str, Any]]:
+    """Return what statistics say, whatever it took to get there; those in which nothing is counted are left out."""
+    told = {name: entity.model_dump(exclude={"revision"}) for name, entity in statistics.items()}
+    return {name: fields for name, fields in told.items() if fields.get("occurrence_count") != 0}
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Noon of a Monday in March."""
+    return ManualClock(NOON.timestamp())
+
+
+@pytest.fixture
+def wide(target: Target) -> None:
+    """A target whose transactions hold a hundred items, as AWS's do; old releases of DynamoDB Local take ten."""
+    if target.kind == "local":
+        pytest.skip("this DynamoDB Local takes ten items to a transaction")
+
+
+@pytest.fixture
+def house(target: Target, run: Run[Any], clock: ManualClock, tmp_path: Path) -> Iterator[House]:
+    """A review history on each target."""
+    with opened(target, run, clock, tmp_path) as found:
+        yield found
+
+
+@contextmanager
+def opened(target: Target, run: Run[Any], clock: ManualClock, folder: Path, **more: Any) -> Iterator[House]:
+    """A review history on a target while a block runs."""
+
+    async def enter() -> House:
+        db = target.connect(clock=clock)
+        return House(ReviewStore(db, FolderBlobs(folder / "blobs"), **more), clock, db)
+
+    house: House = run(enter())
+    try:
+        run(house.store.create_tables())
+        yield house
+    finally:
+        run(house.db.close())

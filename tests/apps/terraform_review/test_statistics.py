@@ -1,0 +1,465 @@
+"""Statistics: derived from facts by the stream, exact under redelivery, restart, two readers, expiry and loss."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tavola import AnyChange, EntityChange, ManualClock, to_item
+from tavola.apps.shell import Follower
+from tavola.apps.terraform_review import service
+from tavola.apps.terraform_review.domain import Category, Status, issue_hash
+from tavola.apps.terraform_review.model import (
+    RUNS_TOLD,
+    Counted,
+    Finding,
+    Review,
+    ReviewAudit,
+    Reviews,
+    ReviewVersion,
+    RunReview,
+)
+from tavola.apps.terraform_review.numbers import key_of, latest_runs
+from tavola.apps.terraform_review.results import Assessment
+from tavola.apps.terraform_review.standings import name_of
+from tavola.apps.terraform_review.store import ReviewStore
+from tavola.patterns import FolderBlobs, Rebuilt
+from tests.apps.conftest import Run, Target
+from tests.apps.terraform_review.conftest import NOON, House, failed, finding, fix_of, opened, said
+
+YEARS_9 = timedelta(days=9 * 365).total_seconds()
+
+
+async def _month(house: House) -> None:
+    """Make some reviews that come, change, fail and are fixed."""
+    for number in range(6):
+        titles = [f"Issue {which}" for which in range(number % 4 + 1)]
+        review = await house.record(f"run-{number}", *titles, stack_id=f"stack-{number % 2}")
+        house.clock.advance(300)
+        if number % 2:
+            await service.apply_fix(
+                house.store, review.review_id, fix_of(review, "Issue 0", risk=f"0.{number}"), by="eng-02"
+            )
+        if number % 3 == 0:
+            await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-03")
+    await service.record(house.store, failed("run-x", stack_id="stack-0"))
+
+
+async def _changes(house: House) -> list[AnyChange]:
+    return [change async for change in await house.db.subscribe(Reviews, from_="start", follow=False)]
+
+
+@pytest.mark.usefixtures("wide")
+def test_r02_statistics_are_entities_of_their_own(house: House, run: Run[Any]) -> None:
+    """A stack's numbers and an issue's frequency have the attributes of the design, of reviews as they are now."""
+
+    async def work() -> None:
+        cost = finding("Too large", category=Category.COST)
+        await house.record("run-1", findings=(finding("Public"), cost), overall_risk_score=Decimal("0.8"))
+        house.clock.advance(60)
+        review = await house.record("run-2", "Public", overall_risk_score=Decimal("0.5"))
+        await service.record(house.store, failed("run-3"))
+        await house.count()
+
+        stats = await service.stack_stats(house.store, "prod-net")
+        assert stats is not None
+        assert (stats.total_reviews, stats.assessed_reviews, stats.failed_reviews) == (3, 2, 1)
+        assert stats.average_risk_score == Decimal("0.6500")
+        assert (stats.high_risk_count, stats.medium_risk_count, stats.low_risk_count) == (1, 1, 0)
+        assert (stats.total_findings, stats.security_findings, stats.cost_findings) == (3, 2, 1)
+        assert stats.last_review_at == NOON + timedelta(seconds=60)
+        assert [each.stack_id for each in await service.stacks(house.store)] == ["prod-net"]
+        house.clock.advance(60)
+        await service.apply_fix(
+            house.store, review.review_id, fix_of(review, "Public", risk="0.1"), by="eng-02"
+        )
+        await house.count()
+        stats = await service.stack_stats(house.store, "prod-net")
+        assert stats is not None
+        assert (stats.low_risk_count, stats.fixed_reviews, stats.total_findings) == (1, 1, 2)
+        await house.exact()
+
+    run(work())
+
+
+@pytest.mark.usefixtures("wide")
+def test_redelivery_changes_nothing(house: House, run: Run[Any]) -> None:
+    """Records that come again, in another order, one by one or in halves, leave the statistics as they are."""
+
+    async def work() -> None:
+        await _month(house)
+        changes = await _changes(house)
+        await house.store.projector.apply(changes)
+        kept = await house.exact()
+        chance = Random(7)
+        for _ in range(3):
+            chance.shuffle(changes)
+            for at in range(0, len(changes), 9):
+                await house.store.projector.apply(changes[at : at + 9])
+        assert await house.store.projector.kept() == kept
+
+    run(work())
+
+
+def test_records_out_of_order_come_to_the_same(house: House, run: Run[Any]) -> None:
+    """However the records of different items are mixed, and each in a batch of its own, the end is what the items say."""
+
+    async def work() -> None:
+        await _month(house)
+        changes = await _changes(house)
+        Random(3).shuffle(changes)
+        for change in changes:
+            await house.store.projector.apply([change])
+        await house.exact()
+
+    run(work())
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_stopped_projector_catches_up(
+    target: Target, run: Run[Any], clock: ManualClock, tmp_path: Path
+) -> None:
+    """A follower that was stopped goes on where it was, and the numbers are exact again."""
+
+    async def work(house: House) -> None:
+        def follower() -> Follower:
+            return Follower(
+                house.store.projector, Reviews, house.db, checkpoint=tmp_path / "place", poll_s=0.01
+            )
+
+        async with follower() as first:
+            await _month(house)
+            await first.catch_up()
+            await house.exact()
+        await house.record("late-1", "Issue 0", "Issue 9")
+        await house.record("late-2", "Issue 9")
+        async with follower() as second:
+            await second.catch_up()
+            assert "stack/prod-net" in await house.exact()
+
+    with opened(target, run, clock, tmp_path) as house:
+        run(work(house))
+
+
+@pytest.mark.usefixtures("wide")
+def test_two_readers_count_once(house: House, run: Run[Any]) -> None:
+    """Two projectors on one stream at once are told apart by the marks: everything is counted once."""
+
+    async def work() -> None:
+        await _month(house)
+        changes = await _changes(house)
+        other = ReviewStore(house.db, FolderBlobs("unused")).projector
+        halves = [changes[at::3] for at in range(3)]
+        await asyncio.gather(
+            *(reader.apply(half) for half in halves for reader in (house.store.projector, other))
+        )
+        await house.exact()
+
+    run(work())
+
+
+def test_what_expires_leaves_the_counts(run: Run[Any], clock: ManualClock, tmp_path: Path) -> None:
+    """After their years reviews and findings are deleted and leave the counts; that an issue was first seen then stays told."""
+
+    async def work(house: House) -> None:
+        await _month(house)
+        await house.count()
+        house.clock.advance(YEARS_9)
+        await house.record("new", "Issue 0", stack_id="stack-0")  # what is due is swept meanwhile
+        for _ in range(50):
+            await house.db.call("ListTables")
+            house.clock.advance(120)
+        await house.count()
+        stats = await service.stack_stats(house.store, "stack-0")
+        assert stats is not None
+        assert (stats.total_reviews, stats.total_findings) == (1, 1)
+        gone = await service.stack_stats(house.store, "stack-1")
+        assert gone is not None
+        assert (gone.total_reviews, gone.risk_sum, gone.total_findings) == (0, Decimal(0), 0)
+        found = await service.issue(house.store, issue_hash("Issue 0", Category.SECURITY, "main.tf"))
+        assert found is not None
+        assert (found.total.occurrence_count, found.total.first_seen) == (1, NOON)
+
+    with opened(Target("memory", "memory:", ""), run, clock, tmp_path) as house:
+        run(work(house))
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_rebuild_heals(house: House, run: Run[Any]) -> None:
+    """What the stream lost, what was counted otherwise and what is gone is put right by a look at the table, as often as it happens."""
+
+    async def work() -> None:
+        await _month(house)
+        projector = house.store.projector
+        assert (await projector.rebuild()).counted > 0  # nothing was read of the stream
+        kept = await house.exact()
+        assert await projector.rebuild() == Rebuilt(0)
+        review = await service.latest_of_run(house.store, "run-0")
+        assert review is not None
+        key = Counted.Key(source=f"review/{review.review_id}", projector=projector.name)
+        for _ in range(2):
+            mark = await house.db.get(key, consistent=True)
+            assert mark is not None
+            await house.db.put(mark.model_copy(update={"shares": {}}))  # as if it had added nothing
+            assert (await projector.rebuild()).counted == 1
+            assert said(await house.exact()) == said(kept)
+        first = await service.latest_of_run(house.store, "run-1")
+        assert first is not None
+        await house.db.delete(Review.Key(review_id=first.review_id))
+        for ident in (await service.version(house.store, first.review_id, 1)).findings:
+            await house.db.delete(Finding.Key(finding_id=ident, review_id=first.review_id), erase=True)
+        assert (await projector.rebuild()).removed == 3
+
+    run(work())
+
+
+@pytest.mark.parametrize("wrong", [None, {"total_reviews": 7, "risk_sum": Decimal(9), "fixed_reviews": 0}])
+@pytest.mark.usefixtures("wide")
+def test_a_rebuild_makes_statistics_again(house: House, run: Run[Any], wrong: dict[str, Any] | None) -> None:
+    """A statistic that was lost or overwritten, of a stack, a day or an issue, is what the items say after a rebuild, and after the next change."""
+
+    async def work() -> None:
+        await _month(house)
+        await house.count()
+        kept = await house.exact()
+        for entity in kept.values():
+            if wrong is None:
+                await house.db.delete(key_of(name_of(entity)))
+            else:
+                numbers = {"reviews": 7, "open_count": 5, "occurrence_count": 4, **wrong}
+                told = {name: value for name, value in numbers.items() if name in type(entity).model_fields}
+                await house.db.put(entity.model_copy(update=told))
+        await house.store.projector.rebuild()
+        assert said(await house.exact()) == said(kept)
+        review = await service.latest_of_run(house.store, "run-2")
+        assert review is not None
+        await service.change_status(house.store, review.review_id, Status.PENDING, by="eng-01")
+        await house.count()
+        await house.exact()
+
+    run(work())
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_rebuild_beside_a_reader_loses_nothing(house: House, run: Run[Any]) -> None:
+    """While the stream is counted a rebuild puts nothing back: what was counted meanwhile stays counted."""
+
+    async def work() -> None:
+        await _month(house)
+        await house.count()
+        stats = (await house.exact())["stack/stack-0"]
+        await house.db.put(stats.model_copy(update={"total_reviews": 70}))
+        projector = house.store.projector
+        real, looks = projector._all, 0
+
+        async def busy() -> Any:
+            nonlocal looks
+            looks += 1
+            found = await real()
+            if looks < 4:
+                await house.record(f"meanwhile-{looks}", "Issue 0", stack_id="stack-0")
+                await house.count()
+            return found
+
+        projector._all = busy  # type: ignore[method-assign]
+        await projector.rebuild()
+        projector._all = real  # type: ignore[method-assign]
+        await projector.rebuild()
+        await house.exact()
+
+    run(work())
+
+
+@pytest.mark.usefixtures("wide")
+def test_findings_whose_blob_is_gone_stop_nobody(
+    target: Target, run: Run[Any], clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can never be made is logged; everything else is counted, and `verify` tells what is missing."""
+
+    async def dies(*_: Any) -> int:
+        raise KeyboardInterrupt
+
+    async def work(house: House) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(house.store, "complete", dies)
+            with pytest.raises(KeyboardInterrupt):
+                await house.record("run-1", *(f"Issue {number}" for number in range(95)))
+        for file in (tmp_path / "blobs").rglob("*"):
+            if file.is_file():
+                file.unlink()
+        await house.record("run-2", "Issue 0")
+        await house.count()
+        stats = await service.stack_stats(house.store, "prod-net")
+        assert stats is not None
+        assert stats.total_reviews == 2
+        review = await service.latest_of_run(house.store, "run-1")
+        assert review is not None
+        told = {problem.what for problem in (await service.verify(house.store, review.review_id)).problems}
+        assert "the blob of its findings is gone" in told
+        assert len(told) == 7  # the code's blob, the findings', and five findings
+
+    with opened(target, run, clock, tmp_path, code_inline_bytes=10) as house:
+        run(work(house))
+
+
+def test_what_is_open_is_what_reviews_name(house: House, run: Run[Any]) -> None:
+    """An issue is fixed in a stack when no review of it names it any more, however the records come: not while one does."""
+
+    async def work() -> None:
+        store = house.store
+        named = finding("A", finding_id="find-1")
+        one = await house.record("run-1", findings=(named, finding("A", line_number=9)))
+        two = await house.record("run-2", "A")
+        ident = issue_hash("A", Category.SECURITY, "main.tf")
+
+        async def told() -> tuple[int, bool]:
+            await house.count()
+            found = await service.issue(store, ident)
+            assert found is not None
+            assert found.total.open_count == found.stacks[0].open_count
+            await house.exact()
+            return found.stacks[0].open_count, found.stacks[0].fix_applied
+
+        assert await told() == (3, False)
+        house.clock.advance(60)
+        whole = fix_of(one, "A")
+        part = whole.model_copy(update={"fixes_applied": whole.fixes_applied[:1]})
+        one = await service.apply_fix(store, one.review_id, part, by="e")
+        assert await told() == (2, False)
+        one = await service.apply_fix(store, one.review_id, fix_of(one, "A"), by="e")
+        assert await told() == (1, False)
+        await service.apply_fix(store, two.review_id, fix_of(two, "A"), by="e")
+        assert await told() == (0, True)
+        await service.new_version(store, one.review_id, Assessment(findings=(named,)), by="e")
+        assert await told() == (1, False)
+        await service.new_version(store, one.review_id, Assessment(), by="e")
+        assert await told() == (0, True)
+        changes = await _changes(house)
+        Random(5).shuffle(changes)
+        for change in changes:
+            await store.projector.apply([change])
+        assert await told() == (0, True)
+
+    run(work())
+
+
+def test_loading_fills_the_same(house: House, run: Run[Any]) -> None:
+    """Statistics written in batches after a load are those that the stream would have made."""
+
+    async def work() -> None:
+        await _month(house)
+        await house.store.projector.fill()
+        filled = await house.exact()
+        await house.count()
+        assert said(await house.store.projector.kept()) == said(filled)
+
+    run(work())
+
+
+def test_an_erased_review_may_come_again(house: House, run: Run[Any]) -> None:
+    """A review that was erased and recorded anew counts again, though its mark says that it was gone."""
+
+    async def work() -> None:
+        review = await house.record("run-1")
+        await house.count()
+        await house.db.delete(Review.Key(review_id=review.review_id))
+        await house.count()
+        gone = await service.stack_stats(house.store, "prod-net")
+        assert gone is not None
+        assert gone.total_reviews == 0
+        erased = (
+            ReviewVersion.Key(review_id=review.review_id, version=1),
+            ReviewAudit.Key(review_id=review.review_id, version=1),
+            RunReview.Key(
+                run_id="run-1", created_at=review.created_at, review_id=review.review_id, version=1
+            ),
+        )
+        for key in erased:
+            await house.db.delete(key, erase=True)
+        house.clock.advance(60)
+        await house.record("run-1")
+        await house.count()
+        await house.exact()
+
+    run(work())
+
+
+def test_an_event_of_lambda_is_counted(house: House, run: Run[Any]) -> None:
+    """The handler takes the records of an event; an item that cannot be read is reported alone."""
+
+    async def work() -> None:
+        await house.record("run-1", "A")
+        changes = await _changes(house)
+        records: list[dict[str, Any]] = [
+            {
+                "eventName": "INSERT",
+                "eventSourceARN": change.origin.stream,
+                "dynamodb": {
+                    "Keys": change.keys,
+                    "NewImage": to_item(change.new),
+                    "SequenceNumber": change.sequence,
+                },
+            }
+            for change in changes
+            if isinstance(change, EntityChange) and change.new is not None
+        ]
+        for record in records:
+            if record["dynamodb"]["NewImage"]["EntityType"]["S"] == "FINDING":
+                record["dynamodb"]["NewImage"]["Severity"] = {"S": "grave"}
+                broken = record["dynamodb"]["SequenceNumber"]
+        told = await house.store.projector.handler({"Records": records})
+        assert told == {"batchItemFailures": [{"itemIdentifier": broken}]}
+        stats = await service.stack_stats(house.store, "prod-net")
+        assert stats is not None
+        assert stats.total_reviews == 1
+
+    run(work())
+
+
+def test_so_many_runs_are_told() -> None:
+    """An issue names the latest runs alone: a list that grows for ever would end at 400 KB."""
+    runs = {f"run-{number:03}": NOON + timedelta(minutes=number) for number in range(50)}
+    told = latest_runs(runs.items())
+
+    assert len(told) == RUNS_TOLD
+    assert next(iter(told)) == "run-049"
+
+
+def test_a_review_done_again_moves_its_numbers(house: House, run: Run[Any]) -> None:
+    """The numbers follow the current version: what version 1 said is taken out when version 2 is counted."""
+
+    async def work() -> None:
+        review = await house.record("run-1", "A", "B", overall_risk_score=Decimal("0.9"))
+        await house.count()
+        again = Assessment(overall_risk_score=Decimal("0.2"), findings=(finding("C"),))
+        await service.new_version(house.store, review.review_id, again, by="eng-01")
+        await house.count()
+        stats = await service.stack_stats(house.store, "prod-net")
+        assert stats is not None
+        assert (stats.high_risk_count, stats.low_risk_count, stats.risk_sum) == (0, 1, Decimal("0.2"))
+        assert stats.total_findings == 1
+        most = await service.most_frequent(house.store, Category.SECURITY)
+        assert sorted(each.title for each in most) == ["A", "B", "C"]  # they were found, all of them
+        await house.exact()
+
+    run(work())
+
+
+@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.usefixtures("wide")
+def test_a_batch_of_any_size_fits(house: House, run: Run[Any], count: int) -> None:
+    """A batch of records is counted in as many transactions as it takes."""
+
+    async def work() -> None:
+        for number in range(3):
+            await house.record(f"run-{number}", *(f"Issue {number}-{which}" for which in range(count)))
+        await house.store.projector.apply(await _changes(house))
+        await house.exact()
+
+    run(work())
