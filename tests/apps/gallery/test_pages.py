@@ -1,0 +1,94 @@
+"""The gallery's pages and JSON: every sample is listed, shown and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from tavola.apps.gallery import SAMPLES
+from tavola.apps.gallery.web import create
+from tavola.apps.shell import Settings
+from tests.apps.conftest import Target
+
+Served = Callable[[FastAPI], TestClient]
+PAGE = {"Accept": "text/html"}
+
+
+def test_the_front_page_leads_to_every_sample(served: Served, target: Target) -> None:
+    """Each sample has its card, with links to its keys and to each demonstration."""
+    if target.kind == "local":
+        pytest.skip(
+            "DynamoDB Local may have no keys of several attributes, and the gallery wants all its samples"
+        )
+    client = served(create(target.settings(secret=b"0123456789abcdef")))
+    page = client.get("/ui/", headers=PAGE).text
+
+    for sample in SAMPLES.values():
+        assert f'href="/ui/samples/{sample.name}"' in page
+        for each in sample.demonstrations:
+            assert f'href="/ui/samples/{sample.name}/{each.name}"' in page
+
+
+def test_every_page_of_every_sample_is_served(served: Served) -> None:
+    """A sample's page shows its keys and items, a demonstration's what it found; what writes waits for its button."""
+    client = served(create(Settings()))
+
+    for sample in SAMPLES.values():
+        shown = client.get(f"/ui/samples/{sample.name}", headers=PAGE)
+        assert shown.status_code == 200
+        assert sample.tables[0].settings.name in shown.text
+        for each in sample.demonstrations:
+            address = f"/ui/samples/{sample.name}/{each.name}"
+            page = client.get(address, headers=PAGE)
+            assert page.status_code == 200, address
+            assert ("<form" in page.text) == each.writes
+            ran = client.post(address, headers=PAGE, data={}) if each.writes else page
+            assert ran.status_code == 200, address
+            assert "units" in ran.text or "Refused" in ran.text or "Pairs" in ran.text, address
+
+
+def test_c03_the_catalogue_page_tells_the_uses_of_the_index(served: Served) -> None:
+    """The page has the entities beside the keys that they have in the overloaded index, and what for."""
+    page = served(create(Settings())).get("/ui/samples/catalogue", headers=PAGE).text
+
+    for text in ("EMAIL#{email}", "STATUS#{status}#{shard}", "CATEGORY#{category}", "featured is True"):
+        assert text in page
+    featured = page[page.index("Items as GSI2 holds them") :]
+    assert "product-104" in featured
+    assert "product-101" not in featured
+
+
+def test_a_sample_is_filled_once(tmp_path: Path) -> None:
+    """A second start on the same store keeps what is there: views that were counted stay counted."""
+    settings = Settings(target=f"file:{tmp_path / 'gallery.db'}")
+    for count in (1, 2):
+        with TestClient(create(settings), base_url="http://127.0.0.1") as client:
+            steps = client.post("/samples/profiles/demonstrations/views").json()
+
+        assert steps[1]["found"] == [count]
+
+
+@pytest.mark.parametrize("path", ["/ui/samples/none", "/ui/samples/social/none"])
+def test_an_unknown_page_is_a_404(served: Served, path: str) -> None:
+    """What is not there is told as a page, with its status."""
+    answer = served(create(Settings())).get(path, headers=PAGE)
+
+    assert answer.status_code == 404
+    assert "text/html" in answer.headers["content-type"]
+
+
+def test_the_samples_as_json(served: Served) -> None:
+    """Every demonstration can be run as JSON, and every design read as a document."""
+    client = served(create(Settings()))
+    listed = client.get("/samples").json()
+
+    assert [each["name"] for each in listed] == list(SAMPLES)
+    assert client.get("/samples/social/design").json()["format"] == "tavola-design"
+    steps = client.post("/samples/organisation/demonstrations/filter-trap").json()
+    assert [(step["scanned"], len(step["found"])) for step in steps] == [(60, 6), (6, 6)]
+    assert steps[0]["usd_per_million"] == "0.625"
+    assert client.post("/samples/none/demonstrations/x").status_code == 404
