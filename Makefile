@@ -3,14 +3,18 @@
 
 PYTHON ?= python3
 PORT ?= 8000
+APPS_PORT ?= 8001
 HOST ?= 127.0.0.1
 FILE ?=
 WORKERS ?= 2
+TARGETS ?= http
 ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CHECKOV := .venv-checkov
+CHECKOV_WANTED ?= checkov>=3.3,<4
 CODE := src tests $(wildcard benchmarks) $(wildcard tools)
 
 .DEFAULT_GOAL := help
@@ -21,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Tavola needs Python 3.11 or later, and '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo 'not there')." >&2; \
 	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "Installing into $(VENV); this takes half a minute, once." >&2
+	@echo "Installing into $(VENV); this takes about a minute, once." >&2
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu the package python3-venv brings it." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -35,12 +39,20 @@ help:  ## this list
 install: $(READY)  ## make .venv and install Tavola with everything for development
 
 .PHONY: run
-run: $(READY)  ## serve DynamoDB on port 8000, in memory (PORT=…, HOST=…, FILE=shop.db keeps it)
-	@exec $(BIN)/tavola serve $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT)
+run: $(READY)  ## DynamoDB on port 8000, the applications on 8001, with data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
+	@exec $(BIN)/tavola demo $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT) --apps-port $(APPS_PORT)
 
 .PHONY: test
-test: $(READY)  ## the whole suite, under five minutes on two cores (ARGS="-k …" chooses)
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+test: $(READY)  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m "not slow" $(ARGS)
+
+.PHONY: applications
+applications: $(READY)  ## their programs, and their suites over HTTP (TARGETS=http,local: on DynamoDB Local too)
+	@TAVOLA_TEST_TARGETS=$(TARGETS) $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/apps $(ARGS)
+
+.PHONY: browser
+browser: $(READY)  ## every page in a headless Chromium, where one is found (Debian: chromium)
+	@$(BIN)/pytest -n $(WORKERS) tests/browser $(ARGS)
 
 .PHONY: check
 check: format-check lint types imports test  ## everything that CI runs
@@ -75,6 +87,17 @@ differential: $(READY)  ## the same requests to Tavola and to AWS's DynamoDB Loc
 	@$(BIN)/python -m tests.differential --fetch
 	@$(BIN)/pytest -n 0 tests/differential $(ARGS)
 
+# Checkov pins packages that do not go with ours, so it has an environment of its own (docs/decisions/0014).
+$(CHECKOV)/.ready: Makefile
+	@echo "Installing checkov into $(CHECKOV); this takes a minute, once." >&2
+	@$(PYTHON) -m venv $(CHECKOV)
+	@$(CHECKOV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade '$(CHECKOV_WANTED)'
+	@touch $@
+
+.PHONY: checkov
+checkov: $(READY) $(CHECKOV)/.ready  ## the tests that run checkov itself, which it installs into .venv-checkov
+	@TAVOLA_TEST_CHECKOV=$(abspath $(CHECKOV)/bin/checkov) $(BIN)/pytest -n 0 tests/apps/terraform_review/test_analysers.py -k itself $(ARGS)
+
 .PHONY: crash
 crash: $(READY)  ## the long campaign: power cuts, failing calls, kills, damage (ARGS="--seconds 3600 --seed 7")
 	@$(BIN)/python -m tests.durability.campaign $(ARGS)
@@ -91,11 +114,15 @@ bench: $(READY)  ## this engine beside its peers; writes benchmarks/results.md
 docs: $(READY)  ## write docs/reference/ from the code
 	@$(BIN)/python -m tools.reference
 
+.PHONY: pictures
+pictures: $(READY)  ## take the guide's pictures of the applications anew (needs Chromium)
+	@$(BIN)/python -m tools.screenshots $(ARGS)
+
 .PHONY: build
 build: $(READY)  ## a wheel in dist/
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 .PHONY: clean
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CHECKOV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,12 +17,16 @@ _ELSEWHERE = "Look at the name, and at whose it is: --region and --account say s
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turn an error of Tavola inside the block into three lines and an exit code; `what` is the first."""
+def told(what: str, *, place: str = "--endpoint") -> Iterator[None]:
+    """Turn an error of Tavola inside the block into three lines and an exit code; `what` is the first.
+
+    `place` is the option by which the command is told where the tables are.
+    """
     try:
         yield
     except TavolaError as error:
         remedy, code = _remedy_of(error)
+        remedy = remedy if remedy is None else remedy.replace("--endpoint", place)
         complain(what, "; ".join((str(error), *getattr(error, "__notes__", ()))), remedy)
         raise typer.Exit(code) from error
 

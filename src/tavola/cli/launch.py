@@ -2,7 +2,7 @@
 
 A table of a million items is spread over gigabytes, and much of what a read costs there is finding the
 memory it lies in. glibc can ask the system for pages of 2 MB, but only if its tunables say so before the
-process starts. So `tavola serve` sets them and starts again in its own place, some 10 ms, before anything
+process starts. So `tavola serve` and `tavola demo` set them and start again in their own place, some 10 ms, before anything
 else is loaded. Whoever has set the tunables keeps them.
 """
 
@@ -31,7 +31,9 @@ def run() -> NoReturn:
 
 def wants_large_pages(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Tell whether a command is one that serves, and nobody has chosen glibc's tunables yet."""
-    return arguments[:1] == ["serve"] and "--help" not in arguments and _VARIABLE not in environment
+    return (
+        arguments[:1] in (["serve"], ["demo"]) and "--help" not in arguments and _VARIABLE not in environment
+    )
 
 
 def glibc_version() -> tuple[int, ...]:

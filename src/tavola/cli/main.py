@@ -10,9 +10,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from tavola import __version__
+from tavola.cli.commands.app import app as app_
 from tavola.cli.commands.backfill import backfill
 from tavola.cli.commands.backup import app as backup
 from tavola.cli.commands.backup import restore
+from tavola.cli.commands.demo import demo
 from tavola.cli.commands.design import design
 from tavola.cli.commands.env import env
 from tavola.cli.commands.iam import app as iam
@@ -53,6 +55,8 @@ app.command()(verify)
 app.command()(tables)
 app.command()(backfill)
 app.command()(trigger)
+app.add_typer(app_)
+app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)

@@ -115,12 +115,70 @@ BUCKETS = Setting(
 TTL_INTERVAL_S = Setting(
     "ttl-interval-s", 60, "s", "How often expired items are looked for and deleted.", least=1, most=86_400
 )
+APPS_PORT = Setting(
+    "apps-port", 8001, "", "The port of the applications; 0 takes a free one.", least=0, most=65535
+)
+BLOBS = Setting(
+    "blobs",
+    "",
+    "",
+    "Where large values are kept: a folder, or s3://BUCKET/PREFIX; unless given, the folder --state has one.",
+)
+STATE = Setting(
+    "state",
+    "",
+    "",
+    "The folder of what belongs to the records and is not in the table: the secret, how far changes are counted, blobs. "
+    "Unless given, FILE.apps beside a file, and a folder in .tavola for an endpoint.",
+)
+SECRET_FILE = Setting(
+    "secret-file",
+    "",
+    "",
+    "The file that holds the secret which signs cursors and hides telephone numbers; unless given, one is made in --state.",
+)
+TABLE_PREFIX = Setting("table-prefix", "", "", "What stands before the names of the applications' tables.")
+ENVIRONMENT = Setting(
+    "environment",
+    "dev",
+    "",
+    "The environment whose reviews they are; it ends the name of the Terraform review's table: prod, staging.",
+)
+CALLER_HEADER = Setting(
+    "caller-header",
+    "",
+    "",
+    "The header in which a proxy before the Terraform review names the caller, who is then the one that the audit trail tells; the proxy must "
+    "take it out of what callers send.",
+)
+KEEP_TICKETS = Setting(
+    "keep-tickets",
+    0,
+    "days",
+    "How long the support desk keeps a ticket after it was closed, with its files; 0 keeps it for ever.",
+    least=0,
+    most=36_500,
+)
+KEEP_EVENTS = Setting(
+    "keep-events",
+    0,
+    "days",
+    "How long the support desk keeps what happened to a ticket; 0 keeps it for ever.",
+    least=0,
+    most=36_500,
+)
 
 SETTINGS = (
     *(HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS, EMULATE),
     *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
     *(KEY_FILE, KEY_COMMAND, KEY, TTL_INTERVAL_S, BUCKETS),
 )
+
+APP_SETTINGS = (
+    *(APPS_PORT, BLOBS, STATE, SECRET_FILE, TABLE_PREFIX),
+    *(ENVIRONMENT, CALLER_HEADER, KEEP_TICKETS, KEEP_EVENTS),
+)
+"""Those of the applications, of `tavola app` and `tavola demo`."""
 
 
 def option(setting: Setting) -> Any:

@@ -19,6 +19,8 @@ from tavola.cli.launch import glibc_version, wants_large_pages
     [
         (["serve"], {}, True),
         (["serve", "shop.db", "--port", "0"], {"PATH": "/bin"}, True),
+        (["demo"], {}, True),
+        (["demo", "--fresh"], {}, True),
         (["serve", "--help"], {}, False),
         (["env"], {}, False),
         (["--version"], {}, False),

@@ -134,7 +134,7 @@ def test_a_person_is_told_where_and_how() -> None:
     port = lines[0].strip().rpartition(":")[2]
     assert "in memory" in lines[1]
     assert "accepted as they come" in lines[2]
-    assert f'eval "$(tavola env --port {port})"' in lines[3]
+    assert f'eval "$({sys.executable} -m tavola env --port {port})"' in lines[3]
     assert process.returncode == Exit.OK
 
 

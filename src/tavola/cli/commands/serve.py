@@ -12,7 +12,7 @@ from tavola import __version__
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import Key, KeyCommand, KeyFile, KeyUnusable, key_from
-from tavola.cli.output import complain, log_to_terminal, note, say, say_json
+from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
 from tavola.cli.settings import (
     ACCESS_LOG,
     ACCESS_LOG_FILES,
@@ -203,5 +203,5 @@ def _greet(
     if access_log is not None:
         say(f"  access log:   {access_log.absolute()}")
     with_key = "" if iam is None else ", and a key that `tavola iam` gave"
-    say(f'  use it with:  eval "$(tavola env{hint})"{with_key}')
+    say(f'  use it with:  eval "$({own_command()} env{hint})"{with_key}')
     say("Ctrl-C stops it.")

@@ -1,0 +1,132 @@
+"""Applications: which there are, and how one is made of settings; their web stack is an extra."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from tavola.cli.exits import Exit
+from tavola.cli.failures import told
+from tavola.cli.output import complain
+from tavola.errors import TavolaError
+
+_EXTRA = frozenset(
+    {"fastapi", "starlette", "uvicorn", "jinja2", "markupsafe", "python_multipart", "multipart"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One application: what it is called, where its code is, and what it is for."""
+
+    name: str  # on the command line, and its path in the demo
+    title: str
+    summary: str
+
+    @property
+    def package(self) -> str:
+        """Where its code is."""
+        return f"tavola.apps.{self.name.replace('-', '_')}"
+
+
+SUPPORT_DESK = Application(
+    "support-desk",
+    "Support desk",
+    "Tickets with their timeline, feedback and escalations, an agent's queue, and a dashboard that never scans.",
+)
+SERVICE_DESK = Application(
+    "service-desk",
+    "Service desk",
+    "Four operations for who calls the help line: open a ticket, look at it, comment it, list a caller's.",
+)
+TERRAFORM_REVIEW = Application(
+    "terraform-review",
+    "Terraform review",
+    "Reviews of infrastructure code in versions that never change: risks over time, what comes back, who changed what.",
+)
+GALLERY = Application(
+    "gallery",
+    "Gallery",
+    "Small designs, one for each pattern, with their data and what every question costs.",
+)
+APPLICATIONS = (SUPPORT_DESK, SERVICE_DESK, TERRAFORM_REVIEW, GALLERY)
+
+
+class AppsMissing(TavolaError):
+    """The web stack of the applications is not installed."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        super().__init__(
+            f"The applications need {module}, which is not installed: pip install 'tavola[apps]'"
+        )
+
+
+def module_of(application: Application, name: str) -> Any:
+    """Return a module of an application; say which extra is missing if that is why it cannot be loaded."""
+    with _extra_named():
+        return import_module(f"{application.package}.{name}")
+
+
+def shell() -> Any:
+    """Return what the applications share."""
+    with _extra_named():
+        return import_module("tavola.apps.shell")
+
+
+def create(application: Application, settings: Any) -> Any:
+    """Return an application as FastAPI has it; it opens nothing before it is started."""
+    return module_of(application, "web").create(settings)
+
+
+@contextmanager
+def _extra_named() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
+            raise
+        raise AppsMissing(missing) from error
+
+
+@contextmanager
+def told_of_app(what: str, port_option: str = "--port") -> Iterator[None]:
+    """Turn errors into three lines and an exit code, those of the applications' own too."""
+    with told(what, place="--store"):
+        try:
+            yield
+        except TavolaError as error:
+            remedy, code = _remedy_of(error, port_option)
+            if code is None:
+                raise
+            complain(what, str(error), remedy)
+            raise typer.Exit(code) from error
+
+
+def _remedy_of(error: TavolaError, port_option: str) -> tuple[str | None, Exit | None]:
+    """Return what to do and the exit code; no code for an error that is not the applications' own."""
+    if isinstance(error, AppsMissing):
+        return None, Exit.FAILED
+    from tavola.engine import StoreInUse
+
+    if isinstance(error, StoreInUse):
+        remedy = (
+            "Stop the other process, or work through its endpoint and on the folder beside its file, as --store "
+            "http://localhost:8000 --state FILE.apps; one process owns a file."
+        )
+        return remedy, Exit.CONFLICT
+    shared = shell()
+    if isinstance(error, shared.AddressTaken):
+        if getattr(error.__cause__, "errno", None) == errno.EADDRINUSE:
+            return f"Choose another port with {port_option}; 0 takes a free one.", Exit.CONFLICT
+        return f"Choose an address of this machine with --host, or another {port_option}.", Exit.UNREACHABLE
+    if isinstance(error, shared.SettingsRefused):
+        return None, Exit.USAGE
+    return None, None

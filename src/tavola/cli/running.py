@@ -1,0 +1,138 @@
+"""Running: a loop that serves until a signal asks it to end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from tavola.cli.applications import shell
+from tavola.errors import TavolaError
+
+TEND_SLICE_MS = 5.0
+TEND_AGAIN_S = 0.005  # while there is more to do
+TEND_LATER_S = 0.1
+TEND_LATEST_S = 60.0  # after it failed again and again
+HURRIED_S = 1.0  # how long the end may take when it is hurried
+
+T = TypeVar("T")
+
+_log = logging.getLogger("tavola.apps")
+
+
+class NotServed(TavolaError):
+    """A start that was stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("Stopped before it served")
+
+
+class Stopping:
+    """What signals asked for: to stop, and then to hurry; before it serves, the first hurries."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.hurried = asyncio.Event()
+        self.ready = False
+        self._hurry: list[Callable[[], None]] = []
+
+    def on_hurry(self, hurry: Callable[[], None]) -> None:
+        """Call this when nobody wants to wait any longer."""
+        self._hurry.append(hurry)
+
+    def heard(self) -> None:
+        """Take a signal; the second does not wait for slow clients."""
+        if not self.asked.is_set():
+            self.asked.set()
+            if self.ready:
+                return
+        self.hurried.set()
+        for hurry in self._hurry:
+            hurry()
+
+    async def unless_hurried(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work that may take long, for as long as nobody hurries."""
+        working = asyncio.ensure_future(work)
+        hurried = asyncio.ensure_future(self.hurried.wait())
+        await asyncio.wait({working, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+
+
+def run_until_asked(
+    serving: Callable[[Stopping], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
+) -> None:
+    """Serve until the process is asked to end (SIGTERM or SIGINT); then finish what is under way.
+
+    `ready` is called with what the context gives, once it serves.
+    """
+    from tavola.server import new_loop
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_live(serving, ready))
+
+
+async def _live(
+    serving: Callable[[Stopping], AbstractAsyncContextManager[T]], ready: Callable[[T], None]
+) -> None:
+    stopping = Stopping()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.heard)
+
+    async def serve() -> None:
+        async with serving(stopping) as what:
+            gc.collect()
+            gc.freeze()  # what is there now stays to the end, and need not be looked through again and again
+            stopping.ready = True
+            ready(what)
+            await stopping.asked.wait()
+
+    served = asyncio.ensure_future(serve())
+    hurried = asyncio.ensure_future(stopping.hurried.wait())
+    await asyncio.wait({served, hurried}, return_when=asyncio.FIRST_COMPLETED)
+    hurried.cancel()
+    if not served.done():
+        await asyncio.wait({served}, timeout=HURRIED_S if stopping.ready else 0)
+        served.cancel()
+    with suppress(asyncio.CancelledError):
+        await served
+    if not stopping.ready:
+        raise NotServed
+
+
+@asynccontextmanager
+async def tended(engine: Any | None) -> AsyncIterator[None]:
+    """Do the background work of an engine that no server tends, in slices, while the block runs."""
+    if engine is None:
+        yield
+        return
+
+    cause_of = shell().cause_of
+
+    async def tend() -> None:
+        failures = 0
+        while True:
+            more = False
+            try:
+                more = engine.tend(TEND_SLICE_MS)
+                failures = 0
+            except Exception as error:  # noqa: BLE001 - clients are served whatever becomes of the background work
+                failures += 1
+                _log.error("Background work failed and is tried again: %s", cause_of(error))
+                await asyncio.sleep(min(TEND_LATER_S * 2**failures, TEND_LATEST_S))
+            await asyncio.sleep(TEND_AGAIN_S if more else TEND_LATER_S)
+
+    tending = asyncio.ensure_future(tend())
+    try:
+        yield
+    finally:
+        tending.cancel()
+        with suppress(asyncio.CancelledError):
+            await tending

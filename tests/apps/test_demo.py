@@ -1,0 +1,398 @@
+"""`tavola demo`: the endpoint and every application in one process, on a file that is whole or not there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import pytest
+
+from tavola import Engine
+from tavola.apps.shell import Settings
+from tavola.cli import generating, samples
+from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
+from tavola.cli.exits import Exit
+from tavola.clock import pause
+from tavola.protocol import DEFAULT_SCOPE
+from tests.apps.processes import WAIT_S, Started, asked, command, environment, failed, started
+
+pytestmark = pytest.mark.slow  # a process a test: `make applications` runs it
+
+SMALL = ("--tickets", "60", "--reviews", "12", "--port", "0", "--apps-port", "0")
+TICKET = {"caller_id": "poc-user-001", "issue_description": "My laptop won't turn on"}
+
+
+@contextmanager
+def demo(file: Path, *more: str) -> Iterator[Started]:
+    """Start a small demo."""
+    with started("demo", str(file), *SMALL, *more) as it:
+        yield it
+
+
+def tables_of(it: Started) -> Any:
+    """Return boto3's client of the endpoint."""
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=it.told["endpoint"],
+        region_name=it.told["region"],
+        aws_access_key_id="local",
+        aws_secret_access_key="local",
+    )
+
+
+def test_everything_is_served_and_kept(tmp_path: Path) -> None:
+    """Pages answer, numbers are whole, boto3 sees the same tables, and a second start has what the first was given."""
+    file = tmp_path / "demo.db"
+    with demo(file) as first:
+        url = first.told["url"]
+        pages = {
+            path: asked(url + path)[0] for path in ("/", "/ui/", *(f"/{a.name}/ui/" for a in APPLICATIONS))
+        }
+        front = asked(f"{url}/ui/")[1]
+        status, made = asked(f"{url}/service-desk/tickets", TICKET)
+        ticket = json.loads(made)["ticket_id"]
+        dynamodb = tables_of(first)
+        names = dynamodb.list_tables()["TableNames"]
+        item = dynamodb.get_item(TableName="poc-itsm-tickets", Key={"ticket_id": {"S": ticket}})
+        counted = dynamodb.describe_table(TableName="prod-tickets-unified")["Table"]["ItemCount"]
+        numbers = json.loads(asked(f"{url}/support-desk/dashboard")[1])
+        ended = first.stop()
+    with demo(file) as second:
+        again = asked(f"{second.told['url']}/service-desk/tickets/{ticket}")[0]
+        kept = tables_of(second).describe_table(TableName="prod-tickets-unified")["Table"]["ItemCount"]
+        ready = [asked(f"{url}readyz")[0] for url in second.told["applications"].values()]
+        ended_too = second.stop(signal.SIGTERM)
+
+    assert first.told["schema"] == "tavola.demo/1"
+    assert set(pages.values()) == {200}, pages
+    for page in (
+        "support-desk/ui/dashboard",
+        "service-desk/ui/tickets",
+        "terraform-review/ui/risk",
+        "gallery/ui/",
+    ):
+        assert f'href="/{page}"' in front
+    assert front.count('href="/service-desk/ui/api"') == 1
+    assert status == 201
+    assert {"poc-itsm-tickets", "prod-tickets-unified"} <= set(names)
+    assert item["Item"]["issue_description"] == {"S": TICKET["issue_description"]}
+    assert counted > 60
+    assert sum(numbers["by_status"].values()) == 60
+    assert (again, kept) == (200, counted)
+    assert ready == [200] * len(APPLICATIONS)
+    assert "Filling" in ended[1]
+    assert (ended[0], ended_too) == (0, (0, ""))
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.db", "demo.db.apps"}
+
+
+@contextmanager
+def filling(file: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a demo in a group of its own, with more to generate than anybody waits for."""
+    process = subprocess.Popen(
+        command("demo", str(file), "--tickets", "200000", "--port", "0", "--apps-port", "0"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert "Filling" in process.stderr.readline()
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for_children(process: subprocess.Popen[str]) -> None:
+    """Wait until it has started the processes that generate; they are still loading their modules then."""
+    told = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while (
+        process.poll() is None and len(told.read_text().split()) < 4
+    ):  # three, and the one that tends to all
+        os.sched_yield()
+
+
+def wait_for_records(process: subprocess.Popen[str], file: Path) -> None:
+    """Wait until what is generated is being stored."""
+    wait_for_children(process)
+    before = size_of(file)
+    while process.poll() is None and size_of(file) < before + 100_000:
+        pause(0.01)
+
+
+def size_of(file: Path) -> int:
+    """Return how large a file that is being made is, with its log."""
+    found = 0
+    for end in ("", "-wal"):
+        with suppress(FileNotFoundError):
+            found += file.with_name(f"{file.name}.new{end}").stat().st_size
+    return found
+
+
+def test_a_start_that_is_killed_leaves_nothing_half(tmp_path: Path) -> None:
+    """Killed while it generates, it leaves no file under the name; the next start makes it whole."""
+    file = tmp_path / "demo.db"
+    with filling(file) as process:
+        wait_for_records(process, file)
+        process.kill()
+        process.communicate()
+    left = {path.name for path in tmp_path.iterdir()}
+    with demo(file) as it:
+        counted = tables_of(it).describe_table(TableName="prod-tickets-unified")["Table"]["ItemCount"]
+        it.stop()
+
+    assert "demo.db" not in left
+    assert "demo.db.new" in left
+    assert counted > 60
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.db", "demo.db.apps"}
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_ctrl_c_while_it_generates_leaves_nothing(tmp_path: Path, early: bool) -> None:
+    """Who does not want to wait gets an empty folder back, and a sentence; a terminal tells all processes at once."""
+    file = tmp_path / "demo.db"
+    with filling(file) as process:
+        wait_for_children(process) if early else wait_for_records(process, file)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=WAIT_S)
+
+    assert process.returncode == Exit.FAILED
+    assert "nothing of them is kept" in told
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    """Each port by the option that chooses it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        endpoint = failed("demo", str(tmp_path / "demo.db"), "--port", port, "--apps-port", "0")
+        applications = failed("demo", str(tmp_path / "demo.db"), "--port", "0", "--apps-port", port)
+        both = failed("demo", str(tmp_path / "demo.db"), "--port", "8765", "--apps-port", "8765")
+
+    assert endpoint[0] == applications[0] == Exit.CONFLICT
+    assert "with --port;" in endpoint[1]
+    assert "with --apps-port;" in applications[1]
+    assert both[0] == Exit.USAGE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_runs_already_is_a_conflict(tmp_path: Path) -> None:
+    """One process owns a file, also while it is being made; the second of two signals does not wait for slow clients."""
+    with demo(tmp_path / "demo.db", "--no-data") as it:
+        open_, told = failed("demo", str(tmp_path / "demo.db"), *SMALL)
+        fresh, _ = failed("demo", str(tmp_path / "demo.db"), *SMALL, "--fresh")
+        with socket.create_connection(("127.0.0.1", it.told["apps_port"])) as slow:
+            slow.sendall(
+                b"POST /service-desk/tickets HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
+                b"Content-Type: application/json\r\n\r\n{"
+            )
+            asked(f"{it.told['url']}/healthz")
+            it.process.send_signal(signal.SIGINT)
+            assert it.stop()[0] == 0
+    with Engine.open(tmp_path / "other.db.new"):
+        making, _ = failed("demo", str(tmp_path / "other.db"), *SMALL)
+
+    assert open_ == fresh == making == Exit.CONFLICT
+    assert "Stop the other process" in told
+
+
+def test_a_file_of_somebody_else_is_neither_filled_nor_replaced(tmp_path: Path) -> None:
+    """A store that was there before is served with its own tables, and --fresh refuses it."""
+    file = tmp_path / "shop.db"
+    with Engine.open(file) as engine:
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "Orders",
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            },
+        )
+    refused, told = failed("demo", str(file), *SMALL, "--fresh")
+    with demo(file) as it:
+        names = tables_of(it).list_tables()["TableNames"]
+        ended = it.stop()
+
+    assert refused == Exit.FAILED
+    assert "no demo made it" in told
+    assert "Orders" in names
+    assert "nothing is generated into it" in ended[1]
+
+
+def test_fresh_begins_anew_and_else_nothing_moves(tmp_path: Path) -> None:
+    """The tables stay in the region they were made in, whatever the environment says, until --fresh removes them."""
+    file = tmp_path / "demo.db"
+    secret = tmp_path / "demo.db.apps" / "secret"
+    with demo(file, "--no-data", "--region", "eu-west-1") as first:
+        first.stop()
+    before = secret.read_text()
+    with demo(file, "--region", "eu-south-1") as second:
+        _, told = second.stop()
+    kept = secret.read_text()
+    with demo(file, "--no-data", "--fresh", "--region", "eu-south-1") as third:
+        third.stop()
+
+    assert (second.told["region"], third.told["region"]) == ("eu-west-1", "eu-south-1")
+    assert "in eu-west-1" in told
+    assert kept == before
+    assert secret.read_text() != before
+
+
+MARKED = json.dumps(
+    {"schema": samples.SCHEMA, "region": "x", "tickets": 1, "reviews": 1, "seed": 1, "made_at": "x"}
+)
+
+
+@pytest.mark.parametrize("name", ["letters.txt", "secret", samples.MARK])
+@pytest.mark.parametrize("more", [(), ("--fresh",)])
+def test_a_folder_whose_file_is_not_there_stays(tmp_path: Path, name: str, more: tuple[str, ...]) -> None:
+    """It has the secret and the blobs of records that were moved away, or are on a disk that is not mounted."""
+    folder = tmp_path / "demo.db.apps"
+    (folder / "blobs").mkdir(parents=True)
+    (folder / "blobs" / "b1").write_text("precious")
+    (folder / name).write_text(MARKED)
+    code, told = failed("demo", str(tmp_path / "demo.db"), *SMALL, "--no-data", *more)
+
+    assert code == Exit.FAILED
+    assert "put the file back, or move the folder away" in told
+    assert (folder / "blobs" / "b1").read_text() == "precious"
+    assert (folder / name).read_text() == MARKED
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.db.apps"}
+
+
+def test_a_start_that_ended_between_the_two_moves_is_begun_again(tmp_path: Path) -> None:
+    """The folder is in its place and the file is not yet: both are ours."""
+    (tmp_path / "demo.db.apps").mkdir()
+    (tmp_path / "demo.db.apps" / samples.MARK).write_text(MARKED)
+    (tmp_path / "demo.db.new").touch()
+    samples.make(tmp_path / "demo.db", "eu-west-1", None)
+
+    mark = samples.mark_of(tmp_path / "demo.db")
+    assert mark is not None
+    assert mark.region == "eu-west-1"
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.db", "demo.db.apps"}
+
+
+def test_what_stands_beside_something_strange_is_not_replaced(tmp_path: Path) -> None:
+    """A demo's file stays, too, where its folder holds what no demo made."""
+    samples.make(tmp_path / "demo.db", "eu-west-1", None)
+    (tmp_path / "demo.db.apps" / "letters.txt").write_text("dear")
+
+    with pytest.raises(samples.NoDemo, match=r"letters\.txt"):
+        samples.make(tmp_path / "demo.db", "eu-south-1", None)
+    assert (tmp_path / "demo.db").exists()
+
+
+def test_what_is_replaced_stays_until_the_new_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk or Ctrl-C in the middle of it, or a power cut at either move, leaves one of the two whole."""
+    file = tmp_path / "demo.db"
+    samples.make(file, "eu-west-1", None)
+    before = (tmp_path / "demo.db.apps" / "secret").read_text()
+
+    async def full(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(samples, "_prepare", full)
+        with pytest.raises(KeyboardInterrupt):
+            samples.make(file, "eu-south-1", None)
+    assert (tmp_path / "demo.db.apps" / "secret").read_text() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"demo.db", "demo.db.apps"}
+
+    for moves in range(4):
+        left = moves
+        rename = Path.rename
+
+        def cut(path: Path, to: Path, rename: Any = rename) -> Path:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise SystemExit
+            return cast(Path, rename(path, to))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", cut)
+            with pytest.raises(SystemExit):
+                samples.make(file, "eu-south-1", None)
+        samples.make(file, "eu-west-2", None)
+        mark = samples.mark_of(file)
+        assert mark is not None
+        assert mark.region == "eu-west-2"
+        assert {path.name for path in tmp_path.iterdir()} == {"demo.db", "demo.db.apps"}, moves
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing may be written, a demo says so and names no bug."""
+    (tmp_path / ".tavola").touch()
+    monkeypatch.chdir(tmp_path)
+    code, told = failed("demo", *SMALL)
+
+    assert code == Exit.FAILED
+    assert "cannot be made here" in told
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"schema": "tavola.demo/2"}', '{"schema": "tavola.demo/1"}']
+)
+def test_a_mark_that_is_none(tmp_path: Path, text: str) -> None:
+    """What does not say that a demo made the file says nothing."""
+    (tmp_path / "x.db.apps").mkdir()
+    (tmp_path / "x.db.apps" / samples.MARK).write_text(text)
+
+    assert samples.mark_of(tmp_path / "x.db") is None
+
+
+def test_children_generate_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same seed gives the same records, whichever process makes them."""
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    found: list[Any] = []
+    for worth in (0, 1_000):
+        monkeypatch.setattr(generating, "WORTH_IT", worth)
+        state = tmp_path / str(worth)
+        with Engine.open() as engine:
+            settings = Settings(target=engine, state=state)
+            secret = tmp_path / "secret"
+            if secret.exists():
+                state.mkdir()
+                (state / "secret").write_text(secret.read_text())
+            asyncio.run(samples._prepare(settings))
+            secret.write_text((state / "secret").read_text())
+            told: list[Any] = []
+            job = generating.Job(SERVICE_DESK, "Tickets", 40, 7, now, state)
+            generating.generate([job], engine, DEFAULT_SCOPE, lambda *each, told=told: told.append(each))
+            items = engine.call("Scan", {"TableName": "poc-itsm-tickets"})["Items"]
+            found.append(sorted(items, key=lambda item: str(item["ticket_id"])))
+            assert told[-1] == ("Tickets", 40, 40)
+
+    assert len(found[0]) == 40
+    assert found[0] == found[1]
+
+
+def test_a_child_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong in another process is said in this one."""
+    monkeypatch.setattr(generating, "WORTH_IT", 0)
+    nobody = Application("nobody", "Nobody", "")
+    job = generating.Job(nobody, "Tickets", 1, 7, datetime(2026, 3, 2, tzinfo=UTC), tmp_path)
+
+    with (
+        Engine.open() as engine,
+        pytest.raises(generating.GeneratingFailed, match="Tickets were not made: KeyError"),
+    ):
+        generating.generate([job], engine, DEFAULT_SCOPE, lambda *_: None)

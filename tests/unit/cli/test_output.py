@@ -1,0 +1,33 @@
+"""What the command line tells a person."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tavola.cli.output import own_command
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_command_is_told_as_it_can_be_typed(
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that the shell finds is told by its name, another by its path, whatever the folder."""
+    program = tmp_path / "a folder" / "tavola"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["a folder/tavola", "demo"])
+    monkeypatch.setenv("PATH", str(program.parent) if known else str(tmp_path))
+
+    assert own_command() == ("tavola" if known else f"'{program}'")
+
+
+def test_a_module_is_told_with_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run with `python -m`, it is told so."""
+    monkeypatch.setattr(sys, "argv", ["/somewhere/tavola/__main__.py", "demo"])
+
+    assert own_command() == f"{sys.executable} -m tavola"
