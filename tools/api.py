@@ -15,7 +15,7 @@ from tavola.errors import TavolaError
 from tavola.model import Ask
 
 THEMES: dict[str, str] = {
-    "Connections": "connect connect_async mock Connection AsyncConnection Patience NO_PATIENCE Clock ManualClock Entropy SeededEntropy Engine Scope",
+    "Connections": "connect connect_async mock Connection AsyncConnection Credentials Patience NO_PATIENCE Clock ManualClock Entropy SeededEntropy Engine Scope",
     "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern",
     "Types of fields": "EpochSeconds EpochMilliseconds Exact",
     "Conditions, changes and questions": "Condition Change Operand Term Selection",
@@ -23,12 +23,13 @@ THEMES: dict[str, str] = {
     "Transactions": "Transaction AsyncTransaction Intent Reason Failures",
     "Entities and raw items": "to_item from_item",
     "Streams": "changes_of EntityChange RawChange AnyChange ChangeBatch Subscription AsyncSubscription Router Checkpoints CheckpointFile",
-    "The design as data, and its upkeep": "design_of design_document read_document Design TableChanges KeyReport KeyFault GuardFault MigrationPlan BackfillReport",
+    "The design as data, and its upkeep": "design_of design_document read_document Design overview key_uses KeyUse TableChanges KeyReport KeyFault GuardFault MigrationPlan BackfillReport",
 }
 CALLED = (
     "Gsi",
     "Lsi",
     "Shards",
+    "Credentials",
     "Patience",
     "ManualClock",
     "SeededEntropy",

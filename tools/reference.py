@@ -43,19 +43,32 @@ def commands_page() -> str:
 
 def settings_page() -> str:
     """Return what a person may turn, from the rows that the help is made of."""
-    from tavola.cli.settings import SETTINGS
+    from tavola.cli.settings import APP_SETTINGS, SETTINGS, Setting
 
-    rows = [
-        (
-            f"`{row.flag}`",
-            f"`{row.variable}`",
-            f"`{row.default}`{f' {row.unit}' if row.unit else ''}",
-            row.sentence,
-        )
-        for row in SETTINGS
-    ]
+    def rows(settings: Sequence[Setting]) -> list[tuple[str, ...]]:
+        return [
+            (
+                f"`{row.flag}`",
+                f"`{row.variable}`",
+                f"`{row.default}`{f' {row.unit}' if row.unit else ''}",
+                row.sentence,
+            )
+            for row in settings
+        ]
+
+    heads = ("option", "environment", "default", "meaning")
     told = "An option wins over its environment variable, and the variable over the default."
-    return _page("Settings", [told, _table(("option", "environment", "default", "meaning"), rows)])
+    applications = "Those of `tavola app`, whose port is `--port`, and of `tavola demo`, which have `--host` and `--allow-host` too."
+    return _page(
+        "Settings",
+        [
+            told,
+            _table(heads, rows(SETTINGS)),
+            "## Applications",
+            applications,
+            _table(heads, rows(APP_SETTINGS)),
+        ],
+    )
 
 
 def operations_page() -> str:

