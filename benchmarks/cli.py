@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from benchmarks import entities, entity_plot, history, load, machine, plot, report, security
+from benchmarks.applications import __main__ as applications
 from benchmarks.measure import Rules, StageRun
 from benchmarks.peers import ENGINES, PEERS, Engine, Installed, Unobtainable
 from benchmarks.plan import Settings, stages
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _publish(results, output)
     sys.stdout.write(report.summary(results))
     _tell(f"written: {output / 'results.md'}")
+    if settings == _FULL:
+        applications.main(("--output", str(output)))
     return 0 if results.samples else 1
 
 
