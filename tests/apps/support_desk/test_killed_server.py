@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,8 @@ def _create_until_killed(server: Started, keys: list[str], after: int) -> dict[s
     def send(key: str) -> None:
         try:
             answered[key] = _opened(server, key)
-        except (OSError, ConnectionError):
-            return  # killed meanwhile
+        except (OSError, HTTPException):
+            return  # killed meanwhile, perhaps in the middle of an answer
         if len(answered) >= after:
             enough.set()
 
