@@ -5,7 +5,7 @@ the task that follows a stream. Knows no ticket and no review.
 """
 
 from tavola.apps.shell import charts
-from tavola.apps.shell.application import Shell, new_application, shell_of, wants_page
+from tavola.apps.shell.application import Shell, new_application, problem_answer, shell_of, wants_page
 from tavola.apps.shell.declarations import problems
 from tavola.apps.shell.etags import etag_of, not_modified, require_match
 from tavola.apps.shell.followers import Follower, Projecting, cause_of
@@ -71,6 +71,7 @@ __all__ = [
     "opened_store",
     "page_response",
     "parameters",
+    "problem_answer",
     "problem_of",
     "problems",
     "ready_tables",

@@ -134,7 +134,7 @@ def new_application(
         accepts=accepts,
         uploads=uploads,
         base_path=settings.base_path,
-        answer=lambda scope, problem: _told(pages, Request(scope), problem),
+        answer=lambda scope, problem: problem_answer(pages, Request(scope), problem),
         entropy=settings.entropy,
     )
     application.add_middleware(Measured, measures=shell.measures)  # outermost: refusals count too
@@ -150,13 +150,13 @@ def _handle_errors(application: FastAPI, pages: Pages) -> None:
             problem.headers["Allow"] = ", ".join(_allowed(application, request))
         if isinstance(error, HTTPException) and problem.status == 404 and _is_browser(request):
             return pages.problem(request, problem)  # an address that nobody has is nobody's document either
-        return _told(pages, request, problem)
+        return problem_answer(pages, request, problem)
 
     for kind in (TavolaError, HTTPException, RequestValidationError, ValidationError):
         application.add_exception_handler(kind, handle)
 
 
-def _told(pages: Pages, request: Request, problem: Problem) -> Response:
+def problem_answer(pages: Pages, request: Request, problem: Problem) -> Response:
     """Return a problem as a page for a browser, as a document for everybody else."""
     return pages.problem(request, problem) if wants_page(request) else problem.response(request.scope["path"])
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tavola.apps.shell import Link, Pages, Problem, Settings, charts, cursor_of, not_found, wants_page
+from tavola.apps.shell import Link, Pages, Problem, Settings, charts, cursor_of, not_found
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import FORM_CHARACTERS_MAX, Day, EventKind, Priority, Status, Stretch
 from tavola.apps.support_desk.errors import SimilarUnavailable
@@ -82,11 +82,6 @@ def pages_of(request: Request) -> Pages:
     """Return the pages of the application that a request is for."""
     found: Pages = request.scope["app"].state.pages
     return found
-
-
-def answer_of_problem(pages: Pages, request: Request, problem: Problem) -> Response:
-    """Return a problem as a page to a browser that asked for one, and as JSON to everybody else."""
-    return pages.problem(request, problem) if wants_page(request) else problem.response(request.scope["path"])
 
 
 # Lists

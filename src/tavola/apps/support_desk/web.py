@@ -10,7 +10,16 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from tavola import Credentials, Patience, connect_async
-from tavola.apps.shell import Follower, OpenedStore, Settings, Upload, new_application, opened_store, shell_of
+from tavola.apps.shell import (
+    Follower,
+    OpenedStore,
+    Settings,
+    Upload,
+    new_application,
+    opened_store,
+    problem_answer,
+    shell_of,
+)
 from tavola.apps.support_desk import forms, pages
 from tavola.apps.support_desk.errors import DeskError
 from tavola.apps.support_desk.model import TABLES, Tickets
@@ -52,7 +61,7 @@ def create(settings: Settings, retention: Retention = FOR_EVER) -> FastAPI:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, DeskError)
-        return pages.answer_of_problem(own, request, problem_of_desk(error))
+        return problem_answer(own, request, problem_of_desk(error))
 
     application.add_exception_handler(DeskError, refused)
     # One flat list, what is asked most before everything else: an included router is a list in the list, and costs each request.

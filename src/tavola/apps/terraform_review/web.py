@@ -22,8 +22,8 @@ from tavola.apps.shell import (
     SettingsRefused,
     new_application,
     opened_store,
+    problem_answer,
     shell_of,
-    wants_page,
 )
 from tavola.apps.terraform_review import forms, questions, routes
 from tavola.apps.terraform_review import pages as own_pages
@@ -166,10 +166,7 @@ def problem_of(error: Exception) -> Problem:
 
 def _handle_errors(application: FastAPI, pages: Pages) -> None:
     async def handle(request: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        if wants_page(request):
-            return pages.problem(request, problem)
-        return problem.response(request.scope["path"])
+        return problem_answer(pages, request, problem_of(error))
 
     for kind in (ReviewError, HistoryAhead, BlobMissing, BlobDamaged):
         application.add_exception_handler(kind, handle)
