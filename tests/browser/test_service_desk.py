@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 HOME = "/service-desk/ui/"
@@ -14,6 +16,11 @@ def report(page: Page, caller: str, issue: str) -> None:
     page.get_by_label("Issue").fill(issue)
     page.get_by_role("button", name="Open a ticket").click()
     expect(page.get_by_role("status")).to_contain_text("The ticket is open.")
+
+
+def tells(text: str) -> bool:
+    """Whether a text gives the number away, however its digits are grouped; an id may hold a few of them."""
+    return "5550142" in re.sub(r"[\s().+%-]", "", text)
 
 
 def test_an_issue_is_reported_and_commented(page: Page) -> None:
@@ -50,14 +57,14 @@ def test_a_telephone_number_is_never_shown(page: Page) -> None:
     """A number that was typed stands in no address and on no page; its tickets are found by it all the same."""
     number = "+39 06 555 0142"
     report(page, number, "No dial tone.")
-    assert "0142" not in page.content()
+    assert not tells(page.content())
     page.goto(f"{HOME}tickets")
     page.get_by_label("Caller").fill(number)
     page.get_by_role("button", name="Find tickets").click()
 
     expect(page.get_by_role("link", name="No dial tone.")).to_be_visible()
-    assert "0142" not in page.url
-    assert "0142" not in page.content()
+    assert not tells(page.url)
+    assert not tells(page.content())
 
 
 def test_a_bad_number_is_told_at_its_field(page: Page) -> None:

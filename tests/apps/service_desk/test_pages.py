@@ -22,6 +22,11 @@ def _form(desk: Desk, path: str, **fields: str) -> Response:
     return desk.client.post(path, data=fields, headers=HTML, follow_redirects=False)
 
 
+def _tells(text: str) -> bool:
+    """Whether a text gives the number away, however its digits are grouped; an id may hold a few of them."""
+    return "98765432" in re.sub(r"[\s().+%-]", "", text)
+
+
 def _value(page: str, name: str) -> str:
     found = re.search(rf'name="{name}" value="([^"]*)"', page)
     assert found is not None
@@ -50,7 +55,7 @@ def test_an_issue_is_reported_and_shown(desk: Desk) -> None:
     assert page.status_code == 200
     assert "No &lt;b&gt;sound&lt;/b&gt;\nin calls" in page.text
     assert "The ticket is open." in page.text
-    assert "9876" not in page.text
+    assert not _tells(page.text)
     assert len(desk.items()) == 1
 
 
@@ -98,7 +103,7 @@ def test_a_callers_tickets_are_found_ten_at_a_time(desk: Desk) -> None:
 
     assert [int(n) for n in re.findall(r">issue number (\d+)<", first)] == list(range(11, 1, -1))
     assert [int(n) for n in re.findall(r">issue number (\d+)<", second)] == [1, 0]
-    assert "9876" not in first + second
+    assert not _tells(first + second)
 
 
 def test_a_number_in_an_address_is_taken_out_of_it(desk: Desk) -> None:
@@ -106,7 +111,7 @@ def test_a_number_in_an_address_is_taken_out_of_it(desk: Desk) -> None:
     answer = desk.client.get(f"/ui/tickets?caller={quote(NUMBER)}", headers=HTML, follow_redirects=False)
 
     assert answer.status_code == 303
-    assert "9876" not in answer.headers["location"]
+    assert not _tells(answer.headers["location"])
 
 
 def test_lists_of_nobody_and_of_nothing(desk: Desk) -> None:
