@@ -96,7 +96,11 @@ ON_DEMAND_WARM_WRITES_PER_S = 4_000
 READ_UNIT_BYTES = 4 * _KB
 WRITE_UNIT_BYTES = 1 * _KB
 TRANSACTION_UNITS_FACTOR = 2  # on the table; its indexes pay once (C)
+STORAGE_OVERHEAD_BYTES = 100  # that an item, and each index entry, is stored with beside its own (DG)
+REPLICA_OVERHEAD_BYTES = 48  # the same, more, of an item in a global table (DG)
 BURST_S = 300.0  # for how long unused capacity is kept
+SCALING_TARGET_MIN = 20  # per cent of provisioned units that auto scaling may aim at
+SCALING_TARGET_MAX = 90
 INSIGHTS_LISTED_MAX = 100  # summaries in one answer of ListContributorInsights (B)
 
 # Tags (DG).
@@ -118,6 +122,7 @@ STREAM_ITERATOR_LIFE_S = 900
 STREAM_SHARD_LIFE_S = 4 * 3_600  # after which a shard is closed and another goes on (M)
 PARTITION_READS_PER_S = 3_000
 PARTITION_WRITES_PER_S = 1_000
+PARTITION_BYTES_MAX = 10 * _GB
 
 # Event source mappings (B and DG of Lambda): what stands between a stream and its handler.
 TRIGGER_BATCH_RECORDS_MAX = 10_000

@@ -7,10 +7,12 @@ data, and the same one is linted, priced, provisioned and served.
 
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.attributes import Attr, Change, Condition, Operand, Term, attr, of_entity
+from tavola.model.consumers import Consumer
 from tavola.model.converters import EpochMilliseconds, EpochSeconds, Exact, decode_plain, placed
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of, upgrade
 from tavola.model.errors import ItemUnreadable, ModelError, QueryRefused, ValueNotStorable
 from tavola.model.key_types import key_types
+from tavola.model.needs import Given, Need, Route
 from tavola.model.queries import PrimaryKey, Query
 from tavola.model.relations import Collection, Member, found, members_of
 from tavola.model.selections import Question, Range, Selection, question_of
@@ -31,6 +33,7 @@ from tavola.model.tables import (
     Gsi,
     Index,
     Lsi,
+    Scaling,
     Shards,
     Table,
     TableSettings,
@@ -52,11 +55,13 @@ __all__ = [
     "Change",
     "Collection",
     "Condition",
+    "Consumer",
     "Entity",
     "EpochMilliseconds",
     "EpochSeconds",
     "Exact",
     "FieldShape",
+    "Given",
     "Gsi",
     "Index",
     "ItemUnreadable",
@@ -64,6 +69,7 @@ __all__ = [
     "Lsi",
     "Member",
     "ModelError",
+    "Need",
     "Operand",
     "Pattern",
     "PrimaryKey",
@@ -72,6 +78,8 @@ __all__ = [
     "Question",
     "Range",
     "Rest",
+    "Route",
+    "Scaling",
     "Selection",
     "Shape",
     "Shards",

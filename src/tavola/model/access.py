@@ -25,6 +25,12 @@ class AccessPattern:
     items: int | None = None  # that one request returns
     item_bytes: int | None = None
     consistent: bool = False  # whether a read must see every write before it
+    reads: tuple[str, ...] = ()  # the fields that the application uses of the answer; none: all of them
+    filters: tuple[str, ...] = ()  # fields that the answer is filtered by after it was read
+    returned: int | None = None  # items that the filters leave
+    descending: bool = False  # whether the last come first
+    transactional: bool = False
+    skew: float | None = None  # Zipf's exponent over the partitions that are asked; None: nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +39,20 @@ class WritePattern:
 
     title: str
     kind: WriteKind
-    changes: tuple[str, ...] = ()  # the fields that an update sets
+    changes: tuple[str, ...] = ()  # the fields that an update sets, or a put of an item that stands there
     per_second: float | None = None
     peak_per_second: float | None = None
     item_bytes: int | None = None
     transactional: bool = False
+    items: int = 1  # that one request writes
+    together: str = ""  # the transaction that it is a part of, by its name
+    adds: tuple[str, ...] = ()  # fields that an update counts up
+    rewrites: tuple[str, ...] = ()  # index key attributes that other code than Tavola's sets itself
+    creates: bool = False  # an update that makes the item where there is none
+    skew: float | None = None  # Zipf's exponent over the items that are written
+    conditional: bool = (
+        False  # it holds only while nobody else has written: on a new key, or on what was read
+    )
 
 
 def check_amounts(place: str, told: AccessPattern | WritePattern) -> None:
@@ -51,5 +66,17 @@ def check_amounts(place: str, told: AccessPattern | WritePattern) -> None:
         raise ModelError(place, f"its peak, {peak}, is below its average, {often}; exchange them")
     if told.item_bytes is not None and not 1 <= told.item_bytes <= ITEM_BYTES_MAX:
         raise ModelError(place, f"item_bytes={told.item_bytes} is no item's size; give 1 to {ITEM_BYTES_MAX}")
-    if isinstance(told, AccessPattern) and told.items is not None and told.items < 0:
+    if told.skew is not None and not 0 <= told.skew < float("inf"):
+        raise ModelError(
+            place, f"skew={told.skew} is no exponent; give 0 for even traffic, about 1 for Zipf's"
+        )
+    if isinstance(told, WritePattern):
+        if told.items < 1:
+            raise ModelError(place, f"items={told.items} is how many a request writes; give 1 or more")
+        return
+    if told.items is not None and told.items < 0:
         raise ModelError(place, f"items={told.items} is how many a request returns; give 0 or more")
+    if told.returned is not None and not 0 <= told.returned <= (told.items or told.returned):
+        raise ModelError(
+            place, f"returned={told.returned} is how many of its {told.items} items the filters leave"
+        )

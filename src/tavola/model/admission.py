@@ -93,18 +93,20 @@ def _check_writes(shape: Shape) -> None:
             raise ModelError(
                 place, f"kind={write.kind!r} is no way to write; give {', '.join(get_args(WriteKind))}"
             )
-        if (write.kind == "update") != bool(write.changes):
+        changes = tuple(dict.fromkeys((*write.changes, *write.adds)))
+        if (write.kind == "update" and not changes) or (write.kind == "delete" and changes):
             told = "names no field that it changes" if write.kind == "update" else "names fields in changes="
             raise ModelError(
                 place,
-                f"it is of kind {write.kind}, and {told}; say changes=(…) of an update, and of nothing else",
+                f"it is of kind {write.kind}, and {told}; say changes=(…) of an update, or of a put in the place of "
+                "an item",
             )
-        if write.kind == "update" and shape.immutable:
+        if changes and shape.immutable:
             raise ModelError(
                 place,
-                "it is an update, and the entity is immutable: its items are put once; leave one of them out",
+                "it changes items, and the entity is immutable: its items are put once; leave one of them out",
             )
-        for name in write.changes:
+        for name in changes:
             if name not in shape.fields:
                 raise ModelError(
                     place, f"it changes {name!r}, which is no field; there are {', '.join(shape.fields)}"

@@ -423,6 +423,9 @@ class AttrOptions:
     lock: bool = False
     unique: bool = False
     within: tuple[str, ...] = ()
+    distinct: int | None = None
+    typical_bytes: int | None = None
+    tenant: bool = False
 
 
 if TYPE_CHECKING:
@@ -443,6 +446,9 @@ if TYPE_CHECKING:
         name: str | None = ...,
         unique: bool = ...,
         within: tuple[str, ...] = ...,
+        distinct: int | None = ...,
+        typical_bytes: int | None = ...,
+        tenant: bool = ...,
         description: str = ...,
         repr: bool = ...,
     ) -> Any: ...
@@ -454,6 +460,9 @@ if TYPE_CHECKING:
         lock: bool = ...,
         unique: bool = ...,
         within: tuple[str, ...] = ...,
+        distinct: int | None = ...,
+        typical_bytes: int | None = ...,
+        tenant: bool = ...,
         description: str = ...,
         repr: bool = ...,
     ) -> Attr[T]: ...
@@ -464,6 +473,9 @@ if TYPE_CHECKING:
         name: str | None = ...,
         unique: bool = ...,
         within: tuple[str, ...] = ...,
+        distinct: int | None = ...,
+        typical_bytes: int | None = ...,
+        tenant: bool = ...,
         description: str = ...,
         repr: bool = ...,
     ) -> Attr[T]: ...
@@ -483,13 +495,17 @@ else:
         lock: bool = False,
         unique: bool = False,
         within: tuple[str, ...] = (),
+        distinct: int | None = None,
+        typical_bytes: int | None = None,
+        tenant: bool = False,
         **field: Any,
     ) -> FieldInfo:
         """Return what a field has besides its type: a default, another name in the table, a role.
 
         `name` is the attribute in DynamoDB. `lock` makes an int the revision that writes check and raise.
         `unique` lets no two items have one value, `within` only among those alike in other fields. `repr=False` keeps
-        its values out of reprs and of what errors say.
+        its values out of reprs and of what errors say. For the tools that judge a design: `distinct` is how many
+        values there are, `typical_bytes` how large one is, and `tenant` marks the field that says whose an item is.
         """
         for told in field:
             if told not in ("default", "default_factory", "description", "repr"):
@@ -502,6 +518,9 @@ else:
             raise ModelError("attr()", "default= and default_factory= are both given; leave one out")
         if name is not None and not name:
             raise ModelError("attr()", "name='' is no attribute; leave it out, or give the name in DynamoDB")
+        for word, many in (("distinct", distinct), ("typical_bytes", typical_bytes)):
+            if many is not None and many < 1:
+                raise ModelError("attr()", f"{word}={many} is too few; give 1 or more, or leave it out")
         info = Field(**field)
-        info.metadata.append(AttrOptions(name, lock, unique, within))
+        info.metadata.append(AttrOptions(name, lock, unique, within, distinct, typical_bytes, tenant))
         return info

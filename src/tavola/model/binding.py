@@ -57,10 +57,11 @@ def bind(
             raise ModelError(
                 cls.__name__, "it has patterns and no Key; declare class Key(PrimaryKey[…], pk=…)"
             )
-        if writes:
+        if writes and table is not None:
             raise ModelError(
                 cls.__name__,
-                "it has writes= and no Key, so nothing is written as it; declare one, or leave writes out",
+                "it has a table, writes= and no Key, so nothing is written as it; declare one, or leave the table "
+                "out until its key is found",
             )
         shape.table = None
         return shape

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.consumers import Consumer
 from tavola.model.key_types import KeyTag
+from tavola.model.needs import Need
 from tavola.model.shapes import SHARD
 from tavola.model.tables import Projection, Shards, TableSettings
 from tavola.values import Value
 
 Choice = str | int | bool
+Numbering = Literal["count", "last", "counter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,18 @@ class FieldDesign:
     unique: bool = False
     within: tuple[str, ...] = ()
     description: str = ""
+    distinct: int | None = None  # how many values there are, where somebody said it
+    typical_bytes: int | None = None  # of a value as it is stored
+    length_max: int | None = None  # characters of a text, elements of a list
+    tenant: bool = False  # it says whose the item is
+    numbered: Numbering | None = (
+        None  # how the number of a new item is found: counted, after the last, by a counter
+    )
+
+    @property
+    def values(self) -> int | None:
+        """How many values there are, by its choices or as it was said; None: nobody knows."""
+        return len(self.choices) if self.choices is not None else self.distinct
 
     @property
     def part(self) -> Part | None:
@@ -52,6 +67,7 @@ class SourceDesign:
     tag: KeyTag
     field: str | None = None
     template: Template | None = None
+    guessed: bool = False  # an import made the template of a few samples, or of text for display
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -122,6 +138,7 @@ class EntityDesign:
     stale: Literal["read", "refuse"] = "read"
     description: str = ""
     immutable: bool = False  # its items are created, and never written again
+    items: int | None = None  # how many there are
 
     def field(self, name: str) -> FieldDesign:
         """Return a field by its name."""
@@ -191,6 +208,8 @@ class TableDesign:
     entities: tuple[EntityDesign, ...] = ()
     collections: tuple[CollectionDesign, ...] = ()
     description: str = ""
+    consumers: tuple[Consumer, ...] = ()
+    foreign: bool = False  # other code writes its keys: neither escaped nor padded nor kept current
 
     @property
     def name(self) -> str:
@@ -207,11 +226,35 @@ class TableDesign:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy that somebody has who uses the tables."""
+
+    name: str
+    document: Mapping[str, Any]
+    tables: tuple[str, ...] = ()  # that it is about; none: all
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """A finding that somebody has looked at and lets stand."""
+
+    rule: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
-    """A whole design: several tables, and the views that patterns give."""
+    """A whole design: several tables, the views that patterns give, and what is to be asked beside these patterns.
+
+    A view that no pattern gives is an entity without a key, of a design that is still to be found.
+    """
 
     tables: tuple[TableDesign, ...] = ()
     views: tuple[EntityDesign, ...] = ()
+    needs: tuple[Need, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
 
     def table(self, name: str) -> TableDesign:
         """Return a table by its name in DynamoDB."""

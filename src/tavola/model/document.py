@@ -13,16 +13,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.model.access import AccessPattern, WritePattern
+from tavola.model.consumers import Consumer
 from tavola.model.design import (
     CollectionDesign,
     Design,
     EntityDesign,
     FieldDesign,
+    Ignore,
     IndexDesign,
     KeyDesign,
     MemberDesign,
     Membership,
     PatternDesign,
+    Policy,
     SourceDesign,
     TableDesign,
 )
@@ -33,6 +36,7 @@ from tavola.model.forms import (
     NUMBER,
     TEXT,
     WHOLE,
+    Anything,
     Choices,
     Entry,
     Form,
@@ -45,32 +49,50 @@ from tavola.model.forms import (
     Templated,
     shown,
 )
+from tavola.model.ignores import declared_in, ignores_in, with_ignores
+from tavola.model.needs import OPERATORS, ROUTES, Given, Need, Route
 from tavola.model.references import check_references
 from tavola.model.survey import Declaration, design_of
-from tavola.model.tables import Shards, TableSettings
+from tavola.model.tables import Scaling, Shards, TableSettings
+from tavola.model.unkeyed import needs_of
 from tavola.values import TAGS
 
 __all__ = [
     "FORMAT",
     "VERSION",
+    "AccessPattern",
     "CollectionDesign",
+    "Consumer",
     "Declaration",
     "Design",
     "DocumentRefused",
     "EntityDesign",
     "FieldDesign",
+    "Given",
+    "Ignore",
     "IndexDesign",
     "KeyDesign",
     "MemberDesign",
     "Membership",
+    "Need",
     "PatternDesign",
+    "Policy",
+    "Route",
+    "Scaling",
+    "Shards",
     "SourceDesign",
     "TableDesign",
+    "TableSettings",
+    "WritePattern",
     "check_references",
+    "declared_in",
     "design_document",
     "design_of",
     "document_schema",
+    "ignores_in",
+    "needs_of",
     "read_document",
+    "with_ignores",
     "write_document",
 ]
 
@@ -89,6 +111,12 @@ ACCESS = Form(
         Entry("items", Maybe(WHOLE), None),
         Entry("item_bytes", Maybe(WHOLE), None),
         Entry("consistent", FLAG, default=False),
+        Entry("reads", _TEXTS, ()),
+        Entry("filters", _TEXTS, ()),
+        Entry("returned", Maybe(WHOLE), None),
+        Entry("descending", FLAG, default=False),
+        Entry("transactional", FLAG, default=False),
+        Entry("skew", Maybe(NUMBER), None),
     ),
 )
 WRITE = Form(
@@ -101,6 +129,13 @@ WRITE = Form(
         Entry("peak_per_second", Maybe(NUMBER), None),
         Entry("item_bytes", Maybe(WHOLE), None),
         Entry("transactional", FLAG, default=False),
+        Entry("items", WHOLE, 1),
+        Entry("together", TEXT, ""),
+        Entry("adds", _TEXTS, ()),
+        Entry("rewrites", _TEXTS, ()),
+        Entry("creates", FLAG, default=False),
+        Entry("skew", Maybe(NUMBER), None),
+        Entry("conditional", FLAG, default=False),
     ),
 )
 FIELD = Form(
@@ -118,6 +153,11 @@ FIELD = Form(
         Entry("unique", FLAG, default=False),
         Entry("within", _TEXTS, ()),
         Entry("description", TEXT, ""),
+        Entry("distinct", Maybe(WHOLE), None),
+        Entry("typical_bytes", Maybe(WHOLE), None),
+        Entry("length_max", Maybe(WHOLE), None),
+        Entry("tenant", FLAG, default=False),
+        Entry("numbered", Maybe(OneOf(("count", "last", "counter"))), None),
     ),
 )
 SHARDS = Form(
@@ -137,6 +177,7 @@ SOURCE = Form(
         Entry("type", _KEY_TAG, attribute="tag"),
         Entry("field", Maybe(TEXT), None),
         Entry("template", Maybe(Templated()), None),
+        Entry("guessed", FLAG, default=False),
     ),
 )
 MEMBERSHIP = Form(Membership, (Entry("field", TEXT), Entry("values", Many(Maybe(Stored())))))
@@ -172,6 +213,7 @@ ENTITY = Form(
         Entry("version", WHOLE, 1),
         Entry("stale", OneOf(("read", "refuse")), "read"),
         Entry("immutable", FLAG, default=False),
+        Entry("items", Maybe(WHOLE), None),
         Entry("fields", Many(FIELD)),
         Entry("key", Maybe(KEY), None),
         Entry("keys", Many(KEY), ()),
@@ -206,6 +248,16 @@ COLLECTION = Form(
         Entry("access", Maybe(ACCESS), None),
     ),
 )
+SCALING = Form(
+    Scaling,
+    (
+        Entry("read_max", WHOLE),
+        Entry("write_max", WHOLE),
+        Entry("read_min", WHOLE, 1),
+        Entry("write_min", WHOLE, 1),
+        Entry("target", WHOLE, 70),
+    ),
+)
 SETTINGS = Form(
     TableSettings,
     (
@@ -229,8 +281,67 @@ SETTINGS = Form(
         Entry("read_units", Maybe(WHOLE), None, always=True),
         Entry("write_units", Maybe(WHOLE), None, always=True),
         Entry("tags", Named(TEXT), {}, always=True),
+        Entry("replicas", _TEXTS, ()),
+        Entry("scaling", Maybe(SCALING), None),
+        Entry("unknown", _TEXTS, ()),
     ),
 )
+CONSUMER = Form(
+    Consumer,
+    (
+        Entry("name", TEXT),
+        Entry("handler", TEXT, ""),
+        Entry("batch_size", WHOLE, 100),
+        Entry("window_s", WHOLE, 0),
+        Entry("parallelization", WHOLE, 1),
+        Entry("retries", WHOLE, -1),
+        Entry("max_age_s", WHOLE, -1),
+        Entry("bisect", FLAG, default=False),
+        Entry("report_failures", FLAG, default=False),
+        Entry("filters", Many(Anything()), ()),
+        Entry("failures", Maybe(TEXT), None),
+        Entry("timeout_s", WHOLE, 60),
+        Entry("memory_mb", WHOLE, 256),
+        Entry("starting", OneOf(("TRIM_HORIZON", "LATEST")), "TRIM_HORIZON"),
+        Entry("events", Many(OneOf(("INSERT", "MODIFY", "REMOVE"))), ()),
+        Entry("needs_old", FLAG, default=False),
+        Entry("writes", _TEXTS, ()),
+        Entry("idempotent", FLAG, default=False),
+        Entry("function", TEXT, ""),
+    ),
+)
+GIVEN = Form(
+    Given,
+    (
+        Entry("field", TEXT),
+        Entry("operator", OneOf(OPERATORS), "="),
+        Entry("value", Maybe(Stored()), None),
+    ),
+)
+ROUTE = Form(
+    Route,
+    (
+        Entry("operation", OneOf(ROUTES)),
+        Entry("index", Maybe(TEXT), None),
+        Entry("keys", Many(GIVEN), ()),
+        Entry("filters", Many(GIVEN), ()),
+        Entry("queries", WHOLE, 1),
+    ),
+)
+NEED = Form(
+    Need,
+    (
+        Entry("name", TEXT),
+        Entry("entities", _TEXTS),
+        Entry("where", Many(GIVEN), ()),
+        Entry("order", _TEXTS, ()),
+        Entry("access", Maybe(ACCESS), None),
+        Entry("single", FLAG, default=False),
+        Entry("route", Maybe(ROUTE), None),
+    ),
+)
+POLICY = Form(Policy, (Entry("name", TEXT), Entry("document", Anything()), Entry("tables", _TEXTS, ())))
+IGNORE = Form(Ignore, (Entry("rule", TEXT), Entry("place", TEXT), Entry("reason", TEXT)))
 TABLE = Form(
     TableDesign,
     (
@@ -241,6 +352,8 @@ TABLE = Form(
         Entry("indexes", Many(INDEX), (), always=True),
         Entry("entities", Many(ENTITY), (), always=True),
         Entry("collections", Many(COLLECTION), ()),
+        Entry("consumers", Many(CONSUMER), ()),
+        Entry("foreign", FLAG, default=False),
     ),
 )
 DESIGN = Form(
@@ -250,6 +363,9 @@ DESIGN = Form(
         Entry("version", WHOLE),
         Entry("tables", Many(TABLE)),
         Entry("views", Many(ENTITY), ()),
+        Entry("needs", Many(NEED), ()),
+        Entry("policies", Many(POLICY), ()),
+        Entry("ignores", Many(IGNORE), ()),
     ),
 )
 
@@ -261,7 +377,15 @@ def design_document(*declarations: Declaration) -> dict[str, Any]:
 
 def write_document(design: Design) -> dict[str, Any]:
     """Return a design as a JSON document, made of dicts, lists, text, numbers, booleans and None alone."""
-    told = {"format": FORMAT, "version": VERSION, "tables": design.tables, "views": design.views}
+    told = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tables": design.tables,
+        "views": design.views,
+        "needs": design.needs,
+        "policies": design.policies,
+        "ignores": design.ignores,
+    }
     document: dict[str, Any] = DESIGN.write(told)
     return document
 

@@ -119,13 +119,15 @@ class Entity(EntityBase, metaclass=EntityMeta):
         stale: StalePolicy = "read",
         writes: tuple[WritePattern, ...] = (),
         immutable: bool | None = None,
+        items: int | None = None,
     ) -> None:
         """Declare an entity.
 
         `table` may be left to its bases, or to the indexes that its patterns are on. `tag` is what its items
         say they are, its name unless given. `version` is the schema's, see `upgrade`. `stale` says what an update
         does that must know more than it is told to keep an index key right: read first, or refuse. An `immutable`
-        one's items are created and never written again, nor those of its subclasses.
+        one's items are created and never written again, nor those of its subclasses. `items` is how many there will
+        be, for the tools that judge a design.
         """
         super().__init_subclass__()
 

@@ -187,6 +187,24 @@ class Projected:
         return {"anyOf": [self._words.schema(), self._names.schema()]}
 
 
+class Anything:
+    """An object of somebody else's making, kept as it stands."""
+
+    def read(self, raw: Any, path: str) -> dict[str, Any]:
+        """Return a copy."""
+        if not isinstance(raw, dict):
+            raise DocumentRefused(path, f"{shown(raw)} stands where an object is wanted")
+        return deepcopy(raw)
+
+    def write(self, value: Any) -> Any:
+        """Return a copy."""
+        return deepcopy(dict(value))
+
+    def schema(self) -> dict[str, Any]:
+        """Return that it is an object."""
+        return {"type": "object"}
+
+
 class Stored:
     """An attribute value, as DynamoDB JSON."""
 

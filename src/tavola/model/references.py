@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tavola.errors import TavolaError
+from tavola.model.access import AccessPattern, WritePattern, check_amounts
 from tavola.model.design import (
     CollectionDesign,
     Design,
@@ -19,20 +20,66 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.errors import DocumentRefused
+from tavola.model.errors import DocumentRefused, ModelError
 from tavola.model.forms import below
+from tavola.model.needs import Need
 
 
 def check_references(design: Design) -> None:
     """Refuse a design in which something names what is not there, with the JSON path of the name."""
     _check_once("$.tables", (table.name for table in design.tables), "name")
+    _check_namesakes(design)
     givable = {view.name for view in design.views}
     for at, view in enumerate(design.views):
         _check_fields(f"$.views[{at}]", view)
         if view.key is not None:
             raise DocumentRefused(f"$.views[{at}].key", "a view has none; put the entity into its table")
+    for at, need in enumerate(design.needs):
+        _check_need(f"$.needs[{at}]", need, design)
+    everywhere = {entity.name for table in design.tables for entity in table.entities}
     for at, table in enumerate(design.tables):
-        _TableCheck(table, f"$.tables[{at}]", givable | {entity.name for entity in table.entities}).check()
+        own = {entity.name for entity in table.entities}
+        _TableCheck(table, f"$.tables[{at}]", givable | own, everywhere).check()
+
+
+def _check_namesakes(design: Design) -> None:
+    """Refuse an entity whose name one of another table has: needs and consumers name it by that alone."""
+    homes: dict[str, TableDesign] = {}
+    for at, table in enumerate(design.tables):
+        for number, entity in enumerate(table.entities):
+            home = homes.setdefault(entity.name, table)
+            if home is not table:
+                raise DocumentRefused(
+                    f"$.tables[{at}].entities[{number}].name",
+                    f"{home.label} has an entity {entity.name!r} too; give one of them another name",
+                )
+
+
+def _check_need(path: str, need: Need, design: Design) -> None:
+    known = {found.name: found for found in design.views}
+    known |= {found.name: found for table in design.tables for found in table.entities}
+    names: set[str] = set()
+    for at, name in enumerate(need.entities):
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise DocumentRefused(f"{path}.entities[{at}]", f"there is no entity {name!r}; there are {there}")
+        names |= {found.name for found in known[name].fields}
+    told = [(f"where[{at}].field", given.field) for at, given in enumerate(need.where)]
+    for place, name in (*told, *((f"order[{at}]", name) for at, name in enumerate(need.order))):
+        if name not in names:
+            raise DocumentRefused(
+                f"{path}.{place}",
+                f"{name!r} is no field of what it gives; there are {', '.join(sorted(names))}",
+            )
+    _check_amounts(f"{path}.access", need.access)
+
+
+def _check_amounts(path: str, told: AccessPattern | WritePattern | None) -> None:
+    if told is not None:
+        try:
+            check_amounts("it", told)
+        except ModelError as error:
+            raise DocumentRefused(path, error.problem) from error
 
 
 def _check_once(path: str, names: Iterable[str], word: str) -> None:
@@ -56,10 +103,11 @@ def _check_fields(path: str, entity: EntityDesign) -> None:
 class _TableCheck:
     """One table of a document, held against itself."""
 
-    def __init__(self, table: TableDesign, path: str, givable: set[str]) -> None:
+    def __init__(self, table: TableDesign, path: str, givable: set[str], everywhere: set[str]) -> None:
         self.table = table
         self.path = path
         self.givable = givable
+        self.everywhere = everywhere
         self.indexes = {index.name: index for index in table.indexes}
 
     def check(self) -> None:
@@ -72,6 +120,13 @@ class _TableCheck:
                 raise DocumentRefused(f"{self.path}.key_types", f"{attribute!r} of {place} has no type in it")
         for at, entity in enumerate(table.entities):
             self._check_entity(entity, f"{self.path}.entities[{at}]")
+        for at, consumer in enumerate(table.consumers):
+            for each, name in enumerate(consumer.writes):
+                if name not in self.everywhere:
+                    raise DocumentRefused(
+                        f"{self.path}.consumers[{at}].writes[{each}]",
+                        f"there is no entity {name!r} in the design",
+                    )
         for at, collection in enumerate(table.collections):
             self._check_collection(collection, f"{self.path}.collections[{at}]")
 
@@ -98,6 +153,7 @@ class _TableCheck:
             self._check_pattern(entity, pattern, f"{path}.patterns[{at}]", names)
         _check_once(f"{path}.patterns", (pattern.name for pattern in entity.patterns), "name")
         for at, write in enumerate(entity.writes):
+            _check_amounts(f"{path}.writes[{at}]", write)
             self._check_names(write.changes, f"{path}.writes[{at}].changes", names)
         for at, found in enumerate(entity.fields):
             self._check_names(found.within, f"{path}.fields[{at}].within", names)
@@ -141,6 +197,7 @@ class _TableCheck:
     def _check_pattern(
         self, entity: EntityDesign, pattern: PatternDesign, path: str, names: set[str]
     ) -> None:
+        _check_amounts(below(path, "access"), pattern.access)
         if pattern.index is not None:
             self._index(pattern.index, path)
         if entity.key_on(pattern.index) is None:
@@ -153,6 +210,7 @@ class _TableCheck:
             raise DocumentRefused(below(path, "result"), f"there is no entity or view {pattern.result!r}")
 
     def _check_collection(self, collection: CollectionDesign, path: str) -> None:
+        _check_amounts(below(path, "access"), collection.access)
         if collection.index is not None:
             self._index(collection.index, path)
         if set(collection.parts) != set(collection.partition.fields):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
-from types import ModuleType
-from typing import Any, cast
+from types import ModuleType, UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin
+
+from annotated_types import MaxLen
+from pydantic.fields import FieldInfo
 
 from tavola.keys import Template
+from tavola.model.attributes import AttrOptions
 from tavola.model.design import (
     Choice,
     CollectionDesign,
@@ -25,6 +29,7 @@ from tavola.model.design import (
 )
 from tavola.model.entity import Entity, entities_of, entity_given, shape_of
 from tavola.model.key_types import KeyTag, key_types
+from tavola.model.needs import needs_in
 from tavola.model.relations import Collection, members_of
 from tavola.model.shapes import FieldShape, KeyShape, Pattern, Shape, Source
 from tavola.model.tables import Index, Table
@@ -52,6 +57,7 @@ def design_of(*declarations: Declaration) -> Design:
             else:
                 shape = shape_of(found)
                 (views if shape.table is None else tables)[cast(Any, shape.table or found)] = None
+    given = [declaration for declaration in declarations if isinstance(declaration, ModuleType)]
     modules = {module: None for table in tables for module in _modules(table)}
     for module in modules:
         collections |= {
@@ -65,6 +71,7 @@ def design_of(*declarations: Declaration) -> Design:
     return Design(
         tuple(_table(table, [found for found in collections if _home(found) is table]) for table in tables),
         tuple(sorted(map(_entity, views), key=lambda view: view.name)),
+        tuple(need for module in dict.fromkeys((*given, *modules)) for need in needs_in(vars(module))),
     )
 
 
@@ -110,16 +117,24 @@ def _table(table: type[Table], collections: list[type[Collection]]) -> TableDesi
         tuple(_entity(entity) for entity in entities_of(table)),
         tuple(_collection(collection) for collection in collections),
         _description(table),
+        table.consumers,
     )
 
 
 def _entity(entity: type[Entity]) -> EntityDesign:
     shape = shape_of(entity)
-    fields = tuple(
-        _field(found, entity.model_fields[name].description or "") for name, found in shape.fields.items()
-    )
+    fields = tuple(_field(found, entity.model_fields[name]) for name, found in shape.fields.items())
+    items = entity.__options__.get("items")
     if shape.key is None:
-        return EntityDesign(entity.__name__, shape.name, fields, description=_description(entity))
+        return EntityDesign(
+            entity.__name__,
+            shape.name,
+            fields,
+            writes=shape.writes,
+            description=_description(entity),
+            immutable=shape.immutable,
+            items=items,
+        )
     return EntityDesign(
         entity.__name__,
         shape.name,
@@ -133,11 +148,13 @@ def _entity(entity: type[Entity]) -> EntityDesign:
         "refuse" if shape.policy == "refuse" else "read",
         _description(entity),
         shape.immutable,
+        items,
     )
 
 
-def _field(found: FieldShape, description: str) -> FieldDesign:
+def _field(found: FieldShape, info: FieldInfo) -> FieldDesign:
     converter = found.converter
+    options = next((each for each in info.metadata if isinstance(each, AttrOptions)), AttrOptions())
     return FieldDesign(
         found.name,
         found.attribute,
@@ -150,8 +167,28 @@ def _field(found: FieldShape, description: str) -> FieldDesign:
         found.lock,
         found.unique,
         found.within,
-        inspect.cleandoc(description),
+        inspect.cleandoc(info.description or ""),
+        options.distinct,
+        options.typical_bytes,
+        _length_max((info.annotation, *info.metadata)),
+        options.tenant,
     )
+
+
+def _length_max(told: tuple[Any, ...]) -> int | None:
+    """Return how long values may be, by the constraints of the type and of what it is a union of."""
+    for each in told:
+        if isinstance(each, FieldInfo):
+            found = _length_max(tuple(each.metadata))
+        elif isinstance(each, MaxLen):
+            return each.max_length
+        elif get_origin(each) in (Union, UnionType, Annotated):
+            found = _length_max(get_args(each))
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def _choices(choices: tuple[Any, ...] | None) -> tuple[Choice, ...] | None:

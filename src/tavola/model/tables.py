@@ -15,7 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from tavola.limits import GLOBAL_INDEXES_MAX, LOCAL_INDEXES_MAX, MULTI_KEY_ATTRIBUTES_MAX
+from tavola.limits import (
+    GLOBAL_INDEXES_MAX,
+    LOCAL_INDEXES_MAX,
+    MULTI_KEY_ATTRIBUTES_MAX,
+    SCALING_TARGET_MAX,
+    SCALING_TARGET_MIN,
+)
+from tavola.model.consumers import Consumer
 from tavola.model.errors import ModelError
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -71,6 +78,31 @@ class Shards:
     def reads(self) -> int:
         """How many shards a read asks."""
         return self.count if self.reading is None else self.reading
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Between which units a provisioned table and its indexes follow their traffic, and how full they are kept."""
+
+    read_max: int
+    write_max: int
+    read_min: int = 1
+    write_min: int = 1
+    target: int = 70  # per cent of the units, which Application Auto Scaling aims at
+
+    def __post_init__(self) -> None:
+        for word, least, most in (
+            ("read", self.read_min, self.read_max), ("write", self.write_min, self.write_max)
+        ):  # fmt: skip
+            if not 1 <= least <= most:
+                raise ModelError(
+                    "Scaling", f"{word} units from {least} to {most} are no range; give 1 or more"
+                )
+        if not SCALING_TARGET_MIN <= self.target <= SCALING_TARGET_MAX:
+            raise ModelError(
+                "Scaling",
+                f"target={self.target} is outside {SCALING_TARGET_MIN} to {SCALING_TARGET_MAX} per cent",
+            )
 
 
 class Index:
@@ -159,6 +191,9 @@ class TableSettings:
     read_units: int | None  # None: on demand
     write_units: int | None
     tags: Mapping[str, str] = field(default_factory=dict)
+    replicas: tuple[str, ...] = ()  # other regions that hold the table too
+    scaling: Scaling | None = None  # of provisioned units
+    unknown: tuple[str, ...] = ()  # settings that only the deployment knows, by their names here
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -172,6 +207,7 @@ class Table:
     settings: ClassVar[TableSettings]
     indexes: ClassVar[tuple[Index, ...]] = ()
     entities: ClassVar[dict[str, type[Any]]]
+    consumers: ClassVar[tuple[Consumer, ...]] = ()
 
     def __init_subclass__(
         cls,
@@ -191,21 +227,26 @@ class Table:
         read_units: int | None = None,
         write_units: int | None = None,
         tags: Mapping[str, str] | None = None,
+        replicas: tuple[str, ...] = (),
+        scaling: Scaling | None = None,
+        consumers: tuple[Consumer, ...] = (),
     ) -> None:
         """Declare a table: its name and key, then what `tavola` sets up with it.
 
         `tag` is where an item says which entity it is; None leaves it out, and entities are told by their
         keys. `recovery` is point-in-time recovery; without `read_units` and `write_units` it is billed on demand.
+        `consumers` read its stream. `replicas` and `scaling` are for AWS alone, as what is written for it.
         """
         super().__init_subclass__()
         if any(base is not Table and issubclass(base, Table) for base in cls.__bases__):
             raise ModelError(cls.__name__, "a table is no base of another; write class …(Table) for each")
         cls.settings = TableSettings(
             name or cls.__name__, pk, sk, ttl, tag, delimiter, stream, recovery, recovery_days, encryption, table_class,
-            deletion_protection, read_units, write_units, dict(tags or {}),
+            deletion_protection, read_units, write_units, dict(tags or {}), replicas, scaling,
         )  # fmt: skip
         cls.indexes = tuple(found for found in vars(cls).values() if isinstance(found, Index))
         cls.entities = {}
+        cls.consumers = consumers
         _check_settings(cls.__name__, cls.settings)
         _check_indexes(cls)
 
@@ -217,6 +258,10 @@ def _check_settings(place: str, settings: TableSettings) -> None:
         )
     if (settings.read_units is None) != (settings.write_units is None):
         raise ModelError(place, "read_units and write_units go together; without both it is on demand")
+    if settings.scaling is not None and settings.read_units is None:
+        raise ModelError(
+            place, "scaling= is of provisioned units; give read_units and write_units to start from"
+        )
     if settings.hash == settings.range:
         raise ModelError(
             place,
@@ -238,7 +283,7 @@ def _check_indexes(table: type[Table]) -> None:
         place = f"{table.__name__}.{index.label}"
         if index.table is not table:
             raise ModelError(place, f"it is {index!r} already; declare an index for each table")
-        if index.label in ("settings", "indexes", "entities"):
+        if index.label in ("settings", "indexes", "entities", "consumers"):
             raise ModelError(place, "a table has this name already; call the index otherwise")
         if index.local:
             if settings.range is None:
