@@ -1,0 +1,348 @@
+"""Grants: the policies of a design, read, and asked what they allow on its tables.
+
+Regions and accounts are not looked at: whoever reads a design does not know them. What stands in the place of a
+table's ARN in a template (`${Tickets.Arn}`, a reference) is taken for the table that the policy is about.
+
+Decisions are those of `tavola.iam`, Deny included, on requests that are made up: by somebody whose every variable is `me`, for
+a partition key of somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from tavola.design.findings import Place
+from tavola.design.lint.rule import Subject
+from tavola.iam import Principal, Rule, Rulebook, compile_policy, decide, narrow
+from tavola.model.document import EntityDesign, KeyDesign, Policy, TableDesign
+from tavola.protocol import (
+    ConditionTest,
+    PolicyDocument,
+    PolicyRefused,
+    PolicyStatement,
+    Variable,
+    parse_pieces,
+    read_policy,
+)
+
+POLICY_RULES = frozenset(
+    """
+    leading-keys-match-nothing policy-changes-immutable policy-misses-index policy-of-no-table policy-without-leading-keys
+    scan-past-leading-keys unreadable-policy wildcard-policy
+    """.split()
+)
+LEADING = ("dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues")
+_PARTITIONS = (
+    *LEADING[1:],
+    "dynamodb:secondpartitionkeyvalues",
+    "dynamodb:thirdpartitionkeyvalues",
+    "dynamodb:fourthpartitionkeyvalues",
+)
+READS = ("dynamodb:getitem", "dynamodb:batchgetitem", "dynamodb:query", "dynamodb:partiqlselect")
+SCANS = ("dynamodb:scan", "dynamodb:partiqlselect")
+WRITES = ("dynamodb:putitem", "dynamodb:updateitem", "dynamodb:deleteitem", "dynamodb:batchwriteitem")
+REWRITES = (
+    "dynamodb:updateitem",
+    "dynamodb:deleteitem",
+    "dynamodb:batchwriteitem",
+    "dynamodb:partiqlupdate",
+    "dynamodb:partiqldelete",
+)
+_ACCOUNT = "123456789012"
+_ARN = f"arn:aws:dynamodb:us-east-1:{_ACCOUNT}:"
+_SOMEBODY = Principal(_ACCOUNT, "user", "somebody", f"arn:aws:iam::{_ACCOUNT}:user/somebody", "AIDASOMEBODY")
+_ME, _ANOTHER = (
+    "me",
+    "another",
+)  # what a variable says of who asks, and whose the items are that are asked for
+_REFERENCE = re.compile(r"\$\{[^}]*\}(?P<rest>.*)", re.DOTALL)
+_PARAMETER = re.compile(r"\$\{(AWS::[^}]*|[^:}]*)\}")  # of a template; a variable of IAM has one colon
+_NAMED = re.compile(rf"table/{_PARAMETER.pattern}")
+_TABLE = re.compile(r"table/(?P<name>[^/*?$]+)(?P<rest>/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Grants:
+    """A policy that could be read, and the tables of the design that it is about."""
+
+    policy: Policy
+    document: PolicyDocument
+    tables: tuple[TableDesign, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where the policy stands."""
+        table = self.tables[0].name if len(self.tables) == 1 else ""
+        return Place(kind="policy", table=table, name=self.policy.name)
+
+    @cached_property
+    def rules(self) -> tuple[tuple[PolicyStatement, Rule], ...]:
+        """Its statements, each with the functions it was made into."""
+        compiled = compile_policy(self.document, "identity", self.policy.name, _SOMEBODY, self._known)
+        return tuple(zip(self.document.statements, compiled, strict=True))
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[str, ...]]:
+        """What is known of who asks: every variable that the policy fills in is the same name."""
+        known = dict(_SOMEBODY.known())
+        for statement in self.document.statements if self.document.has_variables else ():
+            texts = (*(statement.resources or ()), *(v for test in statement.conditions for v in test.values))
+            for text in texts:
+                for piece in parse_pieces(text, wildcards=False, variables=True):
+                    if isinstance(piece, Variable):
+                        known[piece.key.lower()] = (_ME,)
+        return known
+
+    @cached_property
+    def _book(self) -> Rulebook:
+        """Its rules as they stand."""
+        return Rulebook(_SOMEBODY, tuple(rule for _, rule in self.rules))
+
+    @cached_property
+    def _bare_book(self) -> Rulebook:
+        """Its rules by partition keys alone: what else an Allow asks is taken to hold, what else a Deny asks not to."""
+        kept = []
+        for statement in self.document.statements:
+            by_key = tuple(test for test in statement.conditions if test.key.lower() in _KEYED)
+            if statement.allows or len(by_key) == len(statement.conditions):
+                kept.append(replace(statement, conditions=by_key))
+        document = replace(self.document, statements=tuple(kept))
+        return Rulebook(
+            _SOMEBODY, compile_policy(document, "identity", self.policy.name, _SOMEBODY, self._known)
+        )
+
+    def granting(
+        self, action: str, table: TableDesign, index: str | None = None
+    ) -> tuple[PolicyStatement, ...]:
+        """Return the statements that allow an action on a table or an index, whatever their conditions.
+
+        None does where a statement without a condition denies it.
+        """
+        arn = resource_of(table, index)
+        meant = [
+            (statement, rule)
+            for statement, rule in self.rules
+            if rule.acts(action) and rule.covers(arn, None)
+        ]
+        if any(rule.denies and not statement.conditions for statement, rule in meant):
+            return ()
+        return tuple(statement for statement, rule in meant if not rule.denies)
+
+    def allows(self, action: str, table: TableDesign, leading: str) -> PolicyStatement | None:
+        """Return the statement that allows an action on items of a partition key; None: nothing does, or one denies."""
+        return self._decided(self._book, action, resource_of(table), (leading,))
+
+    def opens(
+        self, action: str, table: TableDesign, index: str | None, leading: tuple[str, ...]
+    ) -> PolicyStatement | None:
+        """Return the statement that allows an action for a partition key, or for none at all; conditions on keys alone count."""
+        return self._decided(self._bare_book, action, resource_of(table, index), leading)
+
+    def _decided(
+        self, book: Rulebook, action: str, arn: str, leading: tuple[str, ...]
+    ) -> PolicyStatement | None:
+        decision = decide(narrow(book, (), action, arn, foreign=False), _Asked(leading), arn)
+        if not decision.allowed or decision.rule is None:
+            return None
+        place = decision.rule.place
+        return next(statement for statement in self.document.statements if statement.place == place)
+
+
+_KEYED = frozenset((*LEADING, *_PARTITIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request as far as conditions see it: its partition key, attribute by attribute, and nothing else."""
+
+    leading: tuple[str, ...]
+
+    def values(self, key: str) -> tuple[str, ...]:
+        """Return the values of a condition key."""
+        at = 0 if key in LEADING else _PARTITIONS.index(key) if key in _PARTITIONS else len(self.leading)
+        return self.leading[at : at + 1]
+
+
+def grants(subject: Subject) -> Iterator[Grants]:
+    """Give the policies of a design that can be read."""
+    for policy in subject.design.policies:
+        try:
+            document = read_grants(policy, subject.design.tables)
+        except PolicyRefused:
+            continue  # a rule of its own says so
+        yield Grants(policy, document, meant_tables(policy, subject.design.tables))
+
+
+def meant_tables(policy: Policy, tables: tuple[TableDesign, ...]) -> tuple[TableDesign, ...]:
+    """Return the tables that a policy is about: those it names, by name or by label, else all."""
+    named = tuple(table for table in tables if {table.name, table.label} & set(policy.tables))
+    return named or tables
+
+
+def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocument:
+    """Return a policy's document with its resources in one region and account; refuse what cannot be read."""
+    data: Mapping[str, Any] = policy.document
+    if "Statement" not in data and "Effect" in data:
+        data = {"Version": "2012-10-17", "Statement": [dict(data)]}
+    meant = meant_tables(policy, tables)
+    listed = data.get("Statement")
+    statements = listed if isinstance(listed, list) else [listed]
+    kind = (
+        "resource"
+        if any(isinstance(each, dict) and "Principal" in each for each in statements)
+        else "identity"
+    )
+    told = [_resolved(each, meant) if isinstance(each, dict) else each for each in statements]
+    document = read_policy({**data, "Statement": told}, "resource" if kind == "resource" else "identity")
+    aliased = _alias(document, meant, tables) if policy.tables else {}
+    return replace(
+        document, statements=tuple(_placed(statement, aliased) for statement in document.statements)
+    )
+
+
+def arn_name(table: TableDesign) -> str:
+    """Return a table's name as it stands in an ARN; what a template leaves open in it is filled."""
+    return _PARAMETER.sub("x", table.name)
+
+
+def resource_of(table: TableDesign, index: str | None = None) -> str:
+    """Return the ARN that a table, or an index of it, is asked about by."""
+    return f"{_ARN}table/{arn_name(table)}" + ("" if index is None else f"/index/{index}")
+
+
+def leading_tests(statement: PolicyStatement) -> tuple[ConditionTest, ...]:
+    """Return a statement's conditions on the partition key, `Null` aside."""
+    return tuple(
+        test for test in statement.conditions if test.key.lower() in LEADING and test.operator != "Null"
+    )
+
+
+def wants_leading(statement: PolicyStatement) -> bool:
+    """Tell whether a statement asks that the request names a partition key at all."""
+    return any(
+        test.key.lower() in LEADING
+        and test.operator == "Null"
+        and "false" in [v.lower() for v in test.values]
+        for test in statement.conditions
+    )
+
+
+def told(statement: PolicyStatement) -> str:
+    """Return what a person finds a statement by."""
+    return f"statement {statement.sid}" if statement.sid else statement.place
+
+
+def partition_of_another(entity: EntityDesign, key: KeyDesign) -> tuple[str, ...]:
+    """Return a partition key of an item that is somebody else's, attribute by attribute."""
+
+    def value(name: str) -> str:
+        return _ANOTHER if any(field.name == name and field.tenant for field in entity.fields) else "x"
+
+    texts = []
+    for source in key.hash:
+        if source.template is None:
+            texts.append(value(source.field or ""))
+        else:
+            parts = source.template.segments
+            texts.append("".join(part if isinstance(part, str) else value(part.field) for part in parts))
+    return tuple(texts)
+
+
+def partition_text(entity: EntityDesign, key: KeyDesign) -> str | None:
+    """Return a partition key as an example, its fields filled with `x`; None where it is of several attributes."""
+    if len(key.hash) != 1:
+        return None
+    template = key.hash[0].template
+    if template is None:
+        return "x"
+    return "".join(segment if isinstance(segment, str) else "x" for segment in template.segments)
+
+
+def _resolved(statement: Mapping[str, Any], tables: tuple[TableDesign, ...]) -> dict[str, Any]:
+    """Return a statement with texts for the references that a template has in its resources."""
+    out = dict(statement)
+    for member in ("Resource", "NotResource"):
+        if member in out:
+            listed = out[member] if isinstance(out[member], list) else [out[member]]
+            texts = [text for each in listed for text in _texts(each, tables)]
+            out[member] = texts or out[member]
+    return out
+
+
+def _texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
+    text = _flat(value)
+    if text is None:
+        return [value]
+    found = _REFERENCE.fullmatch(text)
+    if found is not None and not text.startswith("${aws:"):
+        return [f"arn:aws:dynamodb:*:*:table/{arn_name(table)}{found['rest']}" for table in tables]
+    if _NAMED.search(text):
+        return [_PARAMETER.sub("*", _NAMED.sub(f"table/{arn_name(table)}", text)) for table in tables]
+    return [_PARAMETER.sub("*", each) for each in _meant(text, tables)]
+
+
+def _meant(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
+    """Return a resource once for each table that its name may be, where a parameter stands in it; else as it is."""
+    head, slash, rest = text.partition(":table/")
+    name, between, more = rest.partition("/")
+    if not slash or not _PARAMETER.search(name):
+        return [text]
+    pattern = _PARAMETER.sub("*", name)
+    found = [table for table in tables if table.name == name or fnmatchcase(arn_name(table), pattern)]
+    return [f"{head}{slash}{arn_name(table)}{between}{more}" for table in found] or [text]
+
+
+def _flat(value: Any) -> str | None:
+    """Return the text of a resource; a reference to something else becomes `${…}`. None: it is no resource."""
+    match value:
+        case str():
+            return value
+        case {"Fn::Sub": [str(text), *_]} | {"Fn::Sub": str(text)}:
+            return text
+        case {"Fn::Join": [str(between), [*parts]]}:
+            texts = [_flat(part) for part in parts]
+            return None if None in texts else between.join(text for text in texts if text is not None)
+        case {"Fn::GetAtt": _} | {"Ref": _} | {"Fn::ImportValue": _}:
+            return "${reference}"
+        case _:
+            return None
+
+
+def _alias(
+    document: PolicyDocument, meant: tuple[TableDesign, ...], tables: tuple[TableDesign, ...]
+) -> Mapping[str, str]:
+    """Return the table names that no table of the design has, for the only one that the policy is about."""
+    if len(meant) != 1:
+        return {}
+    known = {arn_name(table) for table in tables}
+    names = {
+        found["name"]
+        for statement in document.statements
+        for text in (*(statement.resources or ()), *(statement.not_resources or ()))
+        if (found := _TABLE.fullmatch(text.split(":", 5)[-1])) is not None
+    }
+    return {} if names & known else dict.fromkeys(names, arn_name(meant[0]))
+
+
+def _placed(statement: PolicyStatement, aliases: Mapping[str, str]) -> PolicyStatement:
+    def placed(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if texts is None else tuple(_in_one_place(text, aliases) for text in texts)
+
+    return replace(
+        statement, resources=placed(statement.resources), not_resources=placed(statement.not_resources)
+    )
+
+
+def _in_one_place(text: str, aliases: Mapping[str, str]) -> str:
+    parts = text.split(":", 5)
+    if len(parts) < 6 or parts[2] not in ("dynamodb", "*"):
+        return text
+    found = _TABLE.fullmatch(parts[5])
+    if found is not None and found["name"] in aliases:
+        return f"{_ARN}table/{aliases[found['name']]}{found['rest'] or ''}"
+    return f"{_ARN}{parts[5]}"

@@ -1,0 +1,32 @@
+"""Relations: items that tie two things together, and which of them they can be found by."""
+
+from __future__ import annotations
+
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import slots
+from tavola.model.document import EntityDesign, Need
+
+
+def ends(entity: EntityDesign) -> tuple[str, str] | None:
+    """Return the two fields that an item ties together, of an entity keyed by one under the other; None: it is no tie.
+
+    `USER#{follower}` with `FOLLOWS#{followed}` is one: both are names of things, none a time or a number.
+    """
+    if entity.key is None:
+        return None
+    over, under = slots(entity.key.hash), slots(entity.key.range)
+    if len(over) != 1 or len(under) != 1 or over[0].field == under[0].field:
+        return None
+    pair = over[0].field, under[0].field
+    plain = all(
+        field.key_kind in ("text", "uuid") and field.tags == ("S",) and field.choices is None
+        for field in map(entity.field, pair)
+    )
+    return pair if plain else None
+
+
+def one_way(subject: Subject, need: Need) -> bool:
+    """Tell whether a need asks for ties from their other end, which no key has first."""
+    home = subject.homes.get(need.entities[0])
+    pair = None if home is None else ends(home[1])
+    return pair is not None and pair[1] in need.equal and pair[0] not in need.equal

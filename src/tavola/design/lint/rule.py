@@ -1,0 +1,428 @@
+"""Rule and Subject: what a rule is, and what rules are asked about.
+
+A rule is a module of `rules`: its docstring says what is wrong, why, an example and what to do instead; its `find`
+gives the places. A Subject is a design with what several rules want to know of it, each answer found once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import cleandoc
+from math import prod
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+from tavola.design.cost.capacity import IndexEffect, index_effects
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.serving import Serving, servings, slots
+from tavola.model.document import (
+    CollectionDesign,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    Ignore,
+    IndexDesign,
+    KeyDesign,
+    Need,
+    PatternDesign,
+    Route,
+    TableDesign,
+    WritePattern,
+    needs_of,
+)
+
+T = TypeVar("T")
+
+_PARAGRAPH = re.compile(r"^(Why|Example|Instead):\s*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A defect that designs have, and how it is found."""
+
+    name: str
+    severity: Severity  # the worst that it says of a place
+    title: str
+    why: str
+    example: str
+    remedy: str
+    find: Callable[[Subject], Iterator[Finding]]
+    last: bool = False  # it judges what the others found
+
+
+def rule_of(module: ModuleType) -> Rule:
+    """Return the rule that a module holds; its parts are the paragraphs of the docstring."""
+    found = cast(Any, module)
+
+    def find(subject: Subject) -> Iterator[Finding]:
+        return map(subject.titled, found.find(subject))
+
+    text = cleandoc(module.__doc__ or "")
+    title, *rest = _PARAGRAPH.split(text)
+    told: Mapping[str, str] = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
+    return Rule(
+        module.__name__.rpartition(".")[2].replace("_", "-"),
+        found.SEVERITY,
+        " ".join(title.split()),
+        told["Why"],
+        told["Example"],
+        told["Instead"],
+        find,
+        getattr(module, "LAST", False),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A need, and how it is asked today."""
+
+    need: Need
+    route: Route
+    table: TableDesign
+    entity: EntityDesign
+    index: IndexDesign | None  # None: the table's own key, or an index that there is not
+
+    @property
+    def known(self) -> bool:
+        """Whether what it is asked on is there."""
+        return self.route.index is None or self.index is not None
+
+    @property
+    def hash(self) -> tuple[str, ...]:
+        """The attributes of the partition key that it is asked by."""
+        return (self.table.settings.hash,) if self.index is None else self.index.hash
+
+    @property
+    def range(self) -> tuple[str, ...]:
+        """The attributes of the sort key that it is asked by."""
+        if self.index is not None:
+            return self.index.range
+        return () if self.table.settings.range is None else (self.table.settings.range,)
+
+    @property
+    def on(self) -> str:
+        """What it is asked on, in words."""
+        return "the table" if self.route.index is None else self.route.index
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A design, and what rules ask of it. `production` says that real data will live in it."""
+
+    design: Design
+    production: bool = False
+    findings: tuple[Finding, ...] = ()  # of all other rules, for those that come after them
+    rules: frozenset[str] = frozenset()  # the names of those that were run
+    known: frozenset[str] = frozenset()  # the names of all there are
+
+    @cached_property
+    def needs(self) -> tuple[Need, ...]:
+        """Every way in which the design is read, with the keys taken off."""
+        return needs_of(self.design)
+
+    @cached_property
+    def homes(self) -> Mapping[str, tuple[TableDesign, EntityDesign]]:
+        """Where each entity lives, by its name."""
+        return {entity.name: (table, entity) for table in self.design.tables for entity in table.entities}
+
+    @cached_property
+    def unkeyed(self) -> frozenset[str]:
+        """The entities that no table has yet: views that no pattern gives."""
+        given = {pattern.result for _, _, pattern in self.design.patterns()}
+        return frozenset(view.name for view in self.design.views) - given - self.homes.keys()
+
+    @cached_property
+    def results(self) -> Mapping[str, EntityDesign]:
+        """What a pattern may give, entity or view, by name."""
+        return {view.name: view for view in self.design.views} | {
+            name: entity for name, (_, entity) in self.homes.items()
+        }
+
+    @cached_property
+    def needs_by_entity(self) -> Mapping[str, tuple[Need, ...]]:
+        """The ways in which each entity is read, by its name."""
+        found: dict[str, list[Need]] = {}
+        for need in self.needs:
+            for name in dict.fromkeys(need.entities):
+                found.setdefault(name, []).append(need)
+        return {name: tuple(needs) for name, needs in found.items()}
+
+    @cached_property
+    def routed(self) -> Mapping[str, tuple[Need, ...]]:
+        """The needs that say how they are asked, by the entity that comes back."""
+        return {
+            name: told
+            for name, needs in self.needs_by_entity.items()
+            if (told := tuple(need for need in needs if need.route is not None))
+        }
+
+    @cached_property
+    def titles(self) -> frozenset[str]:
+        """What the patterns and collections are called; a need of such a title is the same thing told again."""
+        told = [
+            pattern.access.title for _, _, pattern in self.design.patterns() if pattern.access is not None
+        ]
+        told += [
+            collection.name if collection.access is None else collection.access.title
+            for table in self.design.tables
+            for collection in table.collections
+        ]
+        return frozenset(told)
+
+    @cached_property
+    def _servings(self) -> dict[int, tuple[Need, tuple[Serving, ...]]]:
+        return {}  # by the need's identity, for which it is kept: a need's own hash goes through all of it
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+        """Return what was found before under a name, or find it; things of the design may be named by their identity."""
+        if what not in self._known:
+            self._known[what] = find()
+        return cast(T, self._known[what])
+
+    def effects(
+        self, table: TableDesign, entity: EntityDesign, write: WritePattern
+    ) -> tuple[IndexEffect, ...]:
+        """Return what a write does to the indexes of its table."""
+        return self.once(
+            ("effects", id(table), id(entity), id(write)), lambda: index_effects(table, entity, write)
+        )
+
+    @cached_property
+    def _readers(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]:
+        return self._told_readers()
+
+    @cached_property
+    def partners(self) -> Mapping[tuple[str, str | None], tuple[tuple[EntityDesign, KeyDesign], ...]]:
+        """The keys that entities have in each table, by its name, and in each index."""
+        found: dict[tuple[str, str | None], list[tuple[EntityDesign, KeyDesign]]] = {}
+        for table, entity, key in self.keyed():
+            found.setdefault((table.name, key.index), []).append((entity, key))
+        return {place: tuple(keys) for place, keys in found.items()}
+
+    def as_production(self) -> Subject:
+        """Return the same design as one that real data lives in, with all that is known of it already."""
+        real = replace(self, production=True)
+        real.__dict__.update(
+            {name: known for name, known in self.__dict__.items() if name not in real.__dict__}
+        )
+        return real
+
+    def entities(self) -> Iterator[tuple[TableDesign, EntityDesign]]:
+        """Give every entity with its table, in order."""
+        return ((table, entity) for table in self.design.tables for entity in table.entities)
+
+    def keyed(self) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
+        """Give every key that an entity has in its table or in an index of it."""
+        for table, entity in self.entities():
+            for key in (entity.key, *entity.keys):
+                if key is not None:
+                    yield table, entity, key
+
+    def writes(self) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
+        """Give every way in which the design is written."""
+        return ((table, entity, write) for table, entity in self.entities() for write in entity.writes)
+
+    def writers(self, entity: EntityDesign, field: str) -> tuple[WritePattern, ...]:
+        """Return the updates of an entity that change a field."""
+        return tuple(
+            write
+            for write in entity.writes
+            if write.kind == "update" and field in (*write.changes, *write.adds)
+        )
+
+    def servings(self, need: Need) -> tuple[Serving, ...]:
+        """Return how the keys of a need's first entity serve it, the best first; empty: the entity is not known.
+
+        Of a need of several entities in one table, those keys alone that all of them serve it by.
+        """
+        known = self._servings.get(id(need))
+        if known is None:
+            known = self._servings[id(need)] = (need, self._serve(need))
+        return known[1]
+
+    def _serve(self, need: Need) -> tuple[Serving, ...]:
+        found: tuple[Serving, ...] | None = None
+        for name in need.entities:
+            home = self.homes.get(name)
+            if home is None:
+                return ()
+            here = servings(*home, need)
+            if found is None:
+                found = here
+                continue
+            by_key = {(serving.table.name, serving.key.index): serving for serving in here}
+            both = [
+                max(serving, by_key[serving.table.name, serving.key.index], key=lambda each: each.rank)
+                for serving in found
+                if (serving.table.name, serving.key.index) in by_key
+            ]
+            found = tuple(sorted(both, key=lambda serving: serving.rank))
+        return found or ()
+
+    def partitions(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
+        """Return how many values a partition key has, its shards aside; None if a field says no number.
+
+        There are no more than items, and a key that identifies them has as many. An index of some members has their
+        values alone. What identifies another entity has as many values as there are of it.
+        """
+        found = slots(key.hash)
+        if entity.items is not None and key.index is None and found and not slots(key.range):
+            return entity.items
+        counts: list[int] = []
+        for slot in found:
+            values = self._values(table, entity, key, slot.field)
+            if values is None:
+                return None
+            counts.append(values)
+        return prod(counts) if entity.items is None else max(1, min(prod(counts), entity.items))
+
+    def _values(self, table: TableDesign, entity: EntityDesign, key: KeyDesign, name: str) -> int | None:
+        told = entity.field(name).values
+        member = next((each for each in key.members if each.field == name), None)
+        if member is not None:
+            return len([value for value in member.values if value is not None]) or 1
+        return self._counted.get((table.name, name)) if told is None else told
+
+    @cached_property
+    def _counted(self) -> Mapping[tuple[str, str], int]:
+        """How many values a field has that identifies an entity of a table by itself."""
+        found: dict[tuple[str, str], int] = {}
+        for table, entity in self.entities():
+            own = entity.key
+            if own is None or entity.items is None or slots(own.range):
+                continue
+            names = sorted({slot.field for slot in slots(own.hash)})
+            if len(names) == 1:
+                found.setdefault((table.name, names[0]), entity.items)
+        return found
+
+    def readers(self, table: TableDesign, index: str | None) -> tuple[str, ...]:
+        """Return the titles of what is asked on an index, or on the table itself."""
+        return self._readers.get((table.name, index), ())
+
+    def _told_readers(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
+        told: dict[tuple[str, str | None], list[str]] = {}
+        for table in self.design.tables:
+            for entity in table.entities:
+                for pattern in (entity.primary, *entity.patterns):
+                    if pattern is not None:
+                        title = pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
+                        told.setdefault((table.name, pattern.index), []).append(title)
+            for found in table.collections:
+                title = found.access.title if found.access else found.name
+                told.setdefault((table.name, found.index), []).append(title)
+        for need in self.design.needs:
+            home = self.homes.get(need.entities[0])
+            if home is None:
+                continue
+            if need.route is not None:
+                told.setdefault((home[0].name, need.route.index), []).append(need.title)
+                continue
+            best = next(iter(self.servings(need)), None)
+            if best is not None and best.how != "scan":
+                told.setdefault((home[0].name, best.key.index), []).append(need.title)
+        return {place: tuple(titles) for place, titles in told.items()}
+
+    def constant(self, key: KeyDesign) -> bool:
+        """Tell whether all items share one partition key, but for its shards."""
+        return not slots(key.hash)
+
+    # Places, as findings name them.
+
+    def table_place(self, table: TableDesign) -> Place:
+        """Where a table is declared."""
+        return Place("table", table.name, table.label or table.name)
+
+    def index_place(self, table: TableDesign, index: str | None) -> Place:
+        """Where an index is declared, by the name that DynamoDB knows; None: the table itself."""
+        if index is None:
+            return self.table_place(table)
+        label = next((each.label for each in table.indexes if each.name == index), index)
+        return Place("index", table.name, f"{table.label}.{label}")
+
+    def entity_place(self, table: TableDesign, entity: EntityDesign) -> Place:
+        """Where an entity is declared."""
+        return Place("entity", table.name, entity.name)
+
+    def key_place(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> Place:
+        """Where the key of an entity is declared: the first pattern that is asked by it, else the entity."""
+        patterns = (*((entity.primary,) if entity.primary else ()), *entity.patterns)
+        for pattern in patterns:
+            if pattern.index == key.index:
+                return self.pattern_place(table, entity, pattern)
+        return self.entity_place(table, entity)
+
+    def pattern_place(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Place:
+        """Where a key or query class is declared."""
+        return Place("pattern", table.name, f"{entity.name}.{pattern.name}")
+
+    def field_place(self, table: TableDesign, entity: EntityDesign, field: FieldDesign | str) -> Place:
+        """Where a field is declared."""
+        name = field if isinstance(field, str) else field.name
+        return Place("field", table.name, f"{entity.name}.{name}")
+
+    def write_place(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> Place:
+        """Where a write is declared."""
+        return Place("write", table.name, f"{entity.name}: {write.title}")
+
+    def collection_place(self, table: TableDesign, collection: CollectionDesign) -> Place:
+        """Where a collection is declared."""
+        return Place("collection", table.name, collection.name)
+
+    def need_place(self, need: Need) -> Place:
+        """Where a need is declared."""
+        home = self.homes.get(need.entities[0]) if need.entities else None
+        return Place("need", home[0].name if home else "", need.name)
+
+    def titled(self, finding: Finding) -> Finding:
+        """Return a finding of a need with the need's own words, where its name says less."""
+        title = self._titles.get(finding.place.name) if finding.place.kind == "need" else None
+        return finding if title is None else replace(finding, message=f"“{title}”: {finding.message}")
+
+    @cached_property
+    def _titles(self) -> Mapping[str, str]:
+        return {need.name: need.title for need in self.design.needs if need.title != need.name}
+
+    def place_named(self, name: str) -> Place:
+        """Return the place that somebody wrote down: a table's, an index's, an entity's or what is in one."""
+        head, _, rest = name.replace(": ", ".", 1).partition(".")
+        for table in self.design.tables:
+            if head == table.label:
+                return Place("index" if rest else "table", table.name, name)
+        home = self.homes.get(head)
+        if home is None:
+            return Place("design", "", name)
+        table, entity = home
+        if not rest:
+            return Place("entity", table.name, name)
+        if ": " in name:
+            return Place("write", table.name, name)
+        field = any(each.name == rest for each in entity.fields)
+        return Place("field" if field else "pattern", table.name, name)
+
+    def asked(self) -> Iterator[Asked]:
+        """Give the needs that say how they are asked today, with the key that they are asked by."""
+        for need in self.design.needs:
+            home = self.homes.get(need.entities[0])
+            if need.route is not None and home is not None:
+                yield Asked(need, need.route, *home, self.index_of(home[0], need.route.index))
+
+    def index_of(self, table: TableDesign, name: str | None) -> IndexDesign | None:
+        """Return an index by the name that DynamoDB knows, None if the table has none of that name."""
+        return next((index for index in table.indexes if index.name == name), None)
+
+
+def covers(ignore: Ignore, finding: Finding) -> bool:
+    """Tell whether somebody lets a finding stand: one of the rule at this place, or in what has this name."""
+    place = finding.place
+    inside = ignore.place in (place.name, "*") or place.name.startswith(
+        (f"{ignore.place}.", f"{ignore.place}:")
+    )
+    return ignore.rule == finding.rule and inside

@@ -1,0 +1,37 @@
+"""An entity that is said never to change is changed.
+
+Why: What is immutable can be trusted, cached and audited because nobody writes it again. A number that is counted up is another kind of thing: to call
+both immutable, and forbid updates for all, leaves those who keep the numbers no way but to break the promise, and nobody can say any more which
+items still keep it.
+
+Example: "Once written, records are never modified, no UpdateItem", and a `STATS` item of each stack whose `TotalReviews` grows.
+
+Instead: Tell the two apart: versions, findings and events are immutable, statistics are derived from them and may be made again. Then let
+policies deny changes of the first alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.capacity import changed_fields
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the writes of immutable entities that change an item which stands; that old ones are deleted is no change."""
+    for table, entity, write in subject.writes():
+        changed = changed_fields(entity, write)
+        if entity.immutable and (write.kind == "update" or (write.kind == "put" and changed)):
+            what = joined(sorted(changed)) or "the item"
+            yield Finding(
+                "changed-immutable",
+                SEVERITY,
+                subject.write_place(table, entity, write),
+                f"it changes {what}, and {entity.name} is said to be immutable",
+                f"put a new item instead, or say that {entity.name} is derived and does change (immutable=False)",
+            )

@@ -1,0 +1,48 @@
+"""A global index is asked for a consistent read.
+
+Why: A global index follows the table a little later; there is no read of it that sees every write before. DynamoDB refuses
+`ConsistentRead` on one.
+
+Example: `AccessPattern("whether a request was done", consistent=True)` on a query of a global index.
+
+Instead: Ask by the table's own key, or a local index; or live with what is a moment old, and decide by a condition in the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.rule import Subject
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give what is asked of a global index and must see every write before it."""
+    for table, entity, pattern in subject.design.patterns():
+        if pattern.access is not None and pattern.access.consistent and not pattern.hydrate:
+            yield from _found(
+                subject, table.name, pattern.index, subject.pattern_place(table, entity, pattern)
+            )
+    for table in subject.design.tables:
+        for collection in table.collections:
+            if collection.access is not None and collection.access.consistent:
+                yield from _found(
+                    subject, table.name, collection.index, subject.collection_place(table, collection)
+                )
+    for asked in subject.asked():
+        if asked.need.access is not None and asked.need.access.consistent:
+            yield from _found(subject, asked.table.name, asked.route.index, subject.need_place(asked.need))
+
+
+def _found(subject: Subject, table: str, name: str | None, place: Place) -> Iterator[Finding]:
+    index = subject.index_of(subject.design.table(table), name)
+    if index is not None and not index.local:
+        yield Finding(
+            "consistent-index-read",
+            SEVERITY,
+            place,
+            f"it asks {index.name}, a global index, for a consistent read: DynamoDB refuses it",
+            "read the table by its key, or do without consistent=True",
+        )

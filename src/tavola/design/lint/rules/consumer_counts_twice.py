@@ -1,0 +1,43 @@
+"""A consumer counts by adding, and a record that comes twice counts twice.
+
+Why: A stream is delivered at least once. A batch that fails after half of it was written, or whose answer is lost, comes again
+as a whole, and an ADD of the same record then counts it a second time. Nothing fails; the numbers grow away from the truth.
+
+Example: `Consumer("numbers", writes=("Metric",))`, and `Metric` is written by `WritePattern("count", "update", adds=("count",))`.
+
+Instead: Write each record's share together with a mark that it was counted, in one transaction that fails on the second time
+(`tavola.patterns.Projector` does so), or set numbers that are derived from the images instead of adding. Then say so:
+`Consumer(…, idempotent=True)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.rule import Subject
+
+SEVERITY: Severity = "warning"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the consumers that write an entity whose numbers are added to, and do not say that a record counts once."""
+    for table in subject.design.tables:
+        for consumer in table.consumers:
+            if consumer.idempotent:
+                continue
+            added = [
+                f"{name}.{write.adds[0]}"
+                for name in consumer.writes
+                if name in subject.homes
+                for write in subject.homes[name][1].writes
+                if write.adds
+            ]
+            if added:
+                yield Finding(
+                    "consumer-counts-twice",
+                    SEVERITY,
+                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    f"it adds to {' and '.join(dict.fromkeys(added))}, and a batch that is delivered again is added again",
+                    "write a mark of each record with its share, in one transaction, and say idempotent=True",
+                )

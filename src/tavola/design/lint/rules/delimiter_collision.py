@@ -1,0 +1,83 @@
+"""Two different items can have one key, because a value may hold the delimiter.
+
+Why: `a#b` with `c` and `a` with `b#c` both make `a#b#c`. The second write replaces the first item, or one tenant reads what another
+wrote. Nothing fails.
+
+Example: `PK = {tenant}#{user}` made by joining the texts as they are. A word between them, `TENANT#{tenant}#USER#{user}`, makes it
+unlikely by chance and not impossible by design: a tenant called `x#USER#y` has the keys of another. So it is told where the first is
+whose the item is.
+
+Instead: Escape the delimiter in values or refuse it, as Tavola's templates do; or put a part that cannot hold it, such as a number or
+a UUID, between or instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.heat import time_kind
+from tavola.design.lint.rule import Subject
+from tavola.model.document import EntityDesign, SourceDesign
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the key attributes of other code's designs in which free texts stand side by side."""
+    for table, entity, key in subject.keyed():
+        for source in key.sources if table.foreign else ():
+            pair = _neighbours(entity, source)
+            if pair is None or source.template is None:
+                continue
+            first, second, between = pair
+            tenants = [entity.field(name).name for name in source.fields if entity.field(name).tenant]
+            whose = f", and one {tenants[0]} reaches another's items" if tenants else ""
+            yield Finding(
+                "delimiter-collision",
+                SEVERITY if tenants or key.index is None else "warning",
+                subject.key_place(table, entity, key),
+                f"{source.template.source} joins {first} and {second} as they are: {first} a{between}b with {second} c makes the key of "
+                f"{first} a with {second} b{between}c{whose}",
+                f"escape or refuse {_sign(source.template.delimiter, between)!r} in {first}",
+            )
+
+
+def _sign(delimiter: str, between: str) -> str:
+    """Return what must not be in the first text; without the delimiter no part of what is between can be."""
+    return delimiter if delimiter in between or not between else between
+
+
+def _neighbours(entity: EntityDesign, source: SourceDesign) -> tuple[str, str, str] | None:
+    """Return the first two free texts of a template that meet, and what is between; None: there are none.
+
+    A word between keeps texts apart that nobody chooses on purpose; a tenant's name is somebody's choice.
+    """
+    before: str | None = None
+    between = ""
+    for segment in source.template.segments if source.template is not None else ():
+        if isinstance(segment, str):
+            between = segment
+            continue
+        free = not segment.spec and _free(entity, segment.field)
+        if (
+            free
+            and before is not None
+            and (entity.field(before).tenant or not any(sign.isalnum() for sign in between))
+        ):
+            return before, segment.field, between
+        before, between = segment.field if free else None, ""
+    return None
+
+
+def _free(entity: EntityDesign, name: str) -> bool:
+    """Tell whether a field may be any text; days and times are none."""
+    field = next((each for each in entity.fields if each.name == name), None)
+    return (
+        field is not None
+        and field.key_kind == "text"
+        and field.type in ("text", "str", "string")
+        and field.tags == ("S",)
+        and field.choices is None
+        and not time_kind(field)
+    )

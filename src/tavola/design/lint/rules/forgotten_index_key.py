@@ -1,0 +1,46 @@
+"""One way to create an item writes its index keys, another does not.
+
+Why: An index holds the items that carry its key, whoever wrote them. What is created without it is stored and can be fetched by its id, and is in no
+list: the queries of the index are right about some items and silent about the others.
+
+Example: `put_ticket` writes `GSI1PK = CUSTOMER#…` and `GSI2PK = STATUS#…`; the transaction that creates a ticket with its first event writes
+neither, so "tickets of a customer" never shows it.
+
+Instead: Make the item in one place, with all of its keys, and let every write take it from there. A design of Tavola does: an entity is put
+with its index keys, alone, in a batch or in a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.carrying import carriers, forgets, made_attributes
+from tavola.design.lint.relations import ends
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined, quoted
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the puts that leave out index keys which others write; a warning where nothing asks these indexes.
+
+    Of items that tie two things, `one-way-relation` tells it.
+    """
+    for table, entity, write in subject.writes():
+        keys = [key for key in entity.keys if forgets(table, entity, key, write)]
+        if not keys or ends(entity) is not None:
+            continue
+        missing = sorted({name for key in keys for name in made_attributes(key)} - set(write.rewrites))
+        indexes = [str(key.index) for key in keys]
+        asking = [title for index in indexes for title in subject.readers(table, index)]
+        lost = f", and {quoted(asking[:3])} never find{'s' if len(asking) == 1 else ''} it" if asking else ""
+        yield Finding(
+            "forgotten-index-key",
+            SEVERITY if asking else "warning",
+            subject.write_place(table, entity, write),
+            f"it leaves out {joined(missing)}, which {quoted(each.title for each in carriers(entity, keys[0]))} writes: what it puts is not in "
+            f"{joined(indexes)}{lost}",
+            f"write {joined(missing)} here too",
+        )

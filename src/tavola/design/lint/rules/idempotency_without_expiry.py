@@ -1,0 +1,44 @@
+"""Idempotency keys, sessions or cached answers are kept for ever.
+
+Why: They are of use for minutes or days, and one is written for each request. Without a time to live they become most of
+the table: paid every month, backed up, read by every scan.
+
+Example: an entity `Idempotency` with the key `IDEMPOTENCY#{request_id}` and no field under the table's ttl attribute.
+
+Instead: Give the entity a time under the table's ttl attribute, `expires_at: Attr[datetime] = attr(name="ttl")`: DynamoDB
+deletes it without a write unit, usually within days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.sizes import stored_item_bytes
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.dollars import MONTH_S
+from tavola.design.lint.naming import passing
+from tavola.design.lint.rule import Subject
+
+SEVERITY: Severity = "warning"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the entities that are only of use for a time, by what they are called, and that nothing deletes."""
+    for table, entity in subject.entities():
+        what = passing(entity)
+        if what is None or any(field.attribute == table.settings.ttl for field in entity.fields):
+            continue
+        if any(write.kind == "delete" for write in entity.writes):
+            continue  # somebody sees to it
+        rate = sum(write.per_second or 0 for write in entity.writes if write.kind == "put")
+        grown = rate * MONTH_S * stored_item_bytes(table, entity) / 1024**3
+        yield Finding(
+            "idempotency-without-expiry",
+            SEVERITY,
+            subject.entity_place(table, entity),
+            f"it is {what} and never expires"
+            + (f": {grown:,.1f} GB more every month" if grown >= 0.1 else ""),
+            "give it a time under the table's ttl attribute"
+            if table.settings.ttl is not None
+            else "give the table a ttl and the entity a time under that attribute",
+        )

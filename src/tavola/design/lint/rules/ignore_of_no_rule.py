@@ -1,0 +1,35 @@
+"""An ignore names a rule that there is not.
+
+Why: A misspelt name hides nothing, and looks as if it did.
+
+Example: `# tavola: ignore[few-partition] …` where the rule is called `few-partitions`.
+
+Instead: Write the rule's name as the finding prints it; `tavola explain` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+
+SEVERITY: Severity = "warning"
+LAST = True
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the ignores of rules that nobody knows."""
+    for ignore in subject.design.ignores:
+        if ignore.rule not in subject.known:
+            near = get_close_matches(ignore.rule, sorted(subject.known), 1, 0.6)
+            yield Finding(
+                "ignore-of-no-rule",
+                SEVERITY,
+                subject.place_named(ignore.place),
+                f"{ignore.rule} is ignored here, and no rule is called so"
+                if ignore.rule
+                else "an ignore here names no rule",
+                f"write {near[0]}" if near else "write ignore[RULE] why; `tavola explain` lists the rules",
+            )

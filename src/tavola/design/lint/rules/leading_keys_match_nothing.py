@@ -1,0 +1,111 @@
+"""A policy is bound to partition keys that no item has, or that are not the tenant's.
+
+Why: `dynamodb:LeadingKeys` is compared with the whole partition key, prefix included. A value that no key of the table or
+index can have denies everything; one that fills the tenant's name into the place of another field gives each tenant the
+item that happens to be called like them.
+
+Example: `"dynamodb:LeadingKeys": "${aws:userid}"` on a table whose keys are `REVIEW#…`; `"TICKET#${cognito-identity.amazonaws.com:sub}"`
+where the key is `TICKET#{ticket_id}`.
+
+Instead: Write the value as the key is written, with the tenant where the key has it: `"CUSTOMER#${aws:PrincipalTag/customer}"`, and
+grant the table or index that has this key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.grants import READS, REWRITES, Grants, grants, leading_tests, told
+from tavola.design.lint.rule import Subject
+from tavola.model.document import EntityDesign, SourceDesign, TableDesign
+from tavola.protocol import MANY, Piece, PolicyStatement, Variable, parse_pieces
+
+SEVERITY: Severity = "error"
+
+_ACTIONS = (*READS, "dynamodb:putitem", *REWRITES)
+_POSITIVE = frozenset({"StringEquals", "StringLike", "StringEqualsIgnoreCase"})
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the statements whose values for the partition key fit no key of what they grant."""
+    for each in grants(subject):
+        for statement in each.document.statements:
+            values = [
+                value
+                for test in leading_tests(statement)
+                if test.operator in _POSITIVE
+                for value in test.values
+            ]
+            if not statement.allows or not values:
+                continue
+            keys = [found for table in each.tables for found in _keys(each, statement, table)]
+            if not keys:
+                continue
+            variables = each.document.has_variables
+            pieces = {
+                value: tuple(parse_pieces(value, wildcards=True, variables=variables)) for value in values
+            }
+            fitting = {value: [key for key in keys if _fits(pieces[value], key[1])] for value in values}
+            lost = [value for value, found in fitting.items() if not found]
+            if len(lost) == len(values):
+                told_keys = ", ".join(dict.fromkeys(_spelled(source) for _, source in keys))
+                yield Finding(
+                    "leading-keys-match-nothing",
+                    SEVERITY,
+                    each.place,
+                    f"{told(statement)} allows the partition key {lost[0]}, and those that it grants are {told_keys}: it reaches no item by its key",
+                    "write the value as the key is written, its prefix included",
+                )
+                continue
+            for value, found in fitting.items():
+                wrong = _not_the_tenant(pieces[value], found)
+                if wrong is not None:
+                    yield Finding(
+                        "leading-keys-match-nothing",
+                        SEVERITY,
+                        each.place,
+                        f"{told(statement)} fills who asks into {value}, where the key has {wrong}: that is not whose the item is",
+                        "grant the table or index whose partition key begins with the tenant, and compare with that key",
+                    )
+
+
+_Key = tuple[EntityDesign, SourceDesign]
+
+
+def _keys(each: Grants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
+    """Give the first partition attribute of each entity, in the table and the indexes that a statement grants."""
+    for entity in table.entities:
+        for key in (entity.key, *entity.keys):
+            if key is not None and any(
+                statement in each.granting(action, table, key.index) for action in _ACTIONS
+            ):
+                yield entity, key.hash[0]
+
+
+def _fits(pieces: tuple[Piece, ...], source: SourceDesign) -> bool:
+    """Tell whether a value of a policy can be a partition key; what is not known fits."""
+    if source.template is None:
+        return True
+    start = source.template.segments[0] if source.template.segments else ""
+    if not isinstance(start, str):
+        return True
+    if pieces and isinstance(pieces[0], str):
+        return pieces[0].startswith(start) or (len(pieces) > 1 and start.startswith(pieces[0]))
+    return bool(pieces) and pieces[0] == MANY  # a variable is a name, and no name begins as a key does
+
+
+def _not_the_tenant(pieces: tuple[Piece, ...], found: list[_Key]) -> str | None:
+    """Return the field that a variable stands for, where no key that fits has the tenant there."""
+    if not any(isinstance(piece, Variable) for piece in pieces):
+        return None
+    fields = [(entity, name) for entity, source in found for name in source.fields[:1]]
+    if not fields or not any(field.tenant for entity, _ in fields for field in entity.fields):
+        return None
+    if any(entity.field(name).tenant for entity, name in fields):
+        return None
+    return fields[0][1]
+
+
+def _spelled(source: SourceDesign) -> str:
+    return f"{{{source.field}}}" if source.template is None else source.template.source

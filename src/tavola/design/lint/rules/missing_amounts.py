@@ -1,0 +1,120 @@
+"""Access patterns do not say how often they are asked, or of how much.
+
+Why: Whether a key is hot, what a month costs and how many shards are needed follows from rates and sizes. Without them the
+rules that judge these say nothing, which is not the same as nothing being wrong.
+
+Example: `AccessPattern("tickets of a status")`.
+
+Instead: `AccessPattern("tickets of a status", per_second=10, items=20, item_bytes=450)`, by estimate if need be: the order of
+size is what matters. A size that one write or key of an entity declares counts for all that is asked of it. Where a busy key is made of a status, a kind or the like, say how many values that has: `attr(distinct=5)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.capacity import write_pattern_units
+from tavola.design.cost.sizes import item_size
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.naming import FEW, words
+from tavola.design.lint.rates import peak
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined, rate
+from tavola.limits import PARTITION_WRITES_PER_S
+from tavola.model.document import AccessPattern, TableDesign, WritePattern
+
+SEVERITY: Severity = "advice"
+
+_TOLD = 3
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the tables of which a declared pattern or write has no rate or no size, and those that declare none.
+
+    And the fields that busy keys are made of, by their names of few values, where nobody said how many.
+    """
+    yield from _uncounted(subject)
+    for table in subject.design.tables:
+        declared = tuple(_declared(table))
+        unrated = [name for name, told, _ in declared if told.per_second is None]
+        unsized = [name for name, told, known in declared if told.item_bytes is None and not known]
+        if declared and not unrated and not unsized:
+            continue
+        if not table.entities:
+            continue  # nothing lives in it; another rule says so
+        both = unrated == unsized
+        lacks = [
+            (
+                unrated,
+                "per_second=",
+                "neither rate nor size" if both else "no rate",
+                "heat and cost cannot be judged",
+            ),
+            ([] if both else unsized, "item_bytes=", "no size", "it is guessed from the types of the fields"),
+        ]
+        parts = [
+            f"{len(names)} of its {len(declared):,} access patterns and writes {'has' if len(names) == 1 else 'have'} {what} "
+            f"({_listed(names)}): {so}"
+            for names, _, what, so in lacks
+            if names
+        ]
+        wanted = ["per_second=", "item_bytes="] if both else [give for names, give, _, _ in lacks if names]
+        yield Finding(
+            "missing-amounts",
+            SEVERITY,
+            subject.table_place(table),
+            "; ".join(parts)
+            if declared
+            else "none of its entities says how often it is read or written: heat and cost cannot be judged",
+            f"give {' and '.join(wanted)} to each, by estimate if need be",
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
+    return ", ".join(names[:_TOLD]) + more
+
+
+def _uncounted(subject: Subject) -> Iterator[Finding]:
+    """Give the fields of few values that are all of a partition key which more is written to than one partition takes."""
+    seen: set[Place] = set()
+    for table, entity, key in subject.keyed():
+        fields = [entity.field(name) for source in key.hash for name in source.fields]
+        if not fields or key.shards is not None:
+            continue
+        if any(field.values is not None or not FEW & set(words(field.name)[-1:]) for field in fields):
+            continue
+        units = sum(
+            often * each.write
+            for write in entity.writes
+            if (often := peak(write)) is not None
+            for each in write_pattern_units(table, entity, write)
+            if each.index == key.index
+        )
+        place = subject.field_place(table, entity, fields[0])
+        if units <= PARTITION_WRITES_PER_S or place in seen:
+            continue
+        seen.add(place)
+        yield Finding(
+            "missing-amounts",
+            SEVERITY,
+            place,
+            f"{key.index or 'the table'} is keyed by {joined(field.name for field in fields)} alone and written {rate(units)} units a second, "
+            f"of which one partition takes {PARTITION_WRITES_PER_S:,}; how many values it has, nobody says",
+            f"say how many there are, {fields[0].name}: attr(distinct=…), and its heat is judged",
+        )
+
+
+def _declared(table: TableDesign) -> Iterator[tuple[str, AccessPattern | WritePattern, bool]]:
+    """Give what declares how it is asked or written, and whether the size of its items is known without it."""
+    known = {entity.name: item_size(table, entity).declared for entity in table.entities}
+    for entity in table.entities:
+        for pattern in (*((entity.primary,) if entity.primary else ()), *entity.patterns):
+            if pattern.access is not None:
+                yield f"{entity.name}.{pattern.name}", pattern.access, known[entity.name]
+        for write in entity.writes:
+            yield f"{entity.name}: {write.title}", write, known[entity.name]
+    for collection in table.collections:
+        if collection.access is not None:
+            sized = all(known[member.entity] for member in collection.members)
+            yield collection.name, collection.access, sized

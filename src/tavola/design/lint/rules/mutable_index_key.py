@@ -1,0 +1,67 @@
+"""An attribute that changes is part of an index key.
+
+Why: An index entry cannot change its key: it is deleted at the old place and put at the new one, two writes where there was one, in each index
+the attribute is a key of. It is often worth it; it should be known.
+
+Example: `status` in the sort key of an index with whole items of 3 KB: each change of status is 6 units there, where 3 would do, beside the
+3 of the table.
+
+Instead: Leave it out of the keys that need not have it, project less so that each move is smaller, or put what changes into a sparse
+index that items enter once and leave once. Where a query asks by it, the other side is a filter, which reads what it drops: with rates the
+finding tells what each of the two costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.capacity import changed_fields, deciding_fields
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.dollars import month, per_million, spelled
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined, quoted, rate, units
+from tavola.design.lint.trades import move_units, without
+from tavola.model.document import EntityDesign, KeyDesign, TableDesign, WritePattern
+
+SEVERITY: Severity = "advice"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the keys whose entries an update moves, with what that costs."""
+    for table, entity, key in subject.keyed():
+        if key.index is None:
+            continue
+        moves = [
+            (write, *move_units(table, entity, table.index(key.index), write, effect.entry_bytes))
+            for write in entity.writes
+            if write.kind == "update"
+            for effect in subject.effects(table, entity, write)
+            if effect.index == key.index and _moves(table, entity, key, write, effect.kind)
+        ]
+        if not moves:
+            continue
+        changed = {name for write, _, _ in moves for name in changed_fields(entity, write)}
+        fields = [name for source in key.sources for name in source.fields if name in changed]
+        units_each, stayed = max((moved, stay) for _, moved, stay in moves)
+        often = sum(write.per_second or 0 for write, _, _ in moves)
+        more = month(writes=sum((moved - stay) * (write.per_second or 0) for write, moved, stay in moves))
+        monthly = f"; at {rate(often)} a second {spelled(more)} for the key alone" if often else ""
+        yield Finding(
+            "mutable-index-key",
+            SEVERITY,
+            subject.key_place(table, entity, key),
+            f"its key in {key.index} is made of {joined(fields)}, changed by {quoted(write.title for write, _, _ in moves)}: each time an "
+            f"entry is deleted and put, {units(units_each)} units where {units(stayed) if stayed else 'none'} would do, "
+            f"{per_million(units_each - stayed, 'write')} more{monthly}",
+            without(table, entity, key, fields, more),
+        )
+
+
+def _moves(
+    table: TableDesign, entity: EntityDesign, key: KeyDesign, write: WritePattern, effect: str
+) -> bool:
+    """Tell whether a write moves an entry; one of other code that forgets to is counted as it should be."""
+    if not table.foreign:
+        return effect == "moved"
+    fed = {name for source in key.sources for name in source.fields} & changed_fields(entity, write)
+    return bool(fed - deciding_fields(entity, key))

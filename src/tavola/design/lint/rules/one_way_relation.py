@@ -1,0 +1,84 @@
+"""A relation is asked from both ends, and its items can be found by one.
+
+Why: An item that ties two things is in the partition of one of them. From the other end it is found by an index whose key is turned round, if every
+such item carries it: one that some writes forget loses relations, and the two ends disagree.
+
+Example: A follow is `PK = USER#alice`, `SK = FOLLOWS#bob`; some follows carry `GSI1PK = USER#bob` and others do not.
+
+Instead: Let every tie have the index key, or let the index turn the table's key round (`Gsi(pk="SK", sk="PK")`), which nobody can forget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.relations import ends, one_way
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined, quoted
+from tavola.model.document import EntityDesign, SourceDesign, TableDesign
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the ties that are asked from an end which all, or some, of them lack the key for."""
+    for need in subject.design.needs:
+        served = subject.servings(need)
+        if need.route is None and one_way(subject, need) and (not served or served[0].how == "scan"):
+            home = subject.homes[need.entities[0]]
+            pair = ends(home[1])
+            assert pair is not None, "a tie that is asked from one end has two"
+            yield Finding(
+                "one-way-relation",
+                SEVERITY,
+                subject.need_place(need),
+                f"{home[1].name} is keyed by {pair[0]} and then {pair[1]}, and asked for by {pair[1]}: no key begins with it",
+                f"add an index with the key turned round: {pair[1]}, then {pair[0]}",
+            )
+    for table in subject.design.tables:
+        yield from _forgotten(subject, table)
+
+
+def _forgotten(subject: Subject, table: TableDesign) -> Iterator[Finding]:
+    """Give what some of one kind of tie have and others lack: two entities of one key, or two ways to put one."""
+    if not table.foreign:
+        return
+    for one, two in combinations(table.entities, 2):
+        if ends(one) is None or ends(two) is None or _outline(one) != _outline(two):
+            continue
+        mine, its = ({key.index for key in entity.keys} for entity in (one, two))
+        for index in sorted(str(name) for name in mine ^ its):
+            lacking = two if index in mine else one
+            having = one if lacking is two else two
+            yield Finding(
+                "one-way-relation",
+                SEVERITY,
+                subject.entity_place(table, lacking),
+                f"it is keyed as {having.name} is and lacks the key of {index}, so that {index} misses some of these relations",
+                f"write the key of {index} on every one",
+            )
+    for entity in table.entities:
+        puts = [write for write in entity.writes if write.kind == "put"]
+        for key in entity.keys:
+            names = {source.attribute for source in key.sources if source.template is not None}
+            with_it = [write for write in puts if names and names <= set(write.rewrites)]
+            for write in puts if with_it else ():
+                if ends(entity) is not None and write not in with_it:
+                    yield Finding(
+                        "one-way-relation",
+                        SEVERITY,
+                        subject.write_place(table, entity, write),
+                        f"it leaves out {joined(sorted(names))}, which {quoted([with_it[0].title])} writes: {key.index} misses these relations",
+                        f"write {joined(sorted(names))} here too",
+                    )
+
+
+def _outline(entity: EntityDesign) -> tuple[tuple[str, ...], ...]:
+    def told(source: SourceDesign) -> tuple[str, ...]:
+        if source.template is None:
+            return ("*",)
+        return tuple(segment if isinstance(segment, str) else "*" for segment in source.template.segments)
+
+    return () if entity.key is None else tuple(map(told, entity.key.sources))

@@ -1,0 +1,49 @@
+"""A partition key is asked with an inequality.
+
+Why: Items are found by the hash of their partition key, so partitions have no order. DynamoDB refuses any condition on a partition key
+but equality.
+
+Example: A sparse index keyed by `escalated_at`, asked with `escalated_at >= :since`.
+
+Instead: Make what has an order the sort key, under a partition key that is known: one constant for all, with shards if it is written
+often, or the one whose items they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import STRETCHES
+from tavola.design.lint.telling import joined, wanted_key
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the needs that are asked so, or that could be asked in no other way."""
+    for asked in subject.asked():
+        stretches = {each.field: each.operator for each in asked.route.keys if each.operator in STRETCHES}
+        wrong = [name for name in asked.hash if name in stretches]
+        if asked.route.operation == "query" and asked.known and wrong:
+            yield Finding(
+                "partition-inequality",
+                SEVERITY,
+                subject.need_place(asked.need),
+                f"it asks {joined(f'{name} {stretches[name]}' for name in wrong)}, a partition key of {asked.on}: DynamoDB refuses it",
+                f"let {joined(wrong)} be a sort key: {wanted_key(asked.need)}",
+            )
+    for need in subject.design.needs:
+        served = subject.servings(need) if need.route is None else ()
+        if not served or served[0].how != "scan":
+            continue
+        near = next((serving for serving in served if serving.fault == "stretch"), None)
+        if near is not None:
+            yield Finding(
+                "partition-inequality",
+                SEVERITY,
+                subject.need_place(need),
+                f"it asks for a stretch of {joined(near.at)}, the partition key of {near.key.index or near.table.name}",
+                f"let {joined(near.at)} be a sort key: {wanted_key(need)}",
+            )

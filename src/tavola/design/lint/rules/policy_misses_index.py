@@ -1,0 +1,57 @@
+"""A policy allows queries of a table and forgets its indexes.
+
+Why: An index is a resource of its own, `table/T/index/I`, which `table/T` does not cover. Every query of an index is
+answered with AccessDeniedException, though the policy names the table.
+
+Example: `"Action": ["dynamodb:GetItem", "dynamodb:Query"], "Resource": "…table/tickets"`, and tickets are listed by an index.
+
+Instead: Add the indexes that are asked: `"…table/tickets/index/by_customer"`, or `"…table/tickets/index/*"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.grants import grants, leading_tests
+from tavola.design.lint.rule import Subject
+from tavola.model.document import TableDesign
+
+SEVERITY: Severity = "warning"
+
+_QUERY = "dynamodb:query"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the policies that allow Query on a table whose patterns are on indexes, and on none of these.
+
+    Some of the indexes and not others may be meant so, and is left alone.
+    """
+    for each in grants(subject):
+        for table in each.tables:
+            asked = _asked(subject, table)
+            open_ = [found for found in each.granting(_QUERY, table) if not leading_tests(found)]
+            if not asked or not open_:
+                continue  # who is bound to some keys of the table is meant to have no more
+            if any(each.granting(_QUERY, table, index) for index in asked):
+                continue
+            yield Finding(
+                "policy-misses-index",
+                SEVERITY,
+                each.place,
+                f"it allows Query on {table.name} and on none of its indexes, and {len(asked)} of them are asked ({', '.join(asked)}): these "
+                "queries are denied",
+                f"add their ARNs: table/{table.name}/index/{asked[0]}, or /index/* for all",
+            )
+
+
+def _asked(subject: Subject, table: TableDesign) -> tuple[str, ...]:
+    """Return the indexes that patterns are asked on, in their order."""
+    names = {pattern.index for entity in table.entities for pattern in entity.patterns}
+    names |= {collection.index for collection in table.collections}
+    names |= {
+        need.route.index
+        for need in subject.needs
+        if need.route is not None and any(entity.name in need.entities for entity in table.entities)
+    }
+    return tuple(index.name for index in table.indexes if index.name in names)

@@ -1,0 +1,101 @@
+"""A policy is about a table or an index that the design does not have.
+
+Why: A policy names what it grants as text. A name that is mistyped, or of another stage, grants nothing that the design has, and
+every request is denied; nothing says so before the first one. Of such a policy nothing else can be judged either.
+
+Example: `"Resource": "…table/tickets"` where the table is called `prod-tickets`; `"…table/tickets/index/customer-index"` where the
+index is `by_customer`.
+
+Instead: Name the table and the index as the design does. A policy of other tables has nothing to do with this design: leave it
+out of what is linted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
+from tavola.design.lint.rule import Subject
+from tavola.protocol import PolicyStatement
+
+SEVERITY: Severity = "warning"
+
+_ASKED = ("dynamodb:query", "dynamodb:scan", "dynamodb:partiqlselect")
+_PREFIX = "table/"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the policies none of whose statements is about the design, and those that ask an index which is not there."""
+    for each in grants(subject):
+        about = [
+            statement for statement in each.document.statements if statement.allows and _speaks(statement)
+        ]
+        if not about or not each.tables:
+            continue
+        if not any(_touches(each, statement) for statement in about):
+            names = dict.fromkeys(name for statement in about for name, _ in _named(statement))
+            if names:
+                yield Finding(
+                    "policy-of-no-table",
+                    "advice",
+                    each.place,
+                    f"it is about {_listed(list(names))} and about none of the design's tables, which "
+                    f"{'is' if len(each.tables) == 1 else 'are'} {_listed([table.name for table in each.tables])}",
+                    "name the tables as the design does; leave it out if it is another design's",
+                )
+            continue
+        for statement in about:
+            yield from _unknown(each, statement)
+
+
+def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
+    rule = next(rule for found, rule in each.rules if found is statement)
+    if not any(rule.acts(action) for action in _ASKED):
+        return  # a vector index, or none at all, is asked otherwise
+    for table in each.tables:
+        known = {index.name for index in table.indexes}
+        for name, index in _named(statement):
+            if name == arn_name(table) and index and not {"*", "?", "$"} & set(index) and index not in known:
+                yield Finding(
+                    "policy-of-no-table",
+                    SEVERITY,
+                    each.place,
+                    f"{told(statement)} grants the index {index} of {table.name}, which has "
+                    f"{_listed(sorted(known)) if known else 'no index'}: every query of it is denied",
+                    "name the index as the table does",
+                )
+
+
+def _speaks(statement: PolicyStatement) -> bool:
+    """Tell whether a statement grants something of DynamoDB on what it names."""
+    actions = statement.actions or ()
+    return any(action.lower().startswith(("dynamodb:", "*")) for action in actions) and bool(
+        statement.resources
+    )
+
+
+def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
+    """Give the tables that a statement names, each with the index, or nothing."""
+    for text in statement.resources or ():
+        parts = text.split(":", 5)
+        if len(parts) == 6 and parts[2] == "dynamodb" and parts[5].startswith(_PREFIX):
+            name, _, rest = parts[5].removeprefix(_PREFIX).partition("/")
+            yield name, rest.removeprefix("index/") if rest.startswith("index/") else ""
+
+
+def _touches(each: Grants, statement: PolicyStatement) -> bool:
+    """Tell whether a statement covers a table of the design, or something under one."""
+    if "*" in (statement.resources or ()):
+        return True
+    rule = next(rule for found, rule in each.rules if found is statement)
+    names = {arn_name(table) for table in each.tables}
+    return any(name in names for name, _ in _named(statement)) or any(
+        rule.covers(resource_of(table, index), None)
+        for table in each.tables
+        for index in (None, *(index.name for index in table.indexes))
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

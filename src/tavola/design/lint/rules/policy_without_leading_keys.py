@@ -1,0 +1,118 @@
+"""A policy lets whoever has it reach the items of every tenant.
+
+Why: Where one table holds the data of many, only a condition on the partition key keeps them apart at the database. An
+`if` in the program does so until the day it is forgotten once. A scan has no partition key, so no condition can bind it.
+
+Example: `"Action": ["dynamodb:GetItem", "dynamodb:Query"], "Resource": "…table/tickets"`, without a Condition; or with
+`"dynamodb:LeadingKeys": ["CUSTOMER#*"]`, which every customer's key satisfies.
+
+Instead: Add `"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["CUSTOMER#${aws:PrincipalTag/customer}"]}` and
+`"Null": {"dynamodb:LeadingKeys": "false"}`, on keys that begin with the tenant, and leave Scan out. A process that serves all
+tenants is left alone where its policy says so: it reads the stream, or its name has a word such as service, worker, agent, reader
+or admin in it; any other is let stand by an ignore with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.grants import (
+    READS,
+    WRITES,
+    Grants,
+    grants,
+    leading_tests,
+    partition_of_another,
+    resource_of,
+    told,
+)
+from tavola.design.lint.naming import serves_all
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined
+from tavola.model.document import TableDesign
+from tavola.protocol import PolicyStatement
+
+SEVERITY: Severity = "warning"
+
+_SCAN = "dynamodb:scan"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the policies that reach items of tenants in whosever partition they are."""
+    for each in grants(subject):
+        for table in each.tables:
+            tenant = next(
+                (f"{entity.name}.{field.name}" for entity in table.entities for field in entity.fields if field.tenant), None
+            )  # fmt: skip
+            if tenant is None or serves_all(each.policy.name) or _follows_the_stream(each, table):
+                continue
+            opened = {
+                word: statement
+                for word, actions in (("read", READS), ("write", WRITES))
+                if (statement := _open(each, table, actions)) is not None
+            }
+            scanning = _scanning(each, table)
+            if scanning is not None:
+                opened = {"scan": scanning, **opened}
+            if opened:
+                first = next(iter(opened.values()))
+                yield Finding(
+                    "policy-without-leading-keys",
+                    SEVERITY,
+                    each.place,
+                    f"{told(first)} lets its holder {joined(opened)} {table.name} {_how(first, scans=scanning is not None)}: the "
+                    f"items of every tenant, not those of one {tenant}",
+                    "leave Scan out, which no condition binds, and add one on dynamodb:LeadingKeys to the rest"
+                    if scanning is not None
+                    else "bind dynamodb:LeadingKeys to who asks, and grant only the table or index whose key begins with the tenant; of a "
+                    "process that serves all, say so in its name or by an ignore",
+                )
+
+
+def _open(each: Grants, table: TableDesign, actions: Sequence[str]) -> PolicyStatement | None:
+    """Return the statement by which somebody reaches an item of another tenant, in the table or an index of it."""
+    for entity in table.entities:
+        if not any(field.tenant for field in entity.fields):
+            continue
+        for key in (entity.key, *entity.keys):
+            if key is None:
+                continue
+            another = partition_of_another(entity, key)
+            for action in actions:
+                statement = each.opens(action, table, key.index, another)
+                if statement is not None:
+                    return statement
+    return None
+
+
+def _scanning(each: Grants, table: TableDesign) -> PolicyStatement | None:
+    """Return the statement that allows a scan without a condition on keys; one with such a condition has a rule of its own."""
+    for index in (None, *(index.name for index in table.indexes)):
+        statement = each.opens(_SCAN, table, index, ())
+        if statement is not None and not leading_tests(statement):
+            return statement
+    return None
+
+
+def _how(statement: PolicyStatement, *, scans: bool) -> str:
+    values = [value for test in leading_tests(statement) for value in test.values]
+    if scans:
+        return "from end to end"
+    if values:
+        return f"by dynamodb:LeadingKeys {', '.join(values[:3])}, which the keys of all satisfy"
+    return "without a condition on dynamodb:LeadingKeys"
+
+
+def _follows_the_stream(each: Grants, table: TableDesign) -> bool:
+    """Tell whether the policy is of a process that reads the table's stream, and so every tenant's changes."""
+    stream = f"{resource_of(table)}/stream/x"
+    return any(
+        not rule.denies and rule.acts("dynamodb:getrecords") and rule.covers(stream, None)
+        for statement, rule in each.rules
+        if not _every_action(statement)
+    )
+
+
+def _every_action(statement: PolicyStatement) -> bool:
+    return statement.not_actions is not None or bool({"*", "dynamodb:*"} & set(statement.actions or ()))

@@ -1,0 +1,97 @@
+"""An index carries much that no access pattern on it reads.
+
+Why: Each write of an item writes its entry as well, a unit for each KB, and the entry is stored a second time. What nobody reads there is paid
+for with every write, for ever.
+
+Example: `projection="ALL"` on items of 3 KB, of which the only query shows three fields of 200 B: 3 units a write instead of 1.
+
+Instead: Project the fields that are read. An index's projection cannot be changed, so a new index takes the old one's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from tavola.design.cost.sizes import item_size, projected
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.dollars import month, per_million, spelled
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined, size, units
+from tavola.model.document import EntityDesign, IndexDesign, TableDesign
+from tavola.values import write_units
+
+SEVERITY: Severity = "advice"
+
+_MUCH_BYTES = 1_024  # the least that a write of an entry can be cheaper by
+_SHOWN = 6
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the indexes whose entries would take fewer units without what nobody reads, where all readers say what they read."""
+    for table in subject.design.tables:
+        for index in table.indexes:
+            if index.projection == "KEYS_ONLY":
+                continue
+            for entity in table.entities:
+                yield from _found(subject, table, index, entity)
+
+
+def _found(
+    subject: Subject, table: TableDesign, index: IndexDesign, entity: EntityDesign
+) -> Iterator[Finding]:
+    reads = _reads(subject, table, index, entity)
+    whole = item_size(table, entity)
+    if entity.key_on(index.name) is None or reads is None or not whole.declared:
+        return
+    held = projected(table, index, whole.attributes)
+    kept = {*table.settings.key_names, *index.attributes, table.settings.tag, table.settings.ttl}
+    kept |= {
+        entity.field(name).attribute for name in reads if any(field.name == name for field in entity.fields)
+    }
+    carried = [name for name in held if name not in kept]
+    now = ceil(sum(whole.attributes[name] for name in held))
+    lean = ceil(sum(whole.attributes[name] for name in held if name in kept))
+    saved = write_units(0, now) - write_units(0, max(1, lean))
+    if now - lean < _MUCH_BYTES or saved <= 0:
+        return
+    often = sum(write.per_second or 0 for write in entity.writes)
+    monthly = f", {spelled(month(writes=saved * often))}" if often else ""
+    largest = sorted(carried, key=lambda name: -whole.attributes[name])
+    more = f" and {len(largest) - _SHOWN} more" if len(largest) > _SHOWN else ""
+    yield Finding(
+        "projection-carries",
+        SEVERITY,
+        subject.index_place(table, index.name),
+        f"of each {entity.name} it carries {size(now)}, of which its patterns read {size(lean)}: {units(saved)} units more a write, "
+        f"{per_million(saved, 'write')}{monthly}",
+        f"leave out {joined(largest[:_SHOWN])}{more}",
+    )
+
+
+def _reads(subject: Subject, table: TableDesign, index: IndexDesign, entity: EntityDesign) -> set[str] | None:
+    """Return the fields that are read of an entity on an index; None where a reader takes all, or none is known."""
+    told: set[str] = set()
+    found = False
+    for pattern in entity.patterns:
+        if pattern.index != index.name:
+            continue
+        found = True
+        if pattern.hydrate:
+            continue
+        reads = pattern.access.reads if pattern.access is not None else ()
+        if not reads and pattern.result == entity.name:
+            return None
+        result = subject.results.get(pattern.result, entity)
+        told |= set(reads or (field.name for field in result.fields))
+        told |= set(pattern.access.filters if pattern.access is not None else ())
+    if any(collection.index == index.name for collection in table.collections):
+        return None
+    for need in subject.design.needs:
+        if entity.name not in need.entities or need.route is None or need.route.index != index.name:
+            continue
+        if need.access is None or not need.access.reads:
+            return None
+        found = True
+        told |= {*need.access.reads, *need.access.filters, *(each.field for each in need.where)}
+    return told if found else None

@@ -1,0 +1,75 @@
+"""An access pattern reads what its index does not hold.
+
+Why: A global index gives what it projects and nothing else. What is read beyond that is not there: a KeyError, or a field that is empty on one
+page and full on another. A local index fetches it from the table, item by item, and pays for each.
+
+Example: `projection=("status", "created_at")`, and the list shows the subject of each ticket.
+
+Instead: Project the field, give a view of what there is, or let the query fetch whole items (`hydrate=True`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined
+from tavola.model.document import EntityDesign, IndexDesign, TableDesign
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the patterns and needs that read a field which the index they are asked on lacks."""
+    for table, entity, pattern in subject.design.patterns():
+        index = subject.index_of(table, pattern.index)
+        result = subject.results.get(pattern.result, entity)
+        if index is None or pattern.hydrate:
+            continue
+        told = pattern.access.reads if pattern.access is not None else ()
+        names = told or tuple(field.name for field in result.fields)
+        yield from _found(table, entity, index, names, subject.pattern_place(table, entity, pattern))
+    for asked in subject.asked():
+        access = asked.need.access
+        if asked.index is not None and asked.route.operation in ("query", "scan") and access is not None:
+            place = subject.need_place(asked.need)
+            yield from _found(asked.table, asked.entity, asked.index, access.reads, place)
+
+
+def _found(
+    table: TableDesign, entity: EntityDesign, index: IndexDesign, names: tuple[str, ...], place: Place
+) -> Iterator[Finding]:
+    if index.projection == "ALL":
+        return
+    held = {*table.settings.key_names, *index.attributes}
+    held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
+    known = {field.name: field.attribute for field in entity.fields}
+    in_keys = {
+        name
+        for key in (entity.key, entity.key_on(index.name))
+        if key is not None
+        for source in key.sources
+        for name in source.fields
+    }
+    # A field that a key of the entry is made of can be read back from it in a design of Tavola.
+    readable = set() if table.foreign else in_keys
+    lacking = [name for name in names if known.get(name, name) not in held and name not in readable]
+    if not lacking:
+        return
+    if index.local:
+        yield Finding(
+            "projection-lacks",
+            "warning",
+            place,
+            f"it reads {joined(lacking)}, which {index.name} does not hold: each item is fetched from the table as well",
+            f"project {joined(lacking)}, or read less",
+        )
+        return
+    yield Finding(
+        "projection-lacks",
+        SEVERITY,
+        place,
+        f"it reads {joined(lacking)}, which {index.name} does not hold",
+        f"project {joined(lacking)}, or fetch the items by their keys",
+    )

@@ -1,0 +1,49 @@
+"""An inequality stands before an equality in a sort key.
+
+Why: A sort key decides one stretch. After the first part that is a stretch itself, the parts behind it are in no order: DynamoDB refuses
+a condition on them, and only a filter can apply it.
+
+Example: An index sorted by (`created_at`, `status`) asked for one status in a range of dates.
+
+Instead: Let what is given with `=` come first and the stretch last: (`status`, `created_at`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import STRETCHES
+from tavola.design.lint.telling import joined
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the needs asked so, and those whose key has the stretch first."""
+    for asked in subject.asked():
+        given = {each.field: each.operator for each in asked.route.keys}
+        told = [name for name in asked.range if name in given]
+        early = [name for name in told[:-1] if given[name] in STRETCHES]
+        if asked.route.operation == "query" and asked.known and early:
+            later = told[told.index(early[0]) + 1 :]
+            yield Finding(
+                "range-before-equality",
+                SEVERITY,
+                subject.need_place(asked.need),
+                f"it asks {early[0]} {given[early[0]]} and then {joined(later)}, behind it in {asked.on}'s sort key: DynamoDB refuses it",
+                f"add an index sorted by {', '.join([*later, early[0]])}",
+            )
+    for need in subject.design.needs:
+        served = subject.servings(need) if need.route is None else ()
+        if served and served[0].how == "filter" and served[0].fault == "early-range":
+            first, *later = served[0].at
+            yield Finding(
+                "range-before-equality",
+                "warning",
+                subject.need_place(need),
+                f"{first} is a stretch and stands before {joined(later)} in the sort key of "
+                f"{served[0].key.index or served[0].table.name}: only a filter finds {joined(later)}",
+                f"sort by {', '.join([*later, first])}",
+            )

@@ -1,0 +1,56 @@
+"""A policy that is bound to partition keys also allows a scan, which has none.
+
+Why: `ForAllValues` holds where there is no value to test. A Scan names no partition key, nor does a PartiQL SELECT without
+one in its WHERE: the condition is true, and the whole table is read.
+
+Example: `"Action": ["dynamodb:Query", "dynamodb:Scan"]` with `"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": […]}`.
+
+Instead: Leave Scan out or deny it, and add `"Null": {"dynamodb:LeadingKeys": "false"}`: the request must name a key at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.grants import SCANS, Grants, grants, leading_tests, told
+from tavola.design.lint.rule import Subject
+from tavola.protocol import PolicyStatement
+
+SEVERITY: Severity = "error"
+
+_NAMES = {"dynamodb:scan": "Scan", "dynamodb:partiqlselect": "PartiQLSelect"}
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the statements with a condition on partition keys by which a request without one is allowed all the same."""
+    for each in grants(subject):
+        for statement, action in _scanning(each).values():
+            test = next(
+                (
+                    test
+                    for test in leading_tests(statement)
+                    if test.quantifier == "ForAllValues" or test.if_exists
+                ),
+                leading_tests(statement)[0],
+            )
+            yield Finding(
+                "scan-past-leading-keys",
+                SEVERITY,
+                each.place,
+                f"{told(statement)} binds its holder to {test.values[0]} by {test.quantifier or ('IfExists' if test.if_exists else test.operator)}, "
+                f"and allows {_NAMES[action]}, which names no key: the condition holds and everything is read",
+                'leave the scan out, and add "Null": {"dynamodb:LeadingKeys": "false"}',
+            )
+
+
+def _scanning(each: Grants) -> dict[str, tuple[PolicyStatement, str]]:
+    """Return the statements that allow a scan in spite of their condition on keys, with the action, each once."""
+    found: dict[str, tuple[PolicyStatement, str]] = {}
+    for table in each.tables:
+        for index in (None, *(index.name for index in table.indexes)):
+            for action in SCANS:
+                statement = each.opens(action, table, index, ())
+                if statement is not None and leading_tests(statement):
+                    found.setdefault(statement.place, (statement, action))
+    return found

@@ -1,0 +1,56 @@
+"""A scan answers an access pattern that is in regular use.
+
+Why: A scan reads every item of the table, of all entities, and pays for each. It grows slower and dearer with the table, and takes its
+capacity from everybody else.
+
+Example: "all open orders" asked by a scan with a filter, five times a second.
+
+Instead: Give the pattern a key: an index, a sparse one if few items are wanted. For reports, export the table or keep the numbers by a
+stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.sizes import item_bytes
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.dollars import per_million
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import rate, size, wanted_key
+from tavola.values import read_units
+
+SEVERITY: Severity = "warning"
+
+_HOURLY = 1 / 3_600  # what is asked no oftener is a report's
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the needs that are scanned for more than once an hour."""
+    for asked in subject.asked():
+        often = asked.need.access.per_second if asked.need.access else None
+        if asked.route.operation != "scan" or (often is not None and often <= _HOURLY):
+            continue
+        told = (
+            "it scans"
+            if often is None
+            else f"it scans {'once' if often == 1 else f'{rate(often)} times'} a second"
+        )
+        counted = [(entity.items, item_bytes(asked.table, entity)) for entity in asked.table.entities]
+        total = sum(items * each for items, each in counted if items is not None)
+        if total and asked.index is None:
+            units = read_units(total, consistent=bool(asked.need.access and asked.need.access.consistent))
+            told += f" all of {asked.table.name}, {size(total)} each time, {per_million(units, 'read')} scans"
+        else:
+            told += f" {asked.on}, and so reads every item in it"
+        best = next(iter(subject.servings(asked.need)), None)
+        served = best is not None and best.how in ("get", "query")
+        whole = not asked.need.where and not asked.need.order
+        remedy = (
+            "export the table for it, or keep what it looks for in items of their own"
+            if whole
+            else f"ask {best.key.index or 'the table'} by its key instead"
+            if served and best is not None
+            else f"add {wanted_key(asked.need)}"
+        )
+        yield Finding("scanned-pattern", SEVERITY, subject.need_place(asked.need), told, remedy)

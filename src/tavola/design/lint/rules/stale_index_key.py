@@ -1,0 +1,45 @@
+"""An update changes a field, and not the index key that is made of it.
+
+Why: DynamoDB knows attributes, not templates. A key that was made of the old value stays as it was, so the item is found under what it no longer
+is, and not under what it is.
+
+Example: An update sets `status` to CLOSED and leaves `GSI2PK = STATUS#OPEN`: the ticket stays among the open ones for ever.
+
+Instead: Set every key attribute that the field is part of in the same update, also when the field is removed or counted up. A design of
+Tavola does that by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the updates of other code that leave a key of the old values."""
+    for table, entity, write in subject.writes():
+        if not table.foreign or write.kind != "update":
+            continue
+        changed = {*write.changes, *write.adds}
+        stale: dict[str, str] = {}
+        fields: list[str] = []
+        for key in entity.keys:
+            for source in key.sources:
+                fed = [name for name in source.fields if name in changed]
+                if source.template is not None and fed and source.attribute not in write.rewrites:
+                    stale[source.attribute] = key.index or ""
+                    fields += fed
+        if stale:
+            yield Finding(
+                "stale-index-key",
+                SEVERITY,
+                subject.write_place(table, entity, write),
+                f"it changes {joined(fields)} and leaves {joined(stale)} as it was: the item stays at its old place in "
+                f"{joined(stale.values())}",
+                f"set {joined(stale)} in the same update",
+            )

@@ -1,0 +1,82 @@
+"""A stream has more readers, or a reader other settings, than it can serve.
+
+Why: Two readers at most may read a shard of a DynamoDB stream at once, one of a global table's, whose replication reads
+too; with more, all of them are throttled and fall behind, and a record is gone after 24 hours. And a mapping whose batch,
+window or filters are out of range is refused when it is deployed.
+
+Example: four functions on one table's stream: search, metrics, mail and audit.
+
+Instead: Let one function read and pass on what others want (EventBridge, SNS), or send the changes to a Kinesis stream,
+which has more readers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Place, Severity
+from tavola.design.lint.rule import Subject
+from tavola.limits import (
+    TRIGGER_BATCH_RECORDS_MAX,
+    TRIGGER_BATCHING_WINDOW_S_MAX,
+    TRIGGER_FILTERS_MAX,
+    TRIGGER_PARALLELIZATION_MAX,
+    TRIGGER_PATTERN_CHARACTERS_MAX,
+    TRIGGER_RECORD_AGE_S_MAX,
+    TRIGGER_RECORD_AGE_S_MIN,
+    TRIGGER_RETRIES_MAX,
+    TRIGGER_TIMEOUT_S_MAX,
+)
+from tavola.model.document import Consumer
+
+SEVERITY: Severity = "error"
+
+READERS_MAX = 2
+READERS_OF_REPLICATED_MAX = 1
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the tables with too many consumers, and the consumers whose settings Lambda refuses."""
+    for table in subject.design.tables:
+        most = READERS_OF_REPLICATED_MAX if table.settings.replicas else READERS_MAX
+        if len(table.consumers) > most:
+            why = " of a global table" if table.settings.replicas else ""
+            yield Finding(
+                "stream-consumers",
+                "warning",
+                subject.table_place(table),
+                f"{len(table.consumers)} consumers read its stream ({', '.join(each.name for each in table.consumers)}), and a shard{why} "
+                f"serves {most}: they throttle each other and fall behind",
+                "let one consumer pass on what the others want, or send the changes to a Kinesis stream",
+            )
+        for consumer in table.consumers:
+            for wrong in _refused(consumer):
+                yield Finding(
+                    "stream-consumers",
+                    SEVERITY,
+                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    f"{wrong}: its event source mapping is refused",
+                    "give a value that Lambda takes",
+                )
+
+
+def _refused(consumer: Consumer) -> Iterator[str]:
+    for word, told, least, most in (
+        ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
+        ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
+        ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
+        ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
+        ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
+    ):
+        if not least <= told <= most:
+            yield f"{word}={told:,} is outside {least} to {most:,}"
+    age = consumer.max_age_s
+    if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
+        yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"
+    if len(consumer.filters) > TRIGGER_FILTERS_MAX:
+        yield f"it has {len(consumer.filters)} filters, and there may be {TRIGGER_FILTERS_MAX}"
+    for each in consumer.filters:
+        length = len(json.dumps(each, default=str))
+        if length > TRIGGER_PATTERN_CHARACTERS_MAX:
+            yield f"a filter of {length:,} characters is longer than {TRIGGER_PATTERN_CHARACTERS_MAX:,}"

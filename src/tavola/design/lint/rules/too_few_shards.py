@@ -1,0 +1,41 @@
+"""A key is sharded, and its traffic still comes to more than its shards take.
+
+Why: Each shard is one partition key, and a partition takes 1,000 write units and 3,000 read units a second. Shards that are too few
+throttle as one key would, only later; in an index they hold up the table's own writes. A query asks every shard, so reads are not
+divided by them: each shard gets all of them.
+
+Example: `pk="STATUS#{status}", shards=4` with five states, written 40,000 times a second.
+
+Instead: Give more shards: `tavola.patterns.shards_for(writes_per_second=…, item_bytes=…)` says how many, and `shard_change`
+how to get there while the application runs. For reads keep copies of what is read under several keys and ask any one, cache the answer, or key
+by something finer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import slots
+
+SEVERITY: Severity = "warning"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the sharded keys whose busiest shard gets more than it takes, where the number of partitions is known."""
+    for table, entity, key in subject.keyed():
+        if key.shards is None or key.shards.by == "time" or bucket_of(entity, key) is not None:
+            continue
+        found = heat(subject, table, entity, key)
+        over = None if found is None else found.over
+        if found is not None and over is not None and found.main == entity.name:
+            what = "its busiest key" if slots(key.hash) else "its key"
+            yield Finding(
+                "too-few-shards",
+                SEVERITY,
+                subject.key_place(table, entity, key),
+                f"{what} has {shards_of(key)} shards{crowd(found, entity)}, and each gets {over}",
+                found.remedy("key by something with more values"),
+            )

@@ -1,0 +1,50 @@
+"""A key has far more shards than its writes need, and every read pays for each of them.
+
+Why: A query of a sharded key asks every shard: that many requests at once, of half a read unit each at least, and the
+slowest of them is how long it takes. Shards that no write needs buy nothing.
+
+Example: 64 shards for 20 writes a second, asked 100 times a second: 3,150 read units a second for nothing.
+
+Instead: Take as many as the peak of the writes wants, `tavola.patterns.shards_for(…)`, and more when it grows: `shard_change`
+says how while the application runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.dollars import month, spelled
+from tavola.design.lint.heat import heat
+from tavola.design.lint.rule import Subject
+
+SEVERITY: Severity = "advice"
+
+_TIMES = 8  # as many as are needed: room to grow is no defect
+_UNITS_PER_S = 10
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the sharded queries whose shards are many times too many for their writes."""
+    for table, entity in subject.entities():
+        for pattern in entity.patterns:
+            key = entity.key_on(pattern.index)
+            if key is None or key.shards is None or key.shards.by == "time" or pattern.access is None:
+                continue
+            if key.shards.of and set(key.shards.of) <= set(pattern.partition):
+                continue  # who asks knows the shard
+            found, rate = heat(subject, table, entity, key), pattern.access.per_second
+            units = 0.0 if found is None else found.at("write", 1)
+            needed = None if found is None else found.fewest("write")
+            if not units or needed is None or rate is None:
+                continue
+            idle = 0.5 * rate * (key.shards.reads - needed)
+            if key.shards.reads >= _TIMES * needed and idle >= _UNITS_PER_S:
+                yield Finding(
+                    "too-many-shards",
+                    SEVERITY,
+                    subject.pattern_place(table, entity, pattern),
+                    f"each of its {rate:g} questions a second asks {key.shards.reads} shards, and {units:,.0f} write units a second need "
+                    f"{needed}: {idle:,.0f} read units a second, {spelled(month(reads=idle))}, for nothing",
+                    f"go down to {needed} or a few more (tavola.patterns.shard_change says how)",
+                )

@@ -1,0 +1,52 @@
+"""The time that items expire at is in another unit than seconds.
+
+Why: Time to live is counted in seconds since 1970. Milliseconds are a date some fifty thousand years from now, so nothing
+is ever deleted; a number of seconds or days to live is a moment in 1970, which DynamoDB takes for a mistake and ignores; a
+time that is written out is no number at all.
+
+Example: `ttl = int(time.time() * 1000) + 86_400_000`; `ttl = 86_400`.
+
+Instead: Store the moment at which the item may go in whole epoch seconds: `int(moment.timestamp())`. In Tavola, declare
+the field as `datetime`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.naming import words
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.rules.ttl_type import TIMES
+from tavola.model.document import FieldDesign
+
+SEVERITY: Severity = "error"
+
+_MILLISECONDS = frozenset({"ms", "millis", "milliseconds", "millisecond"})
+_LENGTHS = frozenset({"days", "hours", "minutes", "duration"})
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the fields under the ttl attribute that are not epoch seconds, by their types and names."""
+    for table, entity in subject.entities():
+        for field in entity.fields:
+            wrong = _wrong(field) if field.attribute == table.settings.ttl else None
+            if wrong is not None:
+                yield Finding(
+                    "ttl-unit",
+                    SEVERITY,
+                    subject.field_place(table, entity, field),
+                    f"{table.name} expires items by {field.attribute}, and here it is {wrong}",
+                    "store the moment in epoch seconds: int(moment.timestamp())",
+                )
+
+
+def _wrong(field: FieldDesign) -> str | None:
+    if "N" not in field.tags:
+        return "a time that is written out: such items never expire" if field.type in TIMES else None
+    told = {*words(field.name), *words(field.type)}
+    if told & _MILLISECONDS:
+        return "in milliseconds, a date some fifty thousand years from now: such items never expire"
+    if told & _LENGTHS:
+        return "how long the item lives, and not until when: a moment of 1970, which is ignored"
+    return None

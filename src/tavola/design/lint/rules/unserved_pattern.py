@@ -1,0 +1,59 @@
+"""No key serves an access pattern.
+
+Why: DynamoDB finds items by the partition key of the table or of an index, given whole and with equality. A question that gives
+no such key can only be answered by reading everything.
+
+Example: `Need("tickets of a product", Ticket, "product")` where no index has `product` as its partition key.
+
+Instead: Add the index that the finding names, or key an index that is there by it as well, for an overloaded one serves several
+patterns. Then declare the query on it. Of entities that have no keys yet, `tavola solve` finds keys and indexes for all that is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.relations import one_way
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import conditions, joined, wanted_key
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the needs that say no way of their own, and that every key would have to be scanned for."""
+    for need in subject.design.needs:
+        bare = [name for name in need.entities if name in subject.unkeyed]
+        if bare and need.route is None:
+            asked = f" by {conditions(need.where)}" if need.where else ""
+            yield Finding(
+                "unserved-pattern",
+                SEVERITY,
+                subject.need_place(need),
+                f"no key finds {joined(need.entities)}{asked}: {joined(bare)} {'has' if len(bare) == 1 else 'have'} no keys yet",
+                "let `tavola solve` find keys and indexes, or declare a table, a key and the query",
+            )
+            continue
+        homes = {home[0].name for name in need.entities if (home := subject.homes.get(name))}
+        if (
+            need.route is not None
+            or len(homes) != 1
+            or any(name not in subject.homes for name in need.entities)
+        ):
+            continue  # how it is asked, across tables or of what has no key yet, is for other rules
+        served = subject.servings(need)
+        if served and served[0].how != "scan":
+            continue
+        if any(serving.fault for serving in served) or one_way(subject, need):
+            continue  # a key nearly serves it: told by the rule of that defect
+        asked = f"by {conditions(need.where)}" if need.where else "as a whole"
+        keys = joined(sorted({name for serving in served for name in serving.lacking}), "or")
+        lacks = f"; the keys there are want {keys}" if keys else ""
+        yield Finding(
+            "unserved-pattern",
+            SEVERITY,
+            subject.need_place(need),
+            f"no key finds {joined(need.entities)} {asked}{lacks}",
+            f"add {wanted_key(need)}, and declare the query on it",
+        )

@@ -1,0 +1,61 @@
+"""No access pattern uses an index.
+
+Why: An index is written with every item that has its key, and stored beside the table: it costs a write for each write,
+and storage, whether anybody asks it or not.
+
+Example: `by_email = Gsi(pk="GSI2PK")` on which no query is declared, of which entities carry no key.
+
+Instead: Remove the index, or declare the query that it is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.cost.capacity import index_effects
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import rate
+from tavola.model.document import TableDesign
+
+SEVERITY: Severity = "warning"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the indexes that neither a query nor a collection nor a need is asked on."""
+    for table in subject.design.tables:
+        for index in table.indexes:
+            if subject.readers(table, index.name):
+                continue
+            if not _told(subject, table):
+                continue  # an imported table that says nothing of how it is read
+            units = _units(table, index.name)
+            cost = f", and {rate(units)} write units a second go to it" if units else ""
+            yield Finding(
+                "unused-index",
+                SEVERITY,
+                subject.index_place(table, index.name),
+                f"no access pattern is asked on {index.name}{cost}",
+                "remove it, or declare the query that it is for",
+            )
+
+
+def _units(table: TableDesign, index: str) -> float:
+    """Return the write units a second that writes of all entities take on an index."""
+    return sum(
+        effect.units * write.items * write.per_second
+        for entity in table.entities
+        for write in entity.writes
+        if write.per_second
+        for effect in index_effects(table, entity, write)
+        if effect.index == index
+    )
+
+
+def _told(subject: Subject, table: TableDesign) -> bool:
+    """Tell whether anything is said of how a table is read; what other tools wrote often says nothing."""
+    names = {entity.name for entity in table.entities}
+    if any(names & set(need.entities) for need in subject.design.needs):
+        return True
+    asked = bool(table.collections) or any(entity.patterns for entity in table.entities)
+    return bool(names) and (asked or not table.foreign)

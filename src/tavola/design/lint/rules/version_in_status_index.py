@@ -1,0 +1,45 @@
+"""Versions that never change stay in an index by their state.
+
+Why: An immutable version says what was true when it was written. Version 1 says *pending* for ever, so the pending ones are asked for and
+finished ones come back, more with every version.
+
+Example: `VERSION#{version}` items, immutable, with `GSI2PK = STATUS#{status}` on each.
+
+Instead: Let one item answer for the thing: the current version alone carries the index key (`members` of a marker, or a sparse key
+that the next version's write takes away), or a small item beside the versions holds the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.heat import STATES
+from tavola.design.lint.naming import words
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.telling import joined
+from tavola.model.document import EntityDesign
+
+SEVERITY: Severity = "error"
+
+_VERSIONS = frozenset({"version", "revision", "rev", "generation"})
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the indexes by a state that all versions of an immutable entity are in."""
+    for table, entity, key in subject.keyed():
+        if key.index is None or not entity.immutable or key.members or key.sparse or not _versioned(entity):
+            continue
+        states = [name for source in key.sources for name in source.fields if STATES & set(words(name))]
+        if states:
+            yield Finding(
+                "version-in-status-index",
+                SEVERITY,
+                subject.key_place(table, entity, key),
+                f"each version of {entity.name} stays in {key.index} under the {joined(states)} it was written with",
+                "let the current version alone carry this key, by members= or a sparse key",
+            )
+
+
+def _versioned(entity: EntityDesign) -> bool:
+    return entity.key is not None and any(_VERSIONS & set(words(name)) for name in entity.key.fields)

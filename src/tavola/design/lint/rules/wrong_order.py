@@ -1,0 +1,56 @@
+"""A key does not give the order that is asked for.
+
+Why: A query answers in the order of its sort key, whole: by its first part, and by the second among equal first ones. The first page of
+another order is made of the wrong items, and sorting a page afterwards does not bring in those that are missing.
+
+Example: "a customer's tickets, newest first" on a sort key `STATUS#{status}#{created_at}`: newest first holds within a status alone.
+
+Instead: Give the order a key of its own, with what it is ordered by first: `{created_at}`. The question with a status keeps the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import Serving, slots
+from tavola.design.lint.telling import joined, wanted_key
+
+SEVERITY: Severity = "error"
+
+
+def find(subject: Subject) -> Iterator[Finding]:
+    """Give the needs whose order the key that serves them, or that they are asked by, does not have."""
+    for need in subject.design.needs:
+        served = subject.servings(need)
+        if not need.order or not served:
+            continue
+        best = served[0]
+        if need.route is None:
+            wrong = best.how != "scan" and not best.ordered
+            used = best
+        else:
+            by_index = {serving.key.index: serving for serving in served}
+            if need.route.operation != "query" or need.route.index not in by_index:
+                continue
+            used = by_index[need.route.index]
+            wrong = used.how != "scan" and not used.ordered
+        if wrong:
+            better = best.how in ("get", "query") and best.ordered
+            yield Finding(
+                "wrong-order",
+                SEVERITY,
+                subject.need_place(need),
+                f"it wants {joined(need.order)} in order, and {_name(used)} sorts by {_sorts(used)} first",
+                f"ask {_name(best)}" if better else f"add {wanted_key(need)}",
+            )
+
+
+def _name(serving: Serving) -> str:
+    return serving.key.index or serving.table.name
+
+
+def _sorts(serving: Serving) -> str:
+    found = slots(serving.key.range)
+    return found[0].field if found else "nothing"

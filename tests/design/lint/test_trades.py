@@ -1,0 +1,109 @@
+"""A field in a key or a filter by it: both sides are told, and no remedy makes another rule fail."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tavola.design.cost import Assumptions, estimate, savings
+from tavola.design.findings import Finding
+from tavola.design.lint import lint
+from tavola.design.lint.trades import key_month
+from tavola.model.document import Design
+from tavola.prices import load_book
+from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
+
+BOOK = load_book("us-east-1")
+STATES = ("placed", "paid", "shipped", "delivered")
+
+
+def orders(*, keyed: bool, asked: float | None = 10, moved: float = 90) -> Design:
+    """Orders of a shop in a state, the state in the key of their index or filtered by after the read."""
+    index = gsi("of_shop", "g1pk", "g1sk")
+    if keyed:
+        pattern = query(
+            "OfShop", index, ("shop", "state"), "at", per_second=asked, items=20, item_bytes=1_200
+        )
+    else:
+        pattern = query(
+            "OfShop", index, "shop", "at", per_second=asked, items=80, returned=20, filters=("state",), item_bytes=1_200
+        )  # fmt: skip
+    return design(
+        table(
+            entity(
+                "Order", text("order_id"), text("shop"), choice("state", *STATES), moment("at"), text("note"),
+                pk="ORDER#{order_id}",
+                keys=[key(index, "SHOP#{shop}#{state}" if keyed else "SHOP#{shop}", "{at}")],
+                patterns=[pattern],
+                writes=[put(per_second=30, item_bytes=1_200), update("state", per_second=moved, item_bytes=1_200)],
+            ),
+            indexes=[index],
+        )
+    )  # fmt: skip
+
+
+def found(told: Design, rule: str) -> Finding:
+    """Return what a rule finds, once."""
+    [finding] = lint(told, select=[rule]).findings
+    return finding
+
+
+def test_a_key_that_changes_is_told_by_what_it_costs_more() -> None:
+    """The sum is the bill's own line of key changes: what is paid anyway is not counted."""
+    told = orders(keyed=True)
+    month = estimate(told, Assumptions(), BOOK)
+    billed = sum((line.amount for line in month.lines if line.what == "key changes"), Decimal(0))
+
+    more, _ = key_month(told.tables[0], told.tables[0].entities[0], told.tables[0].indexes[0], ["state"])
+    finding = found(told, "mutable-index-key")
+
+    assert round(more, 2) == round(billed, 2) == Decimal("295.65")
+    assert "4 units where 2 would do" in finding.message
+    assert "$296 a month" in finding.message
+    assert "would read 4 times as much and filter it, $30 a month" in finding.remedy
+
+
+def test_the_cheaper_filter_is_advice() -> None:
+    """What the other rule advises is not failed: it tells both sides."""
+    finding = found(orders(keyed=False), "filtered-pattern")
+
+    assert finding.severity == "advice"
+    assert "$296 a month more, and the filter costs $30 a month" in finding.remedy
+
+
+@pytest.mark.parametrize("asked", [None, 1_000])
+def test_a_filter_that_is_not_known_to_be_cheaper_is_a_warning(asked: float | None) -> None:
+    """Without a rate, or where the reads cost more than the moves."""
+    assert found(orders(keyed=False, asked=asked), "filtered-pattern").severity == "warning"
+
+
+def test_a_key_that_earns_its_moves_is_not_to_be_left_out() -> None:
+    """Where the filter would cost more, the advice is to make the moves smaller."""
+    remedy = found(orders(keyed=True, asked=1_000), "mutable-index-key").remedy
+
+    assert remedy.startswith("project less and fetch the rest")
+
+
+@pytest.mark.parametrize("asked", [0.1, 10, 100, 1_000])
+def test_the_two_rules_never_contradict_each_other(asked: float) -> None:
+    """Where one says to leave the field out of the key, the other does not fail the filter; and the reverse."""
+    leave = found(orders(keyed=True, asked=asked), "mutable-index-key").remedy.startswith("leave state out")
+
+    assert (found(orders(keyed=False, asked=asked), "filtered-pattern").severity == "advice") is leave
+
+
+def test_keys_alone_are_among_what_would_change_the_bill() -> None:
+    """An index that is written often and asked seldom is cheaper with keys alone, its items fetched."""
+    [saving] = [
+        each for each in savings(orders(keyed=True), Assumptions(), BOOK) if each.change == "keys alone"
+    ]
+
+    assert saving.place == "shop/of_shop"
+    assert "hydrate=True" in saving.sentence
+    assert saving.amount > 200
+    assert not [
+        each
+        for each in savings(orders(keyed=True, asked=5_000), Assumptions(), BOOK)
+        if each.change == "keys alone"
+    ]
