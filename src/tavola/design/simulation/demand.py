@@ -1,0 +1,408 @@
+"""Demand: the access patterns of a design, as a workload.
+
+A read lands on the partition it asks; a write on its table, and on each global index whose entry it touches. A
+transaction's writes pass or fail together. What a design does not say is taken from the scenario, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import ceil
+
+from tavola.design.cost.capacity import (
+    Units,
+    changed_fields,
+    collection_units,
+    index_effects,
+    need_units,
+    pattern_units,
+    write_pattern_units,
+)
+from tavola.design.cost.sizes import stored_entry_bytes, stored_item_bytes
+from tavola.design.simulation.errors import SimulationRefused
+from tavola.design.simulation.keyspace import Spread
+from tavola.design.simulation.layout import Plan
+from tavola.design.simulation.partitions import partitions_for
+from tavola.design.simulation.populations import (
+    ONE_VALUE,
+    Populations,
+    names_one_item,
+    spread_of_writes,
+)
+from tavola.design.simulation.rates import DailyRates, Rhythm
+from tavola.design.simulation.scenario import Scenario
+from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Rates, Station, Workload
+from tavola.limits import (
+    ON_DEMAND_WARM_READS_PER_S,
+    ON_DEMAND_WARM_WRITES_PER_S,
+    PAGE_BYTES_MAX,
+    READ_UNIT_BYTES,
+)
+from tavola.model.document import (
+    AccessPattern,
+    Design,
+    EntityDesign,
+    KeyDesign,
+    Need,
+    PatternDesign,
+    TableDesign,
+    WritePattern,
+)
+
+_TARGET = 0.7  # of provisioned units that are used at the peak, where nobody says how many there are
+_PAGE_UNITS = PAGE_BYTES_MAX / READ_UNIT_BYTES / 2  # of an eventually consistent page
+_NAMED = 8  # patterns in one sentence
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    flow: Flow
+    rhythm: Rhythm
+    together: str = ""
+
+
+class _Builder:
+    def __init__(self, design: Design, scenario: Scenario) -> None:
+        self.design = design
+        self.scenario = scenario
+        self.keys = Populations(scenario)
+        self.stations = station_numbers(design)
+        self.without: list[str] = []
+        self.zero: list[str] = []
+
+    def station(self, table: str, index: str | None) -> int:
+        """Return a table's or index's number; a local index is its table's."""
+        return self.stations.get((table, index), self.stations[table, None])
+
+    def asked(self) -> Iterator[_Asked]:
+        for table in self.design.tables:
+            for entity in table.entities:
+                for pattern in (entity.primary, *entity.patterns):
+                    if pattern is not None:
+                        yield from self._read(table, entity, pattern)
+                for write in entity.writes:
+                    yield from self._write(table, entity, write)
+            for collection in table.collections:
+                rhythm = self._rhythm(collection.name, collection.access)
+                if rhythm is not None:
+                    keys = self.keys.of_collection(table, collection)
+                    for units in collection_units(table, collection):
+                        fan = _paged(units.read, 1.0)
+                        arm = self._arm(replace(units, read=units.read / fan), "point")
+                        draw = Draw(keys, self._skew(collection.access), (arm,))
+                        title = collection.name if collection.access is None else collection.access.title
+                        flow = Flow(collection.name, title, (draw,), fan=fan)
+                        yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+        for need in self.design.needs:
+            yield from self._need(need)
+
+    def _read(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[_Asked]:
+        name = f"{entity.name}.{pattern.name}"
+        access = pattern.access
+        if pattern is entity.primary and access is None:
+            return  # a key that nobody says is asked for by itself
+        rhythm = self._rhythm(name, access)
+        if rhythm is None:
+            return
+        assert access is not None, "whatever has a rate has an access pattern"
+        for number, units in enumerate(pattern_units(table, entity, pattern)):
+            hydrating = number > 0 and units.index is None
+            key = entity.key if hydrating else entity.key_on(units.index)
+            if key is None:
+                continue
+            keys = self.keys.of_key(table, entity, key)
+            single = pattern is entity.primary or hydrating
+            spread: Spread = "any" if single and not names_one_item(key) else "point"
+            fan = 1.0
+            if hydrating:
+                fan = float(max(1, access.items or 1))
+            elif not single:
+                fan = _paged(units.read, float(self.keys.found[keys].shards))
+            each = replace(units, read=units.read / fan)
+            draw = Draw(keys, self._skew(access), (self._arm(each, spread),))
+            flow = Flow(name, access.title, (draw,), fan=fan)
+            yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+
+    def _write(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> Iterator[_Asked]:
+        name = f"{entity.name}: {write.title}"
+        rhythm = self._rhythm(name, write)
+        if rhythm is None or entity.key is None:
+            return
+        new = write.kind == "put" and not changed_fields(entity, write)
+        own, *_ = write_pattern_units(table, entity, write)
+        count = float(write.items)
+        keys = self.keys.of_key(table, entity, entity.key)
+        once = new and names_one_item(entity.key)  # every item has a partition of its own
+        skew = 0.0 if once else self._skew(write)
+        spread = spread_of_writes(entity, entity.key, new=new)
+        local = 0.0
+        draws: list[Draw] = []
+        for effect in index_effects(table, entity, write):
+            key = entity.key_on(effect.index)
+            if not effect.units or key is None:
+                continue
+            if table.index(effect.index).local:
+                local += effect.units
+                continue
+            draws += self._entries(
+                table, entity, key, write, effect.units, keys, skew, new=new, moved=effect.kind == "moved"
+            )
+        arm = Arm(self.station(table.name, None), "write", own.write / count + local, spread)
+        merged = _merged([Draw(keys, skew, (arm,)), *draws])
+        first: tuple[Draw, ...] = ()
+        if own.read:  # a write that must know its item asks for it first
+            where: Spread = "point" if names_one_item(entity.key) else "any"
+            first = (Draw(keys, skew, (Arm(arm.station, "read", own.read / count, where),)),)
+        if write.together:  # its items are all of one request
+            yield _Asked(Flow(name, write.title, (*first, *merged) * write.items), rhythm, write.together)
+            return
+        for part in (merged, first):
+            if part:
+                flow = Flow(name, write.title, part, fan=count)
+                yield _Asked(flow, Rhythm(rhythm.mean * count, rhythm.peak * count))
+
+    def _entries(
+        self,
+        table: TableDesign,
+        entity: EntityDesign,
+        key: KeyDesign,
+        write: WritePattern,
+        units: float,
+        own: int,
+        skew: float,
+        *,
+        new: bool,
+        moved: bool,
+    ) -> list[Draw]:
+        """Return what a write draws in an index: one key, or two where the entry goes from one to another."""
+        station = self.station(table.name, key.index)
+        assert entity.key is not None, "a view is not written"
+        names = [name for source in key.hash for name in source.fields]
+        same = names and names == [name for source in entity.key.hash for name in source.fields]
+        keys = own if same and key.shards == entity.key.shards else self.keys.of_key(table, entity, key)
+        if not same:
+            told = [
+                pattern.access.skew
+                for pattern in entity.patterns
+                if pattern.index == key.index
+                and pattern.access is not None
+                and pattern.access.skew is not None
+            ]
+            skew = told[0] if told else self._skew(write)
+            if new and write.skew is None and self.keys.begin_alike(entity, names):
+                skew = ONE_VALUE
+        spread = spread_of_writes(entity, key, new=new)
+        if moved and set(names) & set(write.changes):
+            return [Draw(keys, skew, (Arm(station, "write", units / 2, spread),))] * 2
+        return [Draw(keys, skew, (Arm(station, "write", units, spread),))]
+
+    def _need(self, need: Need) -> Iterator[_Asked]:
+        if need.route is None:
+            return
+        rhythm = self._rhythm(need.name, need.access)
+        if rhythm is None:
+            return
+        for units in need_units(self.design, need):
+            table = next(each for each in self.design.tables if each.name == units.table)
+            if need.route.operation == "scan":
+                keys, skew, spread = self.keys.everything(table), 0.0, "any"
+            else:
+                found = [
+                    (entity, key)
+                    for entity in table.entities
+                    if entity.name in need.entities and (key := entity.key_on(units.index)) is not None
+                ]
+                if not found:
+                    continue
+                keys, skew, spread = self.keys.of_key(table, *found[0]), self._skew(need.access), "point"
+            fan = _paged(units.read, float(max(1, need.route.queries)))
+            arm = self._arm(replace(units, read=units.read / fan), "any" if spread == "any" else "point")
+            flow = Flow(need.name, need.title, (Draw(keys, skew, (arm,)),), fan=fan)
+            yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+
+    def _arm(self, units: Units, spread: Spread) -> Arm:
+        return Arm(self.station(units.table, units.index), "read", units.read, spread)
+
+    def _skew(self, told: AccessPattern | WritePattern | None) -> float:
+        return self.scenario.skew if told is None or told.skew is None else told.skew
+
+    def _rhythm(self, name: str, told: AccessPattern | WritePattern | None) -> Rhythm | None:
+        """Return how often a pattern is asked, None where it does not say."""
+        if told is None or (told.per_second is None and told.peak_per_second is None):
+            self.without.append(name)
+            return None
+        scenario = self.scenario
+        mean, peak = told.per_second, told.peak_per_second
+        if mean is None:
+            assert peak is not None, "one of the two was said"
+            mean = peak / scenario.peak
+        if mean <= 0:
+            self.zero.append(name)
+            return None
+        if peak is None:
+            self.keys.assumptions[f"peaks of {scenario.peak:g} times the mean, where no peak is declared"] = (
+                None
+            )
+            peak = mean * scenario.peak
+        if told.skew is None:
+            self.keys.assumptions[
+                f"traffic by Zipf's law with exponent {scenario.skew:g}, where no skew is declared"
+            ] = None
+        return Rhythm(mean * scenario.rate_factor, max(mean, peak) * scenario.rate_factor)
+
+
+def workload_of(design: Design, scenario: Scenario) -> Workload:
+    """Return the traffic of a design's access patterns; refuse a design that says no rates."""
+    if not design.tables:
+        raise SimulationRefused(
+            "the design has no table; declare one, and its access patterns with their rates"
+        )
+    builder = _Builder(design, scenario)
+    asked = _joined(list(builder.asked()))
+    if not asked:
+        raise SimulationRefused(_no_rates(builder))
+    rates = DailyRates(
+        tuple(each.rhythm for each in asked),
+        scenario.seconds,
+        scenario.seed,
+        begins_at_s=scenario.begins_at_s,
+        peak_at_s=scenario.peak_hour * 3600,
+        bursts=scenario.bursts,
+    )
+    flows = tuple(each.flow for each in asked)
+    return Workload(
+        stations_of(design, scenario, flows, rates),
+        tuple(builder.keys.found),
+        flows,
+        rates,
+        assumptions=builder.keys.told(),
+        without_rates=tuple(builder.without),
+        zero_rates=tuple(builder.zero),
+        begins_at_s=scenario.begins_at_s,
+    )
+
+
+def station_numbers(design: Design) -> dict[tuple[str, str | None], int]:
+    """Return the number of each table and global index, in the order of the design."""
+    places = [
+        (table.name, index)
+        for table in design.tables
+        for index in (None, *(each.name for each in table.indexes if not each.local))
+    ]
+    return {place: number for number, place in enumerate(places)}
+
+
+def stations_of(
+    design: Design, scenario: Scenario, flows: tuple[Flow, ...], rates: Rates
+) -> tuple[Station, ...]:
+    """Return the tables and global indexes of a design with what they may do under this traffic."""
+    places = station_numbers(design)
+    bare = tuple(Station(table, index, Allowance(1, 1, on_demand=True)) for table, index in places)
+    asked = rates.peaks() @ Plan.of(Workload(bare, (), flows, rates)).whole_units
+    told = iter(asked.reshape(-1, 2))
+    stations: list[Station] = []
+    for table in design.tables:
+        for index in (None, *(each for each in table.indexes if not each.local)):
+            reads, writes = (float(each) for each in next(told))
+            stored = sum(
+                (entity.items or 0)
+                * (
+                    stored_item_bytes(table, entity)
+                    if index is None
+                    else stored_entry_bytes(table, entity, index)
+                )
+                for entity in table.entities
+                if index is None or entity.key_on(index.name) is not None
+            )
+            stations.append(
+                Station(
+                    table.name,
+                    None if index is None else index.name,
+                    _allowance(table, scenario, reads, writes, stored),
+                    whole_collections=index is None and any(each.local for each in table.indexes),
+                )
+            )
+    return tuple(stations)
+
+
+def _allowance(
+    table: TableDesign, scenario: Scenario, reads: float, writes: float, stored: float
+) -> Allowance:
+    settings = table.settings
+    declared = settings.read_units is not None and settings.write_units is not None
+    mode = scenario.mode if scenario.mode != "declared" else ("provisioned" if declared else "on-demand")
+    if mode == "on-demand":
+        count = partitions_for(ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S, stored)
+        return Allowance(scenario.quota, scenario.quota, on_demand=True, partitions=count)
+    own_reads = scenario.read_units or settings.read_units or max(1, ceil(reads / _TARGET))
+    own_writes = scenario.write_units or settings.write_units or max(1, ceil(writes / _TARGET))
+    scaling = settings.scaling
+    if scaling is None or scenario.read_units or scenario.write_units:
+        count = partitions_for(own_reads, own_writes, stored)
+        return Allowance(own_reads, own_writes, on_demand=False, partitions=count)
+    return Allowance(
+        own_reads,
+        own_writes,
+        on_demand=False,
+        partitions=partitions_for(own_reads, own_writes, stored),
+        reads_max=scaling.read_max,
+        writes_max=scaling.write_max,
+        reads_min=scaling.read_min,
+        writes_min=scaling.write_min,
+        target=scaling.target / 100,
+    )
+
+
+def _paged(units: float, requests: float) -> float:
+    """Return how many requests it takes to read so many units: a page ends after 1 MB, wherever it is asked."""
+    return requests * max(1, ceil(units / requests / _PAGE_UNITS))
+
+
+def _merged(draws: list[Draw]) -> tuple[Draw, ...]:
+    """Join the draws that are of one key: indexes with the partition key of their table, or of one another."""
+    found: list[Draw] = []
+    for draw in draws:
+        met = {arm.station for arm in draw.arms}
+        for at, known in enumerate(found):
+            same = draw.keys == known.keys and draw.skew == known.skew
+            if same and met.isdisjoint(arm.station for arm in known.arms):
+                found[at] = replace(known, arms=known.arms + draw.arms)
+                break
+        else:
+            found.append(draw)
+    return tuple(found)
+
+
+def _joined(asked: list[_Asked]) -> list[_Asked]:
+    """Make one flow of the writes of a transaction, which pass or fail together."""
+    told: dict[str, _Asked] = {}
+    for number, each in enumerate(asked):
+        place = each.together or f"\0{number}"
+        known = told.get(place)
+        if known is None:
+            told[place] = each
+            continue
+        flow = replace(
+            known.flow,
+            pattern=f"{known.flow.pattern} + {each.flow.pattern}",
+            title=each.together,
+            draws=known.flow.draws + each.flow.draws,
+        )
+        rhythm = Rhythm(max(known.rhythm.mean, each.rhythm.mean), max(known.rhythm.peak, each.rhythm.peak))
+        told[place] = _Asked(flow, rhythm, each.together)
+    return list(told.values())
+
+
+def _no_rates(builder: _Builder) -> str:
+    if builder.zero and not builder.without:
+        return f"every rate is 0: {_listed(builder.zero)}; give per_second above 0 to one of them at least"
+    if not builder.without:
+        return "the design has no access pattern and no write; declare them, with per_second"
+    zero = f" ({_listed(builder.zero)}: 0)" if builder.zero else ""
+    return f"no pattern says how often it is asked; give per_second to {_listed(builder.without)}{zero}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

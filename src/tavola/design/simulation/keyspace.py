@@ -1,0 +1,133 @@
+"""Keys: the partition key values of a place, as shares of traffic over the range of their hashes.
+
+A place's keys lie between 0 and 1 by their hash. The busiest are told one by one, each a narrow stretch in which
+its item collection lies; the rest is spread evenly. So a billion keys cost no more than four thousand, and what
+falls between two partition boundaries is a subtraction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Spread = Literal[
+    "point",  # one item of the collection, or its beginning: nothing to divide
+    "rising",  # its end, as with sort keys that come in order
+    "any",  # all over the collection
+]
+
+SINGLE_MAX = 4096  # keys that are told one by one
+SINGLE_LEAST = 32  # values, over however many shards
+KEY_WIDTH = 2.0**-36  # of the stretch in which a key's item collection lies
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The values that a partition key can have: how many, over how many shards each, and their names."""
+
+    name: str  # its template, such as STATUS#{status}
+    count: int
+    shards: int = 1
+    values: tuple[str, ...] = ()  # the first of them, by name
+    period_s: float | None = None  # after which other values take their place, as with a day in the key
+    places: tuple[float, ...] | None = None  # where the first of them lie; None: chance decides
+    assumed: bool = False  # nobody said how many there are
+    table: str = ""  # that it is of; another's keys of the same template are others
+    by_time: bool = False  # its shards are stretches of time
+
+    @property
+    def told(self) -> int:
+        """How many values are told one by one."""
+        return min(self.count, max(SINGLE_LEAST, SINGLE_MAX // self.shards))
+
+    def label(self, rank: int) -> str:
+        """Return what a key is called: the rank-th value, with its shard where there are several."""
+        value, shard = divmod(rank, self.shards)
+        if value < len(self.values):
+            shown = self.values[value]
+        elif self.count == 1:
+            shown = self.name
+        else:
+            shown = f"{self.name} no. {value + 1}"
+        return shown if self.shards == 1 else f"{shown} shard {shard}"
+
+    def positions(self, seed: int, at_s: float = 0.0) -> Floats:
+        """Return where its keys lie; the same for the same seed, whatever else there is."""
+        size = self.told * self.shards
+        if self.places is not None:
+            return np.asarray(self.places[:size], dtype=np.float64)
+        turn = 0 if self.period_s is None else int(at_s // self.period_s)
+        chance = np.random.default_rng([seed, crc32(self.name.encode()), turn])
+        return np.minimum(chance.random(size), 1.0 - 2 * KEY_WIDTH)
+
+
+@dataclass(frozen=True)
+class Popularity:
+    """How requests fall on the keys of a set: a share for each that is told, the rest spread evenly."""
+
+    positions: Floats  # of the keys that are told, the busiest first
+    shares: Floats
+    rest: float
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """The keys by their place."""
+        return np.argsort(self.positions, kind="stable")
+
+    @cached_property
+    def _curve(self) -> tuple[Floats, Floats]:
+        """Edges and the share that lies below them, rising evenly in between."""
+        lows = self.positions[self.order]
+        steps = np.arange(lows.size) * KEY_WIDTH  # keys on one place follow one another
+        lows = np.maximum.accumulate(lows - steps) + steps
+        edges = np.empty(2 * lows.size + 2)
+        edges[0], edges[-1] = 0.0, 1.0
+        edges[1:-1:2], edges[2:-1:2] = lows, lows + KEY_WIDTH
+        below = np.concatenate(([0.0], np.cumsum(self.shares[self.order])))
+        heights = self.rest * np.clip(edges, 0.0, 1.0)
+        heights[1:-1:2] += below[:-1]
+        heights[2:-1:2] += below[1:]
+        heights[-1] = self.rest + below[-1]
+        return np.maximum.accumulate(edges), heights
+
+    @property
+    def edges(self) -> Floats:
+        """Where keys begin and end, in order, with 0 and 1."""
+        return self._curve[0]
+
+    def below(self, bounds: Floats, spread: Spread = "any") -> Floats:
+        """Return the share of the requests that fall below each of these places."""
+        edges, heights = self._curve
+        if spread != "any" and edges.size > 2:
+            lows, highs = edges[1:-1:2], edges[2:-1:2]
+            at = np.clip(np.searchsorted(lows, bounds, side="right") - 1, 0, None)
+            within = (bounds > lows[at]) & (bounds < highs[at])
+            bounds = np.where(within, highs[at] if spread == "point" else lows[at], bounds)
+        found: Floats = np.interp(bounds, edges, heights)
+        return found
+
+
+def popularity(keys: KeySet, skew: float, seed: int, at_s: float = 0.0) -> Popularity:
+    """Return how requests fall on a set of keys by Zipf's law: the n-th busiest value gets 1/n^skew of the first's."""
+    ranks = np.arange(1, keys.told + 1, dtype=np.float64)
+    weights = ranks**-skew
+    rest = _rest(keys.told, keys.count, skew)
+    whole = weights.sum() + rest
+    shares = np.repeat(weights / whole / keys.shards, keys.shards)
+    return Popularity(keys.positions(seed, at_s), shares, float(rest / whole))
+
+
+def _rest(told: int, count: int, skew: float) -> float:
+    """Return the sum of n^-skew past the values that are told, by its integral; it is off by far less than a part."""
+    if count <= told:
+        return 0.0
+    low, high = told + 0.5, count + 0.5
+    if abs(skew - 1.0) < 1e-9:
+        return float(np.log(high / low))
+    return float((high ** (1 - skew) - low ** (1 - skew)) / (1 - skew))

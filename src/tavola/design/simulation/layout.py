@@ -1,0 +1,190 @@
+"""Layout: which share of each flow falls on which partition, as arrays, for partitions as they are now.
+
+Made anew whenever a partition is split. Buckets are numbered through: of each station the partitions for reading,
+then those for writing. A cell is a share of one draw that meets the same buckets; of a draw that decides about one
+station, a cell is a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tavola.design.simulation.keyspace import Floats, Spread
+from tavola.design.simulation.partitions import Heat, Partitions
+from tavola.design.simulation.workload import ACCESSES, Arm, Crowd, Workload
+from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
+
+Whole = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What of a workload does not change with partitions: draws, and the units of each flow at each station."""
+
+    draw_flow: Whole
+    draw_starts: Whole  # of each flow's draws
+    whole_units: Floats  # flow × (station, access)
+    whole_flow: Whole  # the entries of `whole_units` that are not 0, by flow
+    whole_at: Whole
+    whole_starts: Whole  # where each flow's entries begin
+
+    @staticmethod
+    def of(workload: Workload) -> Plan:
+        """Return the plan of a workload."""
+        flows, stations = len(workload.flows), len(workload.stations)
+        units = np.zeros((flows, 2 * stations))
+        draw_flow: list[int] = []
+        starts: list[int] = []
+        for number, flow in enumerate(workload.flows):
+            starts.append(len(draw_flow))
+            for draw in flow.draws:
+                draw_flow.append(number)
+                for arm in draw.arms:
+                    units[number, meter(arm)] += arm.units
+        whole_flow, whole_at = np.nonzero(units)
+        whole_starts = np.searchsorted(whole_flow, np.arange(flows))
+        return Plan(np.array(draw_flow), np.array(starts), units, whole_flow, whole_at, whole_starts)
+
+
+def meter(arm: Arm) -> int:
+    """Return the number of the bucket that an arm's station has as a whole."""
+    return 2 * arm.station + ACCESSES.index(arm.access)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of some buckets, the rest of each draw in one cell that nothing can hold up.
+
+    `slots` has for each arm of a draw a row of buckets, `units` what is taken there; the bucket past the last
+    is one that is always open.
+    """
+
+    mass: Floats
+    draw: Whole
+    starts: Whole
+    slots: NDArray[np.intp]
+    units: Floats
+
+
+class Layout:
+    """A workload over partitions as they are."""
+
+    def __init__(
+        self, workload: Workload, plan: Plan, crowd: Crowd, parts: Sequence[Partitions], at_s: float
+    ) -> None:
+        self.plan = plan
+        self.parts = parts
+        self.bounds = [each.bounds for each in parts]  # as they are now, whatever is split later
+        counts = [bounds.size for bounds in self.bounds]
+        self.firsts = np.concatenate(([0], np.cumsum([2 * count for count in counts])))
+        self.buckets = int(self.firsts[-1])
+        self.slices = [
+            slice(
+                int(self.firsts[station]) + access * count, int(self.firsts[station]) + (access + 1) * count
+            )
+            for station, count in enumerate(counts)
+            for access in (0, 1)
+        ]  # by meter
+        self.rate = np.empty(self.buckets)
+        self.meter_of = np.empty(self.buckets, dtype=np.intp)
+        for number, at in enumerate(self.slices):
+            self.rate[at] = PARTITION_WRITES_PER_S if number % 2 else PARTITION_READS_PER_S
+            self.meter_of[at] = number
+        self._crowd = crowd
+        self._workload = workload
+        self.at_s = at_s
+        self._compile()
+
+    def _compile(self) -> None:
+        masses: list[Floats] = []
+        slots: list[list[NDArray[np.intp]]] = []
+        units: list[list[float]] = []
+        self.demand = np.zeros((len(self._workload.flows), self.buckets))
+        width = max((len(draw.arms) for flow in self._workload.flows for draw in flow.draws), default=1)
+        for number, flow in enumerate(self._workload.flows):
+            for draw in flow.draws:
+                crowd = self._crowd.of(draw, self.at_s)
+                edges = self._edges([arm.station for arm in draw.arms])
+                spread = draw.arms[0].spread if len(draw.arms) == 1 else "any"
+                mass = np.diff(crowd.below(edges, spread))
+                kept = mass > 0
+                lows, mass = edges[:-1][kept], mass[kept]
+                found: list[NDArray[np.intp]] = []
+                for arm in draw.arms:
+                    at = self.slices[meter(arm)]
+                    place = np.searchsorted(self.bounds[arm.station], lows, side="right") - 1
+                    found.append(place + at.start)
+                    np.add.at(self.demand[number], found[-1], mass * arm.units)
+                masses.append(mass)
+                slots.append(found)
+                units.append([arm.units for arm in draw.arms])
+        sizes = [mass.size for mass in masses]
+        self._mass = np.concatenate(masses) if masses else np.zeros(0)
+        self._draw = np.repeat(np.arange(len(masses)), sizes)
+        self._slots = np.full((width, self._mass.size), self.buckets, dtype=np.intp)
+        self._units = np.zeros((width, self._mass.size))
+        start = 0
+        for size, found, each in zip(sizes, slots, units, strict=True):
+            for row, (place, unit) in enumerate(zip(found, each, strict=True)):
+                self._slots[row, start : start + size] = place
+                self._units[row, start : start + size] = unit
+            start += size
+
+    def _edges(self, stations: list[int]) -> Floats:
+        if len(set(stations)) == 1:
+            return np.append(self.bounds[stations[0]], 1.0)
+        return np.unique(np.concatenate([[1.0], *(self.bounds[station] for station in set(stations))]))
+
+    @cached_property
+    def full(self) -> Floats:
+        """Demand on every bucket, those of stations as a whole behind those of partitions."""
+        return np.concatenate((self.demand, self.plan.whole_units), axis=1)
+
+    def levels(self) -> Floats:
+        """Return what is left in the buckets of partitions."""
+        return np.concatenate([each.levels.ravel() for each in self.parts]) if self.parts else np.zeros(0)
+
+    def keep(self, levels: Floats) -> None:
+        """Write back what is left in the buckets of partitions."""
+        for number, each in enumerate(self.parts):
+            at = levels[int(self.firsts[number]) : int(self.firsts[number + 1])]
+            each.levels = at.reshape(2, -1).copy()
+
+    def cells(self, active: NDArray[np.intp]) -> Cells:
+        """Return the cells that meet any of these buckets, numbered by them, and one for the rest of each draw."""
+        number = np.full(self.buckets + 1, active.size, dtype=np.intp)
+        number[active] = np.arange(active.size)
+        slots = number[self._slots]
+        met = (slots < active.size).any(axis=0)
+        draws = self.plan.draw_flow.size
+        rest = np.bincount(self._draw[~met], weights=self._mass[~met], minlength=draws)
+        mass: Floats = np.concatenate((self._mass[met], rest.astype(np.float64)))
+        draw = np.concatenate((self._draw[met], np.arange(draws)))
+        width = slots.shape[0]
+        open_slots = np.full((width, draws), active.size, dtype=np.intp)
+        kept_slots = np.concatenate((slots[:, met], open_slots), axis=1)
+        units = np.concatenate((self._units[:, met], np.zeros((width, draws))), axis=1)
+        order = np.argsort(draw, kind="stable")
+        draw = draw[order]
+        starts = np.searchsorted(draw, np.arange(draws))
+        return Cells(mass[order], draw, starts, kept_slots[:, order], units[:, order])
+
+    def sources(self, station: int, rates: Floats) -> list[Heat]:
+        """Return where a station's heat comes from under these rates."""
+        told: list[Heat] = []
+        for number, flow in enumerate(self._workload.flows):
+            for draw in flow.draws:
+                for arm in draw.arms:
+                    if arm.station == station and rates[number] > 0:
+                        limit = PARTITION_READS_PER_S if arm.access == "read" else PARTITION_WRITES_PER_S
+                        whole = self._workload.stations[station].whole_collections
+                        crowd = self._crowd.of(draw, self.at_s)
+                        spread: Spread = "point" if whole else arm.spread
+                        weight = float(rates[number]) * arm.units / limit
+                        told.append(Heat(crowd, spread, weight, ACCESSES.index(arm.access)))
+        return told

@@ -1,0 +1,153 @@
+"""Workload: who asks how often, where it lands, and what each request takes there.
+
+The one form that the simulator reads, whether it was made from access patterns (`demand`) or from a recorded
+access log (`traces`). A flow is a kind of request; it draws keys, and where one drawn key decides about several
+places (a table, and an index with the same partition key), these are the arms of one draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from tavola.design.simulation.keyspace import Floats, KeySet, Popularity, Spread, popularity
+
+Access = Literal["read", "write"]
+ACCESSES: tuple[Access, ...] = ("read", "write")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a place may do: its units a second as a whole, and how long it may save them."""
+
+    reads: float
+    writes: float
+    on_demand: bool
+    partitions: int = 1  # that it begins with
+    reads_max: float | None = None  # where auto scaling may go
+    writes_max: float | None = None
+    reads_min: float = 1.0
+    writes_min: float = 1.0
+    target: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A table or a global index, as it is metered."""
+
+    table: str
+    index: str | None
+    allowance: Allowance
+    whole_collections: bool = False  # a local index keeps item collections together
+
+    @property
+    def name(self) -> str:
+        """Its name for people."""
+        return self.table if self.index is None else f"{self.table}/{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What a request takes at one station, at the key it drew."""
+
+    station: int
+    access: Access
+    units: float
+    spread: Spread = "point"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A key that a request draws, and the stations at which it decides."""
+
+    keys: int  # the place of its key set in the workload
+    skew: float
+    arms: tuple[Arm, ...]
+    rank: int | None = None  # always this key, of a trace whose busiest keys are told by themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A kind of request."""
+
+    pattern: str  # the access pattern it belongs to, as the design calls it
+    title: str
+    draws: tuple[Draw, ...]
+    fan: float = 1.0  # requests of this flow that one of the pattern makes
+
+
+class Rates(Protocol):
+    """How many requests of each flow are made in each second."""
+
+    @property
+    def seconds(self) -> int:
+        """Return how long it goes."""
+        ...
+
+    def block(self, start: int, count: int) -> Floats:
+        """Return the requests of `count` seconds from `start` on: a row a second, a column a flow."""
+        ...
+
+    def means(self) -> Floats:
+        """Return each flow's mean over the whole time."""
+        ...
+
+    def peaks(self) -> Floats:
+        """Return each flow's rate at the busiest time."""
+        ...
+
+    def busiest(self, seconds: int) -> Rates:
+        """Return the busiest stretch of so many seconds, or all of it if it is no longer."""
+        ...
+
+    def scaled(self, factors: tuple[float, ...]) -> Rates:
+        """Return the same with each flow so many times as often."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Flows over stations, with the keys they draw."""
+
+    stations: tuple[Station, ...]
+    keys: tuple[KeySet, ...]
+    flows: tuple[Flow, ...]
+    rates: Rates
+    assumptions: tuple[str, ...] = ()  # what nobody declared, and what was taken instead
+    without_rates: tuple[str, ...] = ()  # patterns that say no rate, and are left out
+    zero_rates: tuple[str, ...] = ()  # those that say 0
+    begins_at_s: float = 0.0  # the time of day, or of a trace the epoch
+    traced: bool = False  # recorded: a pattern's flows are shares of it, and not its parts
+
+    def pattern_flows(self) -> dict[str, list[int]]:
+        """Return the flows of each pattern, in the order of the first of each."""
+        told: dict[str, list[int]] = {}
+        for number, flow in enumerate(self.flows):
+            told.setdefault(flow.pattern, []).append(number)
+        return told
+
+
+@dataclass(slots=True)
+class Crowd:
+    """How each draw of a workload falls on its keys, at a time: made once for each key set and skew."""
+
+    workload: Workload
+    seed: int
+    _made: dict[tuple[int, float, int | None, int], Popularity] = field(default_factory=dict)
+
+    def of(self, draw: Draw, at_s: float) -> Popularity:
+        """Return how a draw falls on its keys at a time."""
+        keys = self.workload.keys[draw.keys]
+        turn = 0 if keys.period_s is None else int(at_s // keys.period_s)
+        place = (draw.keys, draw.skew, draw.rank, turn)
+        found = self._made.get(place)
+        if found is None:
+            found = popularity(keys, draw.skew, self.seed, at_s)
+            if draw.rank is not None:
+                at = slice(draw.rank * keys.shards, (draw.rank + 1) * keys.shards)
+                even = np.full(keys.shards, 1.0 / keys.shards)
+                found = Popularity(found.positions[at], even, 0.0)
+            self._made[place] = found
+        return found
