@@ -1,0 +1,340 @@
+"""Candidates: the keys that could serve an entity's questions, from the table and from indexes.
+
+A key serves a question if its partition is given with equality, the rest of what is given so comes first in its
+order, and what the answer runs along comes next. The table's key is made of the fields that tell one item from all
+others; an index's key may be made of any, and one index key may serve several questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from tavola.design.solver.conditions import in_text
+from tavola.design.solver.errors import SolveRefused
+from tavola.design.solver.questions import Question
+from tavola.model.document import EntityDesign, Membership
+
+_IDENTITY_MAX = 6  # fields of a key whose every order is tried
+_APART_MAX = 7  # questions whose every grouping is tried; of more, they are joined as they come
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPlan:
+    """A key in an entity's fields: what is its partition, in which order it runs, and which items have it."""
+
+    partition: tuple[str, ...]  # none: all items share one
+    sorts: tuple[str, ...] = ()
+    members: tuple[Membership, ...] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that it is made of."""
+        return self.partition + self.sorts
+
+    @property
+    def text(self) -> str:
+        """What tells it from other keys; the values of members cannot be hashed."""
+        return f"{self.partition}{self.sorts}{self.members}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """An index key of one entity, with the questions that it serves."""
+
+    entity: str
+    key: KeyPlan
+    questions: tuple[Question, ...]
+    local: bool = False
+
+    @property
+    def together(self) -> tuple[Question, ...]:
+        """Those of its questions that other entities share."""
+        return tuple(question for question in self.questions if question.several)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPlan:
+    """An entity's keys: in its table, and in as many indexes as it has blocks."""
+
+    entity: str
+    base: KeyPlan
+    served: tuple[Question, ...]  # by the table itself
+    blocks: tuple[Block, ...]
+
+
+def serves(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
+    """Tell whether one query on a key answers a question of an entity, whole and in its order."""
+    given = set(question.equal(entity.name))
+    if key.members:
+        if key.members != question.members:
+            return False
+    else:
+        given |= {member.field for member in question.members}
+    if not set(key.partition) <= given:
+        return False
+    rest = given - set(key.partition)
+    run = key.sorts[: len(rest)]
+    if set(run) != rest:
+        return False
+    along = tuple(name for name in question.order if name not in given)
+    if key.sorts[len(rest) : len(rest) + len(along)] != along:
+        return False
+    held = question.present | given
+    if any(entity.field(name).nullable and name not in key.fields for name in question.present - given):
+        return False  # items without it would be given too
+    return all(name in held or not entity.field(name).nullable for name in key.fields)
+
+
+def base_keys(entity: EntityDesign, questions: Sequence[Question]) -> tuple[KeyPlan, ...]:
+    """Return the table keys worth trying for an entity: each serves something that no other serves as well."""
+    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyPlan] = {}
+    own = [question for question in questions if entity.name in question.entities]
+    for identity in _identities(entity, own):
+        for partition in _partitions(identity, own, entity.name):
+            rest = [name for name in identity if name not in partition]
+            orders: Iterator[tuple[str, ...]] = (
+                permutations(rest)
+                if len(rest) <= _IDENTITY_MAX
+                else iter(_orders(rest, own, entity, partition))
+            )
+            for order in orders:
+                key = KeyPlan(partition, order)
+                served = frozenset(q.name for q in own if serves(key, q, entity) or _gets(key, q, entity))
+                if served:
+                    found.setdefault((served, partition, frozenset(identity)), key)
+    return tuple(_best_of(found, own, entity.name))
+
+
+def _best_of(
+    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyPlan],
+    questions: Sequence[Question],
+    entity: str,
+) -> Iterator[KeyPlan]:
+    """Give the keys that serve what no other of the same partition, or of a finer one, serves too.
+
+    A coarser partition stays where a local index may need it for a question that must see every write, and where it is one
+    attribute with one that sorts: that is plainer than a text of both.
+    """
+    plain = {
+        (served, identity): key
+        for (served, _, identity), key in reversed(found.items())
+        if len(key.partition) == 1 and len(key.sorts) <= 1
+    }
+    consistent = [set(question.equal(entity)) for question in questions if question.consistent]
+    for (served, partition, identity), key in found.items():
+        beaten = any(
+            (other > served and also == partition)
+            or (other >= served and set(also) > set(partition) and alike == identity)
+            for other, also, alike in found
+        )  # fmt: skip
+        local = bool(partition) and any(set(partition) <= given for given in consistent)
+        if not beaten or local or plain.get((served, identity)) is key:
+            yield key
+
+
+def _identities(entity: EntityDesign, questions: Sequence[Question]) -> list[tuple[str, ...]]:
+    """Return what tells one item from all others: the fields of each question for one."""
+    changed = {
+        name for write in entity.writes for name in (*write.changes, *write.adds) if write.kind == "update"
+    }
+    told: dict[frozenset[str], tuple[str, ...]] = {}
+    for question in questions:
+        if not question.identifies:
+            continue
+        names = question.fixed[0]
+        fit = all(
+            in_text(entity.field(name)) and not entity.field(name).nullable and name not in changed
+            for name in names
+        )
+        if names and fit:
+            told.setdefault(frozenset(names), names)
+    if not told:
+        raise SolveRefused(
+            entity.name,
+            "nothing tells one of its items from all others for good; declare a Need(…, single=True) of fields that "
+            "are never absent and never change",
+        )
+    return list(told.values())
+
+
+def _partitions(
+    identity: tuple[str, ...], questions: Sequence[Question], entity: str
+) -> tuple[tuple[str, ...], ...]:
+    """Return the partitions worth trying, the finest first; none at all where something is asked of all items."""
+    if len(identity) <= _IDENTITY_MAX:
+        told = [names for count in range(len(identity), 0, -1) for names in combinations(identity, count)]
+    else:
+        told = [identity]
+        for question in questions:
+            names = tuple(name for name in identity if name in question.equal(entity))
+            if names and names not in told:
+                told.append(names)
+    if any(not question.equal(entity) for question in questions):
+        told.append(())
+    return tuple(told)
+
+
+def _orders(
+    rest: list[str], questions: Sequence[Question], entity: EntityDesign, partition: tuple[str, ...]
+) -> list[tuple[str, ...]]:
+    """Return orders of many fields: as declared, and as each question runs."""
+    told = [tuple(rest)]
+    for question in questions:
+        first = [name for name in question.equal(entity.name) if name in rest]
+        first += [name for name in question.order if name in rest and name not in first]
+        order = (*first, *(name for name in rest if name not in first))
+        if order not in told:
+            told.append(order)
+    return told
+
+
+def _gets(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
+    """Tell whether a question names one item by the whole of a key."""
+    return question.identifies and set(question.equal(entity.name)) == set(key.fields)
+
+
+def served_by_table(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
+    """Tell whether the table itself answers a question, by a get or by a query."""
+    if question.several:
+        there = all(not entity.field(name).nullable for name in question.present)
+        return set(question.equal(entity.name)) == set(key.partition) and not question.members and there
+    return _gets(key, question, entity) or (not question.members and serves(key, question, entity))
+
+
+def groupings(
+    entity: EntityDesign, questions: Sequence[Question], base: KeyPlan
+) -> Iterator[tuple[Block, ...]]:
+    """Give the ways in which questions can share index keys, those of fewest keys first."""
+    usable: dict[frozenset[str], Block | None] = {}
+
+    def block(group: tuple[Question, ...]) -> Block | None:
+        names = frozenset(question.name for question in group)
+        if names not in usable:
+            usable[names] = shared_block(entity, group, base)
+        return usable[names]
+
+    if len(questions) > _APART_MAX:
+        yield _joined(questions, block)
+        return
+    ways = []
+    for partition in _set_partitions(tuple(questions)):
+        blocks = [block(group) for group in partition]
+        if all(found is not None for found in blocks):
+            ways.append(tuple(found for found in blocks if found is not None))
+    yield from sorted(ways, key=len)
+
+
+def _joined(
+    questions: Sequence[Question], block: Callable[[tuple[Question, ...]], Block | None]
+) -> tuple[Block, ...]:
+    groups: list[tuple[Question, ...]] = []
+    for question in questions:
+        for at, group in enumerate(groups):
+            if block((*group, question)) is not None:
+                groups[at] = (*group, question)
+                break
+        else:
+            groups.append((question,))
+    return tuple(found for group in groups if (found := block(group)) is not None)
+
+
+def _set_partitions(told: tuple[Question, ...]) -> Iterator[tuple[tuple[Question, ...], ...]]:
+    if not told:
+        yield ()
+        return
+    first, rest = told[0], told[1:]
+    for partition in _set_partitions(rest):
+        yield ((first,), *partition)
+        for at, group in enumerate(partition):
+            yield (*partition[:at], (first, *group), *partition[at + 1 :])
+
+
+def shared_block(entity: EntityDesign, group: tuple[Question, ...], base: KeyPlan) -> Block | None:
+    """Return the one index key that serves a group of questions, None if there is none."""
+    local = any(question.consistent for question in group)
+    members = group[0].members if all(question.members == group[0].members for question in group) else ()
+    for kept in (members, ()) if members else ((),):
+        key = _shared_key(entity, group, kept, base.partition if local else None)
+        if key is not None:
+            return Block(entity.name, key, group, local)
+    return None
+
+
+def _shared_key(
+    entity: EntityDesign,
+    group: tuple[Question, ...],
+    members: tuple[Membership, ...],
+    partition: tuple[str, ...] | None,
+) -> KeyPlan | None:
+    given = []
+    for question in group:
+        names = list(question.equal(entity.name))
+        if not members:
+            names += [member.field for member in question.members if member.field not in names]
+            if any(len(member.values) > 1 or None in member.values for member in question.members):
+                return None  # only an index that holds just these gives them in one order
+        given.append(names)
+    if partition is None:
+        partition = tuple(name for name in given[0] if all(name in names for names in given))
+        for question, names in zip(group, given, strict=True):
+            if question.several and set(names) != set(partition):
+                return None  # a collection is one whole partition
+    elif not all(set(partition) <= set(names) for names in given):
+        return None
+    sets = [set(names) - set(partition) for names in given]
+    runs = [
+        tuple(name for name in question.order if name not in names)
+        for question, names in zip(group, given, strict=True)
+    ]
+    order = _woven(sets, runs, [found.name for found in entity.fields])
+    if order is None:
+        return None
+    absent = _deciding(entity, group, partition, order)
+    key = KeyPlan(partition, (*order, *absent), members)
+    return key if all(serves(key, question, entity) for question in group) else None
+
+
+def _deciding(
+    entity: EntityDesign, group: tuple[Question, ...], partition: tuple[str, ...], order: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return fields that every question wants to be there, and that the key would not tell otherwise."""
+    common = frozenset.intersection(*(question.present for question in group))
+    return tuple(
+        name
+        for name in sorted(common)
+        if entity.field(name).nullable and name not in partition and name not in order
+    )
+
+
+def _woven(
+    sets: list[set[str]], runs: list[tuple[str, ...]], declared: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Return one order that begins with each set, in any order, and goes on with its run; None if there is none.
+
+    Where several would do, fields come as they are declared.
+    """
+    length = max(len(names) + len(run) for names, run in zip(sets, runs, strict=True))
+    ranks = {name: at for at, name in enumerate(dict.fromkeys(declared))}
+
+    def extend(told: tuple[str, ...]) -> tuple[str, ...] | None:
+        at = len(told)
+        if at == length:
+            return told
+        allowed: set[str] | None = None
+        for names, run in zip(sets, runs, strict=True):
+            if at < len(names):
+                here = names - set(told)
+            elif at < len(names) + len(run):
+                here = {run[at - len(names)]}
+            else:
+                continue
+            allowed = here if allowed is None else allowed & here
+        for name in sorted((allowed or set()) - set(told), key=ranks.__getitem__):
+            found = extend((*told, name))
+            if found is not None:
+                return found
+        return None
+
+    return extend(())

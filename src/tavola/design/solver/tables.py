@@ -1,0 +1,108 @@
+"""Tables: which entities share one, and what it is called.
+
+Entities of one table stay together, and those of two stay apart unless something is asked of both at once: a table
+has settings (a stream, a time to live, backups) that its entities share. Entities without a table go together if they are asked
+for together, are written together, or name each other; those that share nothing have tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tavola.design.solver.questions import Question, Subject
+from tavola.design.solver.wording import free_name, snake, table_label
+from tavola.model.document import TableDesign
+
+_REASONS = 3  # that are told of one table
+_ANYBODYS = frozenset(
+    {"id", "uuid", "key", "name", "code", "number", "slug", "title", "type", "kind", "at", "date"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """Entities that will share a table."""
+
+    label: str
+    home: TableDesign | None
+    entities: tuple[str, ...]
+    reason: str  # why they are together, or alone
+
+
+def households(subject: Subject) -> tuple[Household, ...]:
+    """Return the tables that entities are put into, in the order of their first entities."""
+    groups: list[list[str]] = [[name] for name in subject.entities]
+    reasons: dict[str, list[str]] = {}
+
+    def join(names: Sequence[str], reason: str) -> None:
+        found = [group for group in groups if set(group) & set(names)]
+        if len(found) < 2:
+            return
+        merged = [name for name in subject.entities if any(name in group for group in found)]
+        groups[:] = [group for group in groups if group not in found] + [merged]
+        reasons[merged[0]] = [*(why for group in found for why in reasons.get(group[0], ())), reason]
+
+    by_table: dict[str, list[str]] = {}
+    for name, table in subject.homes.items():
+        if table is not None:
+            by_table.setdefault(table.name, []).append(name)
+    for names in by_table.values():
+        join(names, "they share a table now, with its stream, time to live and backups")
+    for question in subject.questions:
+        if question.several:
+            join(question.entities, f"{question.title!r} asks for them together")
+    loose = [name for name, table in subject.homes.items() if table is None]
+    transactions: dict[str, list[str]] = {}
+    for name in loose:
+        for write in subject.entities[name].writes:
+            if write.together:
+                transactions.setdefault(write.together, []).append(name)
+    for title, names in transactions.items():
+        join(names, f"{title!r} writes them in one transaction")
+    for one in loose:
+        for other in loose:
+            by = _reference(subject, one, other) if one != other else ()
+            if by:
+                join((one, other), f"{other} names {one} by {', '.join(by)}")
+    order = {name: at for at, name in enumerate(subject.entities)}
+    taken = set(subject.entities)
+    told = []
+    for group in sorted(groups, key=lambda names: order[names[0]]):
+        home = next((table for name in group if (table := subject.homes[name]) is not None), None)
+        asked = {
+            question.name for question in subject.questions
+        }  # a class inside an entity, which uses the table's
+        label = table_label(group[0], {*taken, *asked}) if home is None else free_name(home.label, taken)
+        taken.add(label)
+        why = list(reasons.get(group[0], ["nothing else is asked or written together with it"]))
+        reason = "; ".join(
+            why[:_REASONS] + ([f"and {len(why) - _REASONS} more such"] if len(why) > _REASONS else [])
+        )
+        told.append(Household(label, home, tuple(group), reason))
+    return tuple(told)
+
+
+def _reference(subject: Subject, one: str, other: str) -> tuple[str, ...]:
+    """Return the fields by which an entity names another; none: it does not.
+
+    An id that both have for themselves names nobody, nor does a word that anything could be called by; `invoice_id` does.
+    """
+    identity, own = (_identity(subject.questions, name) for name in (one, other))
+    fields = {found.name for found in subject.entities[other].fields}
+    if len(identity) == 1:
+        prefixed = f"{snake(one)}_{next(iter(identity))}"
+        if prefixed in fields:
+            return (prefixed,)
+    theirs = all(name.startswith(f"{snake(one)}_") for name in identity)
+    if not identity or not identity <= fields or identity <= _ANYBODYS or (identity == own and not theirs):
+        return ()
+    return tuple(sorted(identity))
+
+
+def _identity(questions: Sequence[Question], entity: str) -> frozenset[str]:
+    told: list[tuple[str, ...]] = [
+        question.fixed[0] for question in questions if question.identifies and question.entities == (entity,)
+    ]
+    shortest: tuple[str, ...] = min(told, key=len, default=())
+    return frozenset(shortest)
