@@ -1,0 +1,195 @@
+"""Capabilities: what an engine may be able to do, and a target's answers to each, from dated files.
+
+A file is TOML: who it is about, when and where it was read, and a value for each capability: yes, no, partial (there,
+but otherwise), version (depends on one that nobody could tell) or unknown. What a file leaves out is unknown.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tavola.errors import TavolaError
+
+Value = Literal["yes", "no", "partial", "version", "unknown"]
+VALUES: tuple[Value, ...] = get_args(Value)
+
+_FOLDER = Path(__file__).parent / "files"
+_LIST = "capabilities.toml"
+
+
+class TargetUnknown(TavolaError):
+    """A name that no target's file has; the names that there are, are in `known`."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name = name
+        self.known = known
+        super().__init__(
+            f"there is no target {name!r}; there are {', '.join(known)}, or give the file that `tavola probe` wrote"
+        )
+
+
+class TargetUnreadable(TavolaError):
+    """A file that tells no target's capabilities: where, and what is wrong with it."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        self.place = place
+        super().__init__(f"{place}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Something that a design or a client may need of an engine."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a target says to one capability."""
+
+    value: Value
+    told: str = ""  # what is otherwise, and what to do instead
+    since: str = ""  # the version from which on it is so
+    source: str = ""  # where the target's own source does not say it
+
+
+UNKNOWN = Answer("unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFile:
+    """An engine, and what it can do as far as somebody looked."""
+
+    name: str
+    title: str
+    checked: datetime.date
+    source: str
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    version: str = ""  # that is asked about; empty: any
+
+    def answer(self, capability: str) -> Answer:
+        """Return what it says; of what came with a version, whether the one that is asked about has it."""
+        found = self.answers.get(capability, UNKNOWN)
+        if not found.since:
+            return found
+        if not self.version:
+            return replace(found, value="version", told=found.told or f"from version {found.since} on")
+        if _parts(self.version) >= _parts(found.since):
+            return found
+        return replace(found, value="no", told=f"it comes with version {found.since}; this is {self.version}")
+
+
+@cache
+def capabilities() -> Mapping[str, Capability]:
+    """Return everything that is asked of targets, by name, in order."""
+    told = tomllib.loads((_FOLDER / _LIST).read_text("utf-8"))
+    return {name: Capability(name, each["title"]) for name, each in told.items()}
+
+
+@cache
+def targets() -> Mapping[str, TargetFile]:
+    """Return the targets that come with Tavola, by name; AWS is the first."""
+    found = [
+        parse_target(file.name, file.read_text("utf-8"))
+        for file in sorted(_FOLDER.iterdir())
+        if file.name != _LIST
+    ]
+    return {target.name: target for target in sorted(found, key=lambda each: (each.name != "aws", each.name))}
+
+
+def target_named(text: str) -> TargetFile:
+    """Return the target that a text names, as `alternator` or `alternator@2026.1`; or the file that a probe wrote."""
+    name, _, version = text.partition("@")
+    found = targets().get(name)
+    if found is None and (text.endswith(".toml") or Path(text).is_file()):
+        try:
+            return parse_target(text, Path(text).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise TargetUnreadable(
+                text, f"it cannot be read: {error}; name a file that `tavola probe` wrote"
+            ) from error
+    if found is None:
+        raise TargetUnknown(name, tuple(targets()))
+    if version and not _parts(version):
+        raise TargetUnreadable(text, f"{version!r} is no version; give it as {name}@2026.1")
+    return replace(found, version=version)
+
+
+def parse_target(place: str, text: str) -> TargetFile:
+    """Return the target in a file's text; refuse one that lacks something or names what there is not."""
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetUnreadable(place, f"it is no TOML: {error}") from error
+    checked = told.get("checked")
+    if type(checked) is not datetime.date:
+        raise TargetUnreadable(place, "checked must be a date, such as 2026-08-21")
+    given = told.get("capabilities", {})
+    if not isinstance(given, dict):
+        raise TargetUnreadable(place, "capabilities must be a table of them")
+    return TargetFile(
+        _text(place, told, "name"),
+        _text(place, told, "title"),
+        checked,
+        _text(place, told, "source"),
+        {name: _answer(f"{place}: {name}", name, each) for name, each in given.items()},
+    )
+
+
+def write_target(target: TargetFile) -> str:
+    """Return a target as the text of its file."""
+    lines = [
+        f"name = {_quoted(target.name)}",
+        f"title = {_quoted(target.title)}",
+        f"checked = {target.checked.isoformat()}",
+        f"source = {_quoted(target.source)}",
+    ]
+    for name, answer in target.answers.items():
+        lines += ["", f"[capabilities.{_quoted(name)}]", f"value = {_quoted(answer.value)}"]
+        lines += [
+            f"{word} = {_quoted(told)}"
+            for word, told in (("told", answer.told), ("since", answer.since), ("source", answer.source))
+            if told
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _answer(place: str, name: str, told: Any) -> Answer:
+    if name not in capabilities():
+        raise TargetUnreadable(place, f"there is no such capability; there are {', '.join(capabilities())}")
+    value = told.get("value") if isinstance(told, dict) else None
+    if value not in VALUES:
+        raise TargetUnreadable(place, f"value must be one of {', '.join(VALUES)}")
+    texts = {word: told.get(word, "") for word in ("told", "since", "source")}
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TargetUnreadable(place, "told, since and source must be text")
+    if texts["since"] and not _parts(texts["since"]):
+        raise TargetUnreadable(place, f"since must be a version, such as 2026.1, and not {texts['since']!r}")
+    return Answer(value, **texts)
+
+
+def _text(place: str, told: dict[str, Any], member: str) -> str:
+    text = told.get(member)
+    if not isinstance(text, str) or not text:
+        raise TargetUnreadable(place, f"{member} must be a text")
+    return text
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, none if it is no version."""
+    parts = version.split(".")
+    whole = version.isascii() and all(part.isdigit() for part in parts)
+    return tuple(int(part) for part in parts) if whole else ()
+
+
+def _quoted(text: str) -> str:
+    """Return a TOML basic string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in escaped) + '"'
