@@ -1,0 +1,24 @@
+"""Formats: designs that people already have, read from the files of other tools, and written for one of them.
+
+CloudFormation, Terraform, NoSQL Workbench, DescribeTable and awslabs' schema become a `Design`, with a report of what
+was guessed, left out or not said. Knows no command line and no network; reads the files that it is given.
+
+A door of its own, entered by name: YAML and HCL are read with libraries that are extras.
+"""
+
+from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown, ReaderMissing
+from tavola.iac.formats.imported import Imported, Note, Sample
+from tavola.iac.formats.recognition import read_design
+from tavola.iac.formats.workbench_writing import write_workbench
+
+__all__ = [
+    "FileMissing",
+    "FormatRefused",
+    "FormatUnknown",
+    "Imported",
+    "Note",
+    "ReaderMissing",
+    "Sample",
+    "read_design",
+    "write_workbench",
+]

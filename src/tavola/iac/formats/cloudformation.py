@@ -1,0 +1,343 @@
+"""CloudFormation: the tables of a template, in JSON or YAML, with what is wired to them; SAM's short forms too.
+
+A template knows keys, indexes and settings. It knows no entity and no access pattern, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from tavola.iac.formats.definitions import NO_ENTITIES, named_apart, table_of
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.imported import Imported, Report
+from tavola.iac.formats.intrinsics import TABLES, Resolver
+from tavola.iac.formats.members import Members, tell_unread
+from tavola.iac.formats.reading import Reader, shown
+from tavola.iac.formats.surroundings import (
+    ScalingTarget,
+    consumer_of,
+    managed_policy_note,
+    policy_of,
+    with_consumers,
+    with_scaling,
+)
+from tavola.iac.formats.unresolved import text_of
+from tavola.model.document import Consumer, Design, Policy, TableDesign
+
+FORMAT = "cloudformation"
+_FUNCTIONS = ("AWS::Lambda::Function", "AWS::Serverless::Function")
+_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+_AIM = "AWS::ApplicationAutoScaling::ScalingPolicy"
+_READ = "dynamodb:table:ReadCapacityUnits"
+_WRITE = "dynamodb:table:WriteCapacityUnits"
+_POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::UserPolicy", "AWS::IAM::RolePolicy")
+_HOLDERS = ("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group", "AWS::Serverless::Function")
+_MAPPING = "AWS::Lambda::EventSourceMapping"
+_NESTED = ("AWS::CloudFormation::Stack", "AWS::Serverless::Application")
+_BESIDE = frozenset(  # of a scaling policy: how it is called, and what it counts
+    ("ServiceNamespace", "RoleARN", "PolicyName", "PolicyType", "PredefinedMetricSpecification", "SSEType")
+)
+
+
+def is_cloudformation(raw: Any) -> bool:
+    """Tell whether data is a template: resources that have types of AWS."""
+    resources = raw.get("Resources") if isinstance(raw, Mapping) else None
+    if not isinstance(resources, Mapping):
+        return False
+    return "AWSTemplateFormatVersion" in raw or any(
+        isinstance(each, Mapping) and isinstance(each.get("Type"), str) and "::" in each["Type"]
+        for each in resources.values()
+    )
+
+
+def read_cloudformation(template: Mapping[str, Any]) -> Imported:
+    """Return the design of a template's tables."""
+    report = Report()
+    stack = _Stack(template, report)
+    tables = named_apart([stack.table(logical) for logical in stack.of_type(*TABLES)], report)
+    if not tables:
+        kinds = sorted({str(each.get("Type")) for each in stack.resources.values()})
+        there = ", ".join(kinds[:6]) or "no resource"
+        stack.tell_the_rest()
+        raise report.explaining(
+            FormatRefused(
+                f"there is no AWS::DynamoDB::Table in it, but {there}; name a template with a table"
+            )
+        )
+    scaled = with_scaling(tables, stack.scaling(), report)
+    done = with_consumers(scaled, stack.consumers(), report)
+    policies = tuple(stack.policies([table.name for table in done]))
+    stack.tell_the_rest()
+    report.add("", NO_ENTITIES)
+    return Imported(Design(tuple(done), policies=policies), report.notes, FORMAT)
+
+
+class _Stack:
+    """The resources of a template that a design is about."""
+
+    def __init__(self, template: Mapping[str, Any], report: Report) -> None:
+        self.report = report
+        self.read = Reader(report)
+        self.resolver = Resolver(template, report)
+        self.resources: dict[str, Mapping[str, Any]] = {}
+        self.meant = self.read.object(
+            self.read.object(template.get("Globals"), "Globals").get("Function"), "Globals.Function"
+        )
+        self._members: dict[str, Members] = {}
+        self.global_scaling: list[ScalingTarget] = []
+        for logical, resource in self.resolver.resources.items():
+            place = f"Resources.{logical}"
+            if logical.startswith("Fn::"):
+                report.add(place, "a loop over resources is not run; what it makes is left out")
+            elif not isinstance(resource, Mapping):
+                report.add(place, f"{shown(resource)} is no resource, so it is left out")
+            elif "Condition" in resource and not self.resolver.holds(resource["Condition"], place):
+                report.add(
+                    place, f"its condition {resource['Condition']} does not hold by default; it is left out"
+                )
+            else:
+                self.resources[logical] = resource
+
+    def properties(self, logical: str) -> Members:
+        """Return a resource's properties, worked out, which remember what was read."""
+        if logical not in self._members:
+            self._members[logical] = Members(self.resolver.properties(logical))
+        return self._members[logical]
+
+    def of_type(self, *types: str) -> Iterator[str]:
+        """Give the logical names of resources of these types."""
+        for logical, resource in self.resources.items():
+            if resource.get("Type") in types:
+                yield logical
+
+    def table(self, logical: str) -> TableDesign:
+        place = f"Resources.{logical}"
+        properties = self.properties(logical)
+        kind = self.resources[logical].get("Type")
+        body: dict[str, Any] = {"TableName": self.resolver.table_name(logical)}
+        if properties.get("TableName") is None:
+            self.report.add(place, f"it has no TableName, so CloudFormation makes one; {logical} is taken")
+        if kind == "AWS::Serverless::SimpleTable":
+            body |= _simple(properties)
+        else:
+            body["BillingMode"] = properties.get("BillingMode", "PROVISIONED")
+        if kind == "AWS::DynamoDB::GlobalTable":
+            body |= self._global(properties, body["TableName"], place)
+        stream = properties.get("StreamSpecification")
+        if isinstance(stream, Mapping):  # a template has no StreamEnabled
+            body["StreamSpecification"] = ChainMap({"StreamEnabled": True}, cast(Any, stream))
+        return table_of(ChainMap(body, cast(Any, properties)), place, self.report, logical)
+
+    def _global(self, properties: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
+        """Return the members that a global table says by replica, of its first one."""
+        replicas = self.read.objects(properties.get("Replicas"), f"{place}.Replicas")
+        first: Mapping[str, Any] = replicas[0] if replicas else {}
+        if len(replicas) > 1:
+            self.report.add(f"{place}.Replicas", "the settings of the first replica are taken for all")
+        reads = self.read.object(first.get("ReadProvisionedThroughputSettings"), place)
+        writes = self.read.object(properties.get("WriteProvisionedThroughputSettings"), place)
+        units = {"ReadCapacityUnits": reads.get("ReadCapacityUnits")}
+        for settings, word, dimension in ((reads, "Read", _READ), (writes, "Write", _WRITE)):
+            scaling = self.read.object(settings.get(f"{word}CapacityAutoScalingSettings"), place)
+            if scaling:
+                aim = self.read.object(scaling.get("TargetTrackingScalingPolicyConfiguration"), place)
+                units[f"{word}CapacityUnits"] = scaling.get("SeedCapacity") or scaling.get("MinCapacity")
+                self.global_scaling.append(
+                    self._target(f"table/{name}", dimension, scaling, aim.get("TargetValue"), place)
+                )
+        key = self.read.object(first.get("SSESpecification"), place).get("KMSMasterKeyId")
+        own = self.read.object(properties.get("SSESpecification"), place)
+        sse = {"SSEEnabled": own.get("SSEEnabled"), "KMSMasterKeyId": key or own.get("KMSMasterKeyId")}
+        members = ("PointInTimeRecoverySpecification", "DeletionProtectionEnabled", "TableClass", "Tags")
+        return {
+            **{member: first[member] for member in members if member in first},
+            "SSESpecification": sse,
+            "ProvisionedThroughput": units,
+            "Replicas": [{"RegionName": each.get("Region")} for each in replicas][1:],
+        }
+
+    def _target(
+        self, resource: str, dimension: str, raw: Mapping[str, Any], aim: Any, place: str
+    ) -> ScalingTarget:
+        return ScalingTarget(
+            place,
+            resource,
+            dimension,
+            self.read.whole(raw.get("MinCapacity"), f"{place}.MinCapacity", 1),
+            self.read.whole(raw.get("MaxCapacity"), f"{place}.MaxCapacity", 1),
+            self.read.whole(aim, f"{place}.TargetValue", 1),
+        )
+
+    def scaling(self) -> Iterator[ScalingTarget]:
+        yield from self.global_scaling
+        aims: dict[tuple[str, str], Any] = {}
+        for logical in self.of_type(_AIM):
+            properties = self.properties(logical)
+            aim = self.read.object(
+                properties.get("TargetTrackingScalingPolicyConfiguration"), f"Resources.{logical}"
+            )
+            target = text_of(properties.get("ScalingTargetId"))
+            whose = (text_of(properties.get("ResourceId")), text_of(properties.get("ScalableDimension")))
+            aims[(target, "") if target else (whose[0] or "", whose[1] or "")] = aim.get("TargetValue")
+        for logical in self.of_type(_TARGET):
+            properties = self.properties(logical)
+            resource = text_of(properties.get("ResourceId")) or ""
+            dimension = text_of(properties.get("ScalableDimension")) or ""
+            told = aims.get((f"${{{logical}}}", ""), aims.get((resource, dimension)))
+            if dimension.startswith("dynamodb:"):
+                yield self._target(resource, dimension, properties, told, f"Resources.{logical}")
+
+    def consumers(self) -> Iterator[tuple[str, str, Consumer]]:
+        for logical in self.of_type(_MAPPING):
+            if self._reads_elsewhere(logical):
+                continue
+            properties = self.properties(logical)
+            there = text_of(properties.get("FunctionName")) or ""
+            own = self.resources[logical].get("Properties")
+            function = self._function(own.get("FunctionName") if isinstance(own, Mapping) else None)
+            place = f"Resources.{logical}"
+            made = consumer_of(
+                function or logical, properties, self._of(function), place, self.report, there=there
+            )
+            if made is not None:
+                yield place, text_of(properties.get("EventSourceArn")) or "", made
+        for logical in self.of_type("AWS::Serverless::Function"):
+            properties = self.properties(logical)
+            events = properties.get("Events")
+            for name, event in events.items() if isinstance(events, Mapping) else ():
+                mapping = event.get("Properties") if isinstance(event, Mapping) else None
+                if not isinstance(mapping, Mapping) or event.get("Type") != "DynamoDB":
+                    continue
+                place = f"Resources.{logical}.Events.{name}"
+                stream = text_of(mapping.get("Stream")) or ""
+                made = consumer_of(logical, mapping, self._of(logical), place, self.report)
+                tell_unread(mapping, place, self.report)
+                if made is not None:
+                    yield place, stream, made
+
+    def _reads_elsewhere(self, logical: str) -> bool:
+        """Tell whether a mapping is known to read no stream of a table: a queue's, another service's, or its own."""
+        properties = self.properties(logical)
+        told = text_of(properties.get("EventSourceArn")) or ""
+        if told.startswith("arn:"):
+            service = told.split(":", 3)[2]
+            return service != "dynamodb" and "$" not in service
+        resource = self.resources.get(told.removeprefix("${").partition(".")[0].removesuffix("}"), {})
+        kind = str(resource.get("Type", ""))
+        another = bool(kind) and kind not in TABLES and not kind.startswith(("Custom::", *_NESTED))
+        return another or (not told and "SelfManagedEventSource" in properties)
+
+    def _function(self, raw: Any) -> str | None:
+        """Return the logical name of the function that a mapping calls."""
+        match raw:
+            case {"Ref": str(logical)} | {"Fn::GetAtt": [str(logical), *_]}:
+                return logical
+            case {"Fn::GetAtt": str(told)} | {"Fn::Sub": str(told)}:
+                return told.strip("${}").split(".")[0]
+            case str(name):
+                return name.rpartition(":")[2]
+            case _:
+                return None
+
+    def _of(self, function: str | None) -> Mapping[str, Any] | None:
+        """Return a function's properties, with what SAM's Globals say of all; None of one that is not here."""
+        kind = self.resources.get(function or "", {}).get("Type")
+        if kind not in _FUNCTIONS:
+            return None
+        meant = self.resolver.value(self.meant) if kind == "AWS::Serverless::Function" else {}
+        return ChainMap(cast(Any, self.properties(function or "")), meant)
+
+    def policies(self, tables: list[str]) -> Iterator[Policy]:
+        for name, document, place in self._documents():
+            policy = policy_of(name, document, place, tables, self.report)
+            if policy is not None:
+                yield policy
+
+    def _documents(self) -> Iterator[tuple[str, Any, str]]:
+        for logical, resource in self.resources.items():
+            kind = resource.get("Type")
+            place = f"Resources.{logical}"
+            if kind in _POLICIES:
+                yield logical, self.properties(logical).get("PolicyDocument"), f"{place}.PolicyDocument"
+            elif kind in _HOLDERS:
+                yield from self._held(logical, place)
+            elif kind in TABLES:
+                properties = self.properties(logical)
+                stream = self.read.object(properties.get("StreamSpecification"), place)
+                whose = {"resource": properties, "stream": stream}
+                for at, replica in enumerate(self.read.objects(properties.get("Replicas"), place)):
+                    whose[f"replica-{at + 1}"] = replica
+                    whose[f"replica-{at + 1}-stream"] = self.read.object(
+                        replica.get("ReplicaStreamSpecification"), place
+                    )
+                for what, owner in whose.items():
+                    policy = owner.get("ResourcePolicy")
+                    if isinstance(policy, Mapping):
+                        yield f"{logical}-{what}", policy.get("PolicyDocument"), f"{place}.ResourcePolicy"
+
+    def _held(self, logical: str, place: str) -> Iterator[tuple[str, Any, str]]:
+        """Give the policies of a role, user, group or function; tell of those that stand elsewhere."""
+        properties = self.properties(logical)
+        arns = properties.get("ManagedPolicyArns")
+        for arn in arns if isinstance(arns, list) else [arns]:
+            self._elsewhere(arn, f"{place}.ManagedPolicyArns")
+        several = properties.get("Policies")
+        for at, each in enumerate(several if isinstance(several, list) else [several]):
+            if not isinstance(each, Mapping):
+                self._elsewhere(each, f"{place}.Policies[{at}]")
+                continue
+            document = each if "Statement" in each else each.get("PolicyDocument")
+            if document is None:  # a template of SAM's, such as DynamoDBReadPolicy
+                self.report.add(f"{place}.Policies[{at}]", f"{shown(each)} is not written out; left out")
+                continue
+            yield (
+                text_of(each.get("PolicyName")) or f"{logical}-{at + 1}",
+                document,
+                f"{place}.Policies[{at}]",
+            )
+
+    def _elsewhere(self, told: Any, place: str) -> None:
+        text = text_of(told) or ""
+        if (
+            text
+            and self.resources.get(text.removeprefix("${").removesuffix("}"), {}).get("Type") not in _POLICIES
+        ):
+            managed_policy_note(text, place, self.report)
+
+    def tell_the_rest(self) -> None:
+        """Tell what nobody has read: members of what was read, and resources that may have tables."""
+        for logical, resource in self.resources.items():
+            kind, place = str(resource.get("Type")), f"Resources.{logical}"
+            if kind in TABLES or (kind == _MAPPING and not self._reads_elsewhere(logical)):
+                tell_unread(self.properties(logical), place, self.report, beside=_BESIDE)
+            elif kind in (_TARGET, _AIM):
+                dimension = text_of(self.properties(logical).get("ScalableDimension")) or "dynamodb:"
+                if dimension.startswith("dynamodb:"):
+                    tell_unread(self.properties(logical), place, self.report, beside=_BESIDE)
+            elif kind in _NESTED:
+                self.report.add(place, "another template is not followed; the tables in it are left out")
+            elif kind.startswith("AWS::DynamoDB::"):
+                self.report.add(place, f"a design has no place for {kind}; it is left out")
+
+
+def _simple(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table that SAM's short form stands for."""
+    key = properties.get("PrimaryKey")
+    own = key if isinstance(key, Mapping) else {}
+    name = text_of(own.get("Name")) or "id"
+    letter = {"Number": "N", "Binary": "B"}.get(text_of(own.get("Type")) or "", "S")
+    tags = properties.get("Tags")
+    units = properties.get("ProvisionedThroughput")
+    sse = properties.get("SSESpecification")
+    return {
+        "KeySchema": [{"AttributeName": name, "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": letter}],
+        "BillingMode": "PROVISIONED" if units else "PAY_PER_REQUEST",
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]
+        if isinstance(tags, Mapping)
+        else [],
+        "SSESpecification": sse,
+        "PointInTimeRecoverySpecification": properties.get("PointInTimeRecoverySpecification"),
+    }

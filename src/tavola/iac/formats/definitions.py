@@ -1,0 +1,329 @@
+"""Definitions: a table as CreateTable describes it, made a table of a design.
+
+CloudFormation, DescribeTable and Terraform say the same in three spellings; each reader puts it into the API's own,
+and this makes the design of it. What nobody said about the items stays empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal, cast, get_args
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import Reader, label_of, name_of, shown
+from tavola.iac.formats.unresolved import plain, text_of
+from tavola.limits import RECOVERY_DAYS_MAX, RECOVERY_DAYS_MIN
+from tavola.model import TableSettings
+from tavola.model.document import IndexDesign, TableDesign
+
+KeyTag = Literal["S", "N", "B"]
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+
+DELIMITER = "#"
+MANAGED_KEY = "alias/aws/dynamodb"
+NO_ENTITIES = "it says nothing of entities and access patterns, so the design has none; declare them to have them judged"
+
+
+def table_of(
+    raw: Mapping[str, Any],
+    place: str,
+    report: Report,
+    label: str = "",
+    words: Mapping[str, str] | None = None,
+) -> TableDesign:
+    """Return the table that a CreateTable body describes, with TTL, recovery, tags and replicas beside it.
+
+    `words` are what the file calls the members, where it has other names for them.
+    """
+    return _Definition(raw, place, report, words or {}).table(label)
+
+
+class _Definition:
+    """One table's definition, read member by member."""
+
+    def __init__(self, raw: Mapping[str, Any], place: str, report: Report, words: Mapping[str, str]) -> None:
+        self.raw = raw
+        self.place = place
+        self.words = words
+        self.report = report
+        self.read = Reader(report)
+        self.types = self._types()
+
+    def at(self, member: str) -> str:
+        """Return a member's place, as the file calls it."""
+        return f"{self.place}.{self.words.get(member, member)}"
+
+    def table(self, label: str) -> TableDesign:
+        name = name_of(self.raw, "TableName", self.place, told=self.words.get("TableName", ""))
+        hash_, range_ = self.schema(self.raw.get("KeySchema"), self.place)
+        if len(hash_) > 1 or len(range_) > 1:
+            raise FormatRefused("the key of a table is one partition and one sort attribute", self.place)
+        settings = self.settings(name, hash_[0], range_[0] if range_ else None)
+        indexes = tuple(self.indexes(settings.key_names))
+        used = dict.fromkeys((*settings.key_names, *(each for index in indexes for each in index.attributes)))
+        for attribute in self.types:
+            if attribute not in used:
+                self.report.add(
+                    self.at("AttributeDefinitions"), f"{attribute!r} is in no key, so it is left out"
+                )
+        return TableDesign(
+            label or label_of(name),
+            settings,
+            {attribute: self.type_of(attribute) for attribute in used},
+            indexes,
+            foreign=True,
+        )
+
+    def settings(self, name: str, hash_: str, range_: str | None) -> TableSettings:
+        raw, read = self.raw, self.read
+        units = self._units()
+        table_class = self._word("TableClass", ("STANDARD", "STANDARD_INFREQUENT_ACCESS"), "STANDARD")
+        ttl = self._ttl()
+        if ttl is not None and ttl in (hash_, range_):
+            self.report.add(self.place, f"TTL is on {ttl!r}, an attribute of the key, so it is left out")
+            ttl = None
+        restorable, days = self._recovery()
+        protected = read.setting(raw.get("DeletionProtectionEnabled"), self.at("DeletionProtectionEnabled"))
+        encryption, encrypted = self._encryption()
+        told = {"recovery": restorable, "deletion_protection": protected, "encryption": encrypted}
+        unknown = [word for word, on in told.items() if on is None]
+        if text_of(raw.get("MultiRegionConsistency")) == "STRONG":
+            self.report.add(
+                self.at("Replicas"),
+                "its regions agree strongly, which a design does not say; it needs no stream for them",
+            )
+            unknown.append("stream")
+        return TableSettings(
+            name=name,
+            hash=hash_,
+            range=range_,
+            ttl=ttl,
+            tag=None,
+            delimiter=DELIMITER,
+            stream=self._stream(),
+            recovery=bool(restorable),
+            recovery_days=days,
+            encryption=encryption,
+            table_class=cast(Any, table_class),
+            deletion_protection=bool(protected),
+            read_units=units[0],
+            write_units=units[1],
+            tags=self._tags(),
+            replicas=tuple(
+                region
+                for each in read.objects(raw.get("Replicas"), self.at("Replicas"))
+                if (region := text_of(each.get("RegionName"))) is not None
+            ),
+            unknown=tuple(unknown),
+        )
+
+    def _recovery(self) -> tuple[bool | None, int]:
+        place = self.at("PointInTimeRecoverySpecification")
+        raw = self.read.object(self.raw.get("PointInTimeRecoverySpecification"), place)
+        on = self.read.setting(raw.get("PointInTimeRecoveryEnabled"), place)
+        days = self.read.whole(raw.get("RecoveryPeriodInDays"), self.at("RecoveryPeriodInDays"), 1)
+        if days is not None and not RECOVERY_DAYS_MIN <= days <= RECOVERY_DAYS_MAX:
+            self.report.add(
+                self.at("RecoveryPeriodInDays"),
+                f"{days} days cannot be, only {RECOVERY_DAYS_MIN} to {RECOVERY_DAYS_MAX}; {RECOVERY_DAYS_MAX} are taken",
+            )
+            days = None
+        return on, RECOVERY_DAYS_MAX if days is None else days
+
+    def indexes(self, table_key: tuple[str, ...]) -> Iterator[IndexDesign]:
+        seen: set[str] = set()
+        for member, local in (("LocalSecondaryIndexes", True), ("GlobalSecondaryIndexes", False)):
+            for at, raw in enumerate(self.read.objects(self.raw.get(member), self.at(member))):
+                place = f"{self.at(member)}[{at}]"
+                name = name_of(raw, "IndexName", place, told=self.words.get("IndexName", ""))
+                if text_of(raw.get("IndexStatus")) == "DELETING":
+                    plain(raw)  # it is read, to the last member, and is no more
+                    self.report.add(place, f"{name} is being deleted, so it is left out")
+                    continue
+                if name in seen:
+                    raise FormatRefused(f"a second index is called {name!r}; give it its own name", place)
+                seen.add(name)
+                hash_, range_ = self.schema(raw.get("KeySchema"), place)
+                if local and (hash_ != table_key[:1] or len(range_) != 1):
+                    raise FormatRefused(
+                        f"the local index {name!r} has not the table's partition key and one sort key", place
+                    )
+                if units := raw.get("ProvisionedThroughput"):
+                    self._note_units(name, place, units)
+                projection = projection_of(
+                    raw.get("Projection"), (*table_key, *hash_, *range_), place, self.report
+                )
+                native = len(hash_) > 1 or len(range_) > 1
+                yield IndexDesign(name, label_of(name, "index"), local, hash_, range_, projection, native)
+
+    def schema(self, raw: Any, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the partition and sort attributes of a key schema."""
+        found: dict[str, list[str]] = {"HASH": [], "RANGE": []}
+        for at, element in enumerate(self.read.objects(raw, f"{place}.KeySchema")):
+            where = f"{place}.KeySchema[{at}]"
+            name = name_of(element, "AttributeName", where)
+            kind = text_of(element.get("KeyType"))
+            if kind not in found:
+                raise FormatRefused(f"KeyType is {shown(kind)}; give HASH or RANGE", where)
+            found[kind].append(name)
+        names = [*found["HASH"], *found["RANGE"]]
+        if not found["HASH"]:
+            raise FormatRefused(
+                "it has no partition key; give its KeySchema an attribute of KeyType HASH", place
+            )
+        if len(set(names)) < len(names):
+            raise FormatRefused(f"its key has an attribute twice: {', '.join(names)}", place)
+        return tuple(found["HASH"]), tuple(found["RANGE"])
+
+    def type_of(self, attribute: str) -> KeyTag:
+        found = self.types.get(attribute)
+        if found is None:
+            self.report.add(
+                self.at("AttributeDefinitions"), f"{attribute!r} of a key has no type there; S is taken"
+            )
+            return "S"
+        return found
+
+    def _types(self) -> dict[str, KeyTag]:
+        found: dict[str, KeyTag] = {}
+        place = self.at("AttributeDefinitions")
+        for raw in self.read.objects(self.raw.get("AttributeDefinitions"), place):
+            name, kind = text_of(raw.get("AttributeName")), text_of(raw.get("AttributeType"))
+            if not name:
+                self.report.add(place, "an attribute has no name, so it is left out")
+            elif kind in get_args(KeyTag):
+                found[name] = cast(KeyTag, kind)
+            else:
+                self.report.add(place, f"{name!r} is of type {shown(kind)}, which no key has; S is taken")
+                found[name] = "S"
+        return found
+
+    def _word(self, member: str, words: tuple[str, ...], meant: str) -> str:
+        told = text_of(self.raw.get(member))
+        if told is None or told in words:
+            return told or meant
+        self.report.add(self.at(member), f"{shown(self.raw.get(member))} cannot be told; {meant} is taken")
+        return meant
+
+    def _units(self) -> tuple[int | None, int | None]:
+        mode = text_of(self.raw.get("BillingMode"))
+        raw = self.read.object(self.raw.get("ProvisionedThroughput"), self.at("ProvisionedThroughput"))
+        told = [raw.get(word) for word in ("ReadCapacityUnits", "WriteCapacityUnits")]
+        if mode not in ("PROVISIONED", "PAY_PER_REQUEST", None):
+            taken = "PROVISIONED" if all(told) else "PAY_PER_REQUEST"
+            why = "as it has units" if all(told) else "as it has no units"
+            self.report.add(
+                self.at("BillingMode"),
+                f"{shown(self.raw.get('BillingMode'))} cannot be told; {taken} is taken, {why}",
+            )
+            mode = taken
+        if mode == "PAY_PER_REQUEST":
+            return None, None
+        reads = self.read.whole(told[0], self.at("ReadCapacityUnits"))
+        writes = self.read.whole(told[1], self.at("WriteCapacityUnits"))
+        if mode == "PROVISIONED" and not (reads and writes):
+            self.report.add(
+                self.place,
+                "it is provisioned, and its units cannot be told; 1 is taken where they are missing",
+            )
+            return reads or 1, writes or 1
+        return (reads, writes) if reads and writes else (None, None)
+
+    def _note_units(self, name: str, place: str, raw: Any) -> None:
+        units = self.read.object(raw, place)
+        told = [units.get(word) for word in ("ReadCapacityUnits", "WriteCapacityUnits")]
+        if any(text_of(each) not in (None, "0") for each in told):
+            self.report.add(
+                place, f"the units of the index {name} are its own; a design has the table's alone"
+            )
+
+    def _stream(self) -> StreamView | None:
+        place = self.at("StreamSpecification")
+        raw = self.read.object(self.raw.get("StreamSpecification"), place)
+        if not raw or ("StreamEnabled" in raw and not self.read.flag(raw["StreamEnabled"], place)):
+            return None
+        told = text_of(raw.get("StreamViewType"))
+        if told in get_args(StreamView):
+            return cast(StreamView, told)
+        self.report.add(place, f"the stream's view is {shown(told)}; NEW_AND_OLD_IMAGES is taken")
+        return "NEW_AND_OLD_IMAGES"
+
+    def _encryption(self) -> tuple[str | None, bool | None]:
+        """Return the key, and whether there is one of the account's own at all."""
+        place = self.at("SSESpecification")
+        raw = self.read.object(self.raw.get("SSESpecification"), place)
+        on = self.read.setting(raw.get("SSEEnabled"), place)
+        return (self.read.text(raw.get("KMSMasterKeyId"), place) or MANAGED_KEY if on else None), on
+
+    def _ttl(self) -> str | None:
+        place = self.at("TimeToLiveSpecification")
+        raw = self.read.object(self.raw.get("TimeToLiveSpecification"), place)
+        if not raw or ("Enabled" in raw and not self.read.flag(raw["Enabled"], place)):
+            return None
+        return self.read.text(raw.get("AttributeName"), place) or None
+
+    def _tags(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for raw in self.read.objects(self.raw.get("Tags"), self.at("Tags")):
+            key = text_of(raw.get("Key"))
+            value = self.read.text(raw.get("Value"), self.at("Tags"))
+            if key and value is not None:
+                found[key] = value
+        return found
+
+
+def projection_of(raw: Any, keys: tuple[str, ...], place: str, report: Report) -> Projection:
+    """Return what an index carries; `keys` are carried anyway and are taken out of its list."""
+    read = Reader(report)
+    told = read.object(raw, f"{place}.Projection")
+    kind = text_of(told.get("ProjectionType"))
+    listed = read.texts(told.get("NonKeyAttributes"), f"{place}.Projection.NonKeyAttributes")
+    if kind not in ("ALL", "KEYS_ONLY", "INCLUDE"):
+        report.add(
+            f"{place}.Projection", f"its type is {shown(kind)}; {'INCLUDE' if listed else 'ALL'} is taken"
+        )
+        kind = "INCLUDE" if listed else "ALL"
+    if kind != "INCLUDE":
+        if listed:
+            report.add(
+                f"{place}.Projection", f"it lists attributes, which {kind} has no use for; they are left out"
+            )
+        return cast(Projection, kind)
+    kept = tuple(name for name in listed if name not in keys)
+    if len(kept) < len(listed):
+        own = ", ".join(name for name in listed if name in keys)
+        report.add(
+            f"{place}.Projection",
+            f"{own} is in the keys, which an index carries anyway; left out of the list",
+        )
+    if not kept:
+        report.add(f"{place}.Projection", "INCLUDE of nothing beside the keys is KEYS_ONLY, and read so")
+        return "KEYS_ONLY"
+    return kept
+
+
+def named_apart(tables: list[TableDesign], report: Report) -> tuple[TableDesign, ...]:
+    """Return tables none of which has the name or the label of another.
+
+    One that has a name that was there before is left out; one that has a label is called by its name. Both are told.
+    """
+    found: dict[str, TableDesign] = {}
+    labels: set[str] = set()
+    for table in tables:
+        if table.name in found:
+            report.add(
+                table.label, f"a table before it is called {table.name!r} too, so this one is left out"
+            )
+            continue
+        label, number = table.label, 1
+        while label in labels:
+            label = label_of(table.name) if number == 1 else f"{label_of(table.name)}_{number}"
+            number += 1
+        if label != table.label:
+            report.add(table.name, f"a table before it is labelled {table.label} too; this one is {label}")
+        labels.add(label)
+        found[table.name] = replace(table, label=label)
+    return tuple(found.values())

@@ -1,0 +1,184 @@
+"""Entities of foreign files: fields by their attributes, and keys by whatever the file says of them.
+
+A key is the attribute itself, or a template as far as ours can hold it. Where it cannot, the key attribute becomes
+a plain field and the report says so: nothing is claimed that the file does not say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import label_of
+from tavola.keys import Template, TemplateRefused, part_for
+from tavola.model.document import (
+    EntityDesign,
+    FieldDesign,
+    KeyDesign,
+    PatternDesign,
+    SourceDesign,
+    WritePattern,
+)
+
+WORDS: Mapping[str, str] = {
+    "S": "text",
+    "N": "decimal",
+    "B": "bytes",
+    "BOOL": "bool",
+    "NULL": "null",
+    "M": "map[text, any]",
+    "L": "list[any]",
+    "SS": "set[text]",
+    "NS": "set[decimal]",
+    "BS": "set[bytes]",
+}
+_PLACEHOLDER = re.compile(r"(?<!\{)\{([^{}:]+)(:[^{}]*)?\}")
+
+
+class EntityMaker:
+    """An entity as it is put together."""
+
+    def __init__(
+        self,
+        name: str,
+        tag: str,
+        delimiter: str,
+        place: str,
+        report: Report,
+        types: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.tag = tag
+        self.delimiter = delimiter
+        self.place = place
+        self.report = report
+        self._types = types or {}  # of attributes that are known, whether they are fields or not
+        self._fields: dict[str, FieldDesign] = {}  # by attribute
+        self._attributes: dict[str, str] = {}  # by field
+
+    def field(self, attribute: str, tag: str | None = None, **told: Any) -> FieldDesign:
+        """Return the field of an attribute, made if there is none."""
+        found = self._fields.get(attribute)
+        if found is None:
+            tag = tag or self._types.get(attribute, "S")
+            name = self._free(told.pop("name", None) or attribute)
+            kind = "text" if tag in ("S", "N") else None
+            made = {"type": WORDS.get(tag, "any"), "tags": (tag,), "key_kind": kind, **told}
+            found = self._fields[attribute] = FieldDesign(name, attribute, **made)
+            self._attributes[found.name] = attribute
+        return found
+
+    def named(self, name: str) -> FieldDesign | None:
+        """Return a field by its name or by its attribute's."""
+        return self._fields.get(self._attributes.get(name, name))
+
+    def mark(self, attribute: str, **told: Any) -> None:
+        """Say more of a field that is there."""
+        self._fields[attribute] = replace(self._fields[attribute], **told)
+
+    def source(
+        self,
+        attribute: str,
+        tag: Any,
+        text: str | None,
+        place: str,
+        name: str = "",
+        *,
+        guessed: bool = False,
+    ) -> SourceDesign:
+        """Return what a key attribute is made of: by a template's text, or itself where there is none."""
+        template = None if text is None else self._template(attribute, tag, text, place)
+        if isinstance(template, FieldDesign):
+            return SourceDesign(attribute, tag, field=template.name)
+        if template is not None:
+            return SourceDesign(attribute, tag, template=template, guessed=guessed)
+        own = self.field(attribute, tag, name=name or None)
+        return SourceDesign(attribute, tag, field=own.name)
+
+    def entity(
+        self,
+        key: KeyDesign,
+        keys: Iterable[KeyDesign] = (),
+        writes: Iterable[WritePattern] = (),
+        description: str = "",
+    ) -> EntityDesign:
+        """Return the entity with its keys."""
+        return EntityDesign(
+            self.name,
+            self.tag,
+            tuple(self._fields.values()),
+            key,
+            tuple(keys),
+            PatternDesign("Key", None, *_asked(key), result=self.name),
+            writes=tuple(writes),
+            description=description,
+        )
+
+    def _free(self, wanted: str) -> str:
+        name = wanted if wanted.isidentifier() else label_of(wanted, "field")
+        while name in self._attributes:
+            name += "_"
+        return name
+
+    def _template(self, attribute: str, tag: str, text: str, place: str) -> Template | FieldDesign | None:
+        """Return the template that a text is, a field where it is only that; None, and a note, if neither."""
+        whole = _PLACEHOLDER.fullmatch(text)
+        if whole is not None and whole[2] is None:
+            found = self.named(whole[1]) or self.field(whole[1], self._types.get(whole[1], tag))
+            if found.attribute == attribute or tag != "S":
+                return found
+        if tag != "S":
+            self.report.add(
+                place, f"the key {text!r} is text, and {attribute!r} is of type {tag}; it stays a field"
+            )
+            return None
+        before = set(self._fields)
+        try:
+            return self._bound(text)
+        except TemplateRefused as refused:
+            for made in set(self._fields) - before:
+                del self._attributes[self._fields.pop(made).name]
+            self.report.add(
+                place,
+                f"the key {text!r} is none that a template can be ({refused.reason}); {attribute!r} stays a field",
+            )
+            return None
+
+    def _bound(self, text: str) -> Template:
+        spelt = _PLACEHOLDER.sub(lambda found: f"{{{self._placed(found[1])}{found[2] or ''}}}", text)
+        template = Template.parse(spelt, self.delimiter)
+        for name in template.fields:
+            made = self.named(name) or self.field(name)
+            if made.key_kind is None:
+                self.mark(made.attribute, key_kind="text")
+        try:
+            template.bind(dict.fromkeys(template.fields, part_for("text")))
+        except TemplateRefused:
+            # What follows a field is not the delimiter; other code reads it back nevertheless, and may know why.
+            raw = _PLACEHOLDER.sub(lambda found: f"{{{found[1]}{found[2] or ':raw'}}}", spelt)
+            template = Template.parse(raw, self.delimiter)
+            template.bind(dict.fromkeys(template.fields, part_for("text")))
+        return template
+
+    def _placed(self, told: str) -> str:
+        """Return the name of the field that a placeholder means."""
+        name = told.strip()
+        found = self.named(name) or next(
+            (each for each in self._fields.values() if each.attribute.casefold() == name.casefold()), None
+        )
+        return (found or self.field(name)).name
+
+
+def _asked(key: KeyDesign) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the fields that a key is asked with: those of its partition, then those of its sort key."""
+    partition = tuple(dict.fromkeys(name for source in key.hash for name in source.fields))
+    sorts = dict.fromkeys(name for source in key.range for name in source.fields)
+    return partition, tuple(name for name in sorts if name not in partition)
+
+
+def braced(text: str) -> str:
+    """Return a literal as a template spells it."""
+    return text.replace("{", "{{").replace("}", "}}")

@@ -1,0 +1,324 @@
+"""HCL: Terraform's text as blocks, and its expressions worked out as far as the files themselves tell.
+
+Variables are their defaults. What only the deployment knows stays as it is written, `${data.aws_region.current.name}`.
+Python-hcl2 parses; the tree is walked here, since what is wanted is values and not text again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused, ReaderMissing
+from tavola.iac.formats.hcl_functions import NotKnown, bounded, called
+from tavola.iac.formats.hcl_templates import Expression, template_parts, unescaped, unindented
+from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of
+
+EXPRESSION_DEPTH_MAX = 120
+_OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
+    r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|//[^\n]*|/\*(?:.*?\*/|.*)|<<-?(?P<end>[A-Za-z][\w.-]*)\r?\n', re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of HCL: its kind, its labels, and its attributes as expressions that are not worked out."""
+
+    kind: str
+    labels: tuple[str, ...]
+    line: int
+    text: str = field(repr=False)  # of the whole file, which expressions are spelt from
+    attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    blocks: tuple[Block, ...] = field(default=(), repr=False)
+
+
+def parse_hcl(text: str) -> Block:
+    """Return a file as one block that has no kind; refuse what is no HCL, with its line and column."""
+    try:
+        from hcl2 import parses_to_tree  # noqa: PLC0415 - an extra
+        from lark.exceptions import LarkError  # noqa: PLC0415 - comes with it
+    except ModuleNotFoundError as error:
+        raise ReaderMissing("HCL", "python-hcl2") from error
+    _check_heredocs(text)
+    if not text.strip():
+        return Block("", (), 1, text)
+    try:
+        tree = parses_to_tree(text)
+        return _body_block("", (), 1, tree.children[0], text)
+    except LarkError as error:
+        line, column = getattr(error, "line", -1), getattr(error, "column", -1)
+        place = f"line {line}, column {column}" if isinstance(line, int) and line > 0 else "its end"
+        raise FormatRefused("it is no HCL that can be parsed; mend it there", place) from error
+    except RecursionError as error:
+        raise FormatRefused("its blocks are nested too deep; name the file of a design") from error
+
+
+def _check_heredocs(text: str) -> None:
+    """Refuse a text that is opened and never ends: looking for its end takes very long otherwise."""
+    at = 0
+    while (found := _OPENING.search(text, at)) is not None:
+        at = found.end()
+        if found["end"] is None:
+            continue
+        end = re.compile(rf"(?m)^[ \t]*{re.escape(found['end'])}[ \t]*\r?$").search(text, at)
+        if end is None:
+            line = text.count("\n", 0, found.start()) + 1
+            raise FormatRefused(f"the text that <<{found['end']} opens never ends; end it", f"line {line}")
+        at = end.end()
+
+
+def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: str) -> Block:
+    attributes: dict[str, Any] = {}
+    blocks: list[Block] = []
+    for child in body.children:
+        name = getattr(child, "data", None)
+        if name == "attribute":
+            attributes[_word(child.children[0])] = child.children[-1]
+        elif name == "block":
+            *heads, inner = [
+                each for each in child.children if getattr(each, "data", "") != "new_line_or_comment"
+            ][:-1]
+            heads = [each for each in heads if hasattr(each, "data")]
+            names = tuple(_word(each) for each in heads)
+            blocks.append(_body_block(names[0], names[1:], child.meta.line, inner, text))
+    return Block(kind, labels, line, text, attributes, tuple(blocks))
+
+
+def _word(node: Any) -> str:
+    """Return an identifier, or a label in quotes."""
+    if hasattr(node, "data"):
+        return "".join(_word(each) for each in node.children)
+    return "" if node.type == "DBLQUOTE" else str(node)
+
+
+Lookup = Callable[[tuple[str, ...]], Any]
+"""What a reference stands for, by its steps; raises KeyError for one that only the deployment knows."""
+
+
+class Evaluator:
+    """Works out expressions, with the references that somebody else knows."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._depth = 0
+
+    def value(self, node: Any, text: str, scope: Mapping[str, Any] | None = None) -> Any:
+        """Return what an expression stands for; an `Unresolved` of its spelling where nobody can tell."""
+        self._depth += 1
+        try:
+            if self._depth > EXPRESSION_DEPTH_MAX:
+                raise FormatRefused(
+                    "an expression is nested too deep; write it in parts", f"line {_line(node)}"
+                )
+            return self._value(node, text, scope or {})
+        except NotKnown:
+            return Unresolved(f"${{{_spelt(node, text)}}}")
+        finally:
+            self._depth -= 1
+
+    def _value(self, node: Any, text: str, scope: Mapping[str, Any]) -> Any:
+        children = [
+            each
+            for each in getattr(node, "children", ())
+            if getattr(each, "data", "") != "new_line_or_comment"
+        ]
+        match getattr(node, "data", None):
+            case "expr_term":
+                inner = [each for each in children if hasattr(each, "data")]
+                return self.value(inner[0], text, scope)
+            case "int_lit":
+                return int(children[0]) if len(children[0]) < 20 else str(children[0])
+            case "float_lit":
+                number = float(children[0])
+                return int(number) if number.is_integer() and abs(number) < 1e15 else number
+            case "literal_value":
+                return {"true": True, "false": False}.get(str(children[0]))
+            case "string":
+                return self._string(children, text, scope)
+            case "heredoc_template" | "heredoc_template_trim":
+                raw = unindented(str(children[0]), trim=node.data.endswith("trim"))
+                return joined(self._template(raw, scope))
+            case "tuple":
+                return bounded([self.value(each, text, scope) for each in children if hasattr(each, "data")])
+            case "object":
+                return bounded(dict(self._members(children, text, scope)))
+            case "identifier" | "get_attr_expr_term" | "index_expr_term":
+                return self._reference(node, text, scope)
+            case "function_call":
+                return self._call(children, text, scope)
+            case "conditional":
+                terms = [each for each in children if hasattr(each, "data")]
+                chosen = self.value(terms[0], text, scope)
+                if not isinstance(chosen, bool):
+                    raise NotKnown
+                return self.value(terms[1 if chosen else 2], text, scope)
+            case "binary_op":
+                return self._binary(children, text, scope)
+            case "unary_op":
+                found = self.value(children[1], text, scope)
+                if str(children[0]) == "!" and isinstance(found, bool):
+                    return not found
+                if str(children[0]) == "-" and isinstance(found, int | float):
+                    return -found
+            case _:
+                pass
+        raise NotKnown
+
+    def _string(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> str | Unresolved:
+        parts: list[str | Unresolved] = []
+        for part in children[1:-1]:
+            (inner,) = part.children
+            if getattr(inner, "data", "") == "interpolation":
+                told = part_of(self.value(inner.children[1], text, scope))
+                parts.append(Unresolved(f"${{{_spelt(inner.children[1], text)}}}") if told is None else told)
+            elif hasattr(inner, "data"):
+                raise NotKnown  # a directive such as %{ if … }
+            elif inner.type in ("ESCAPED_INTERPOLATION", "ESCAPED_DIRECTIVE"):
+                parts.append(str(inner)[1:])
+            else:
+                parts.append(unescaped(str(inner)))
+        return joined(parts)
+
+    def _template(self, raw: str, scope: Mapping[str, Any]) -> Iterator[str | Unresolved]:
+        """Give the parts of a text that stands between marks, with the expressions in it worked out."""
+        for part in template_parts(raw):
+            if not isinstance(part, Expression):
+                yield part
+                continue
+            told: str | Unresolved | None = None
+            try:
+                block = parse_hcl(f"x = {part.text}\n")
+                told = part_of(self.value(block.attributes["x"], block.text, scope))
+            except (FormatRefused, KeyError):
+                pass  # it is none that can be parsed alone, and stays as it is spelt
+            yield Unresolved(f"${{{part.text}}}") if told is None else told
+
+    def _members(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for element in children:
+            if getattr(element, "data", "") != "object_elem":
+                continue
+            key = element.children[0].children[0]
+            bare = key.children[0] if getattr(key, "data", "") == "expr_term" else key
+            if getattr(bare, "data", "") in ("identifier", "keyword", "literal_value"):
+                name: str | Unresolved | None = _word(bare)
+            else:
+                name = part_of(self.value(key, text, scope))
+            if not isinstance(name, str):
+                raise NotKnown
+            yield name, self.value(element.children[-1], text, scope)
+
+    def _reference(self, node: Any, text: str, scope: Mapping[str, Any]) -> Any:
+        steps = self._steps(node, text, scope)
+        if steps[0] in scope:
+            return _walked(scope[steps[0]], steps[1:])
+        try:
+            return self._lookup(steps)
+        except KeyError:
+            raise NotKnown from None
+
+    def _steps(self, node: Any, text: str, scope: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names that a reference passes, as in `aws_dynamodb_table.orders[0].name`."""
+        steps: list[str] = []
+        while True:
+            match getattr(node, "data", None):
+                case "expr_term" if hasattr(node.children[0], "data"):
+                    node = node.children[0]
+                case "identifier":
+                    return (_word(node), *reversed(steps))
+                case "get_attr_expr_term":
+                    steps.append(_word(node.children[1].children[1]))
+                    node = node.children[0]
+                case "index_expr_term":
+                    index = node.children[1]
+                    inner = [each for each in index.children if hasattr(each, "data")]
+                    found = self.value(inner[0], text, scope) if inner else str(index.children[-1])
+                    told = part_of(found)
+                    if not isinstance(told, str):
+                        raise NotKnown
+                    steps.append(told)
+                    node = node.children[0]
+                case _:
+                    raise NotKnown
+
+    def _call(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
+        name = _word(children[0])
+        arguments = [each for each in children if getattr(each, "data", "") == "arguments"]
+        given = [
+            self.value(each, text, scope)
+            for inner in arguments
+            for each in inner.children
+            if hasattr(each, "data") and each.data != "new_line_or_comment"
+        ]
+        if any(str(each) == "..." for inner in arguments for each in inner.children):
+            raise NotKnown
+        return called(name, given)
+
+    def _binary(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
+        left = self.value(children[0], text, scope)
+        term = [each for each in children[1].children if getattr(each, "data", "") != "new_line_or_comment"]
+        operator, right = _word(term[0]).strip(), self.value(term[1], text, scope)
+        if not (is_settled(left) and is_settled(right)):
+            raise NotKnown
+        match operator:
+            case "==" | "!=":
+                same = isinstance(left, bool) == isinstance(right, bool) and left == right
+                return same if operator == "==" else not same
+            case "&&" | "||" if isinstance(left, bool) and isinstance(right, bool):
+                return left and right if operator == "&&" else left or right
+            case _:
+                pass
+        if _is_whole(left) and _is_whole(right):
+            match operator:
+                case "+":
+                    return left + right
+                case "-":
+                    return left - right
+                case "*":
+                    return left * right
+                case "<":
+                    return left < right
+                case ">":
+                    return left > right
+                case "<=":
+                    return left <= right
+                case ">=":
+                    return left >= right
+                case _:
+                    pass
+        raise NotKnown
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
+
+
+def _walked(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
+            value = value[int(step[:9])]
+        else:
+            raise NotKnown
+    return value
+
+
+def walked(value: Any, steps: tuple[str, ...]) -> Any:
+    """Return what steps lead to in a value; KeyError if they lead nowhere."""
+    try:
+        return _walked(value, steps)
+    except NotKnown:
+        raise KeyError(steps) from None
+
+
+def _line(node: Any) -> int:
+    return getattr(getattr(node, "meta", None), "line", 0)
+
+
+def _spelt(node: Any, text: str) -> str:
+    meta = getattr(node, "meta", None)
+    if meta is None or getattr(meta, "empty", True):
+        return "…"
+    return re.sub(r"\s+", " ", text[meta.start_pos : meta.end_pos].strip())[:200]

@@ -1,0 +1,201 @@
+"""The functions of HCL that designs use, each exactly as Terraform has it, or not at all.
+
+An argument of another kind, one that only the deployment knows, or a form that is not written out here raises
+`NotKnown`: the call then stays as it is spelt and is told, which is better than a name that nobody gave.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of, plain
+
+VALUES_MAX = 50_000  # that one value is made of
+_VERB = re.compile(r"(%%|%[sdv])")
+
+
+class NotKnown(Exception):
+    """An expression that only the deployment can work out."""
+
+
+def called(name: str, given: list[Any]) -> Any:
+    """Return what a function makes of arguments."""
+    function = _FUNCTIONS.get(name)
+    if function is None or (name not in _CARRYING and any(isinstance(each, Unresolved) for each in given)):
+        raise NotKnown
+    try:
+        return bounded(function(*given))
+    except TypeError as error:  # too few arguments, or too many
+        raise NotKnown from error
+
+
+def bounded(value: Any) -> Any:
+    """Return a value; refuse one that references have made larger than any design."""
+    level, count = [value], 0
+    while level:
+        level = [
+            inner
+            for each in level
+            for inner in (
+                each.values() if isinstance(each, Mapping) else each if isinstance(each, list) else ()
+            )
+        ]
+        count += len(level)
+        if count > VALUES_MAX:
+            raise FormatRefused(f"references make a value of more than {VALUES_MAX:,} parts; write it out")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise NotKnown
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise NotKnown
+    return value
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise NotKnown
+    return value
+
+
+def _part(value: Any) -> str | Unresolved:
+    found = part_of(value)
+    if found is None:
+        raise NotKnown
+    return found
+
+
+def _merge(*several: Any) -> dict[str, Any]:
+    return {name: value for each in several if each is not None for name, value in _map(each).items()}
+
+
+def _concat(*several: Any) -> list[Any]:
+    return [value for each in several for value in _list(each)]
+
+
+def _join(delimiter: Any, *several: Any) -> str | Unresolved:
+    parts = [part for each in _concat(*several) for part in (_text(delimiter), _part(each))]
+    return joined(parts[1:])
+
+
+def _format(form: Any, *values: Any) -> str | Unresolved:
+    given = list(values)
+    parts: list[str | Unresolved] = []
+    for piece in _VERB.split(_text(form)):
+        if piece == "%%":
+            parts.append("%")
+        elif _VERB.fullmatch(piece):
+            value = given.pop(0) if given else None
+            if piece == "%d" and (isinstance(value, bool) or not isinstance(value, int | Unresolved)):
+                raise NotKnown
+            parts.append(_part(value))
+        elif "%" in piece:
+            raise NotKnown  # a width, an index or another verb
+        else:
+            parts.append(piece)
+    if given:
+        raise NotKnown
+    return joined(parts)
+
+
+def encoded(value: Any) -> str | Unresolved:
+    """Return a value as Terraform writes it in JSON, unresolved if something in it is."""
+    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text if is_settled(value) else Unresolved(text)
+
+
+def _replace(text: Any, old: Any, new: Any) -> str:
+    if len(_text(old)) > 1 and old[0] == old[-1] == "/":
+        raise NotKnown  # a regular expression
+    return _text(text).replace(old, _text(new))
+
+
+def _toset(several: Any) -> list[str]:
+    found = [_text(each) for each in _list(several)]
+    return sorted(set(found), key=str.encode)
+
+
+def _tonumber(value: Any) -> int:
+    if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise NotKnown
+    return value
+
+
+def _tobool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value not in ("true", "false"):
+        raise NotKnown
+    return bool(value == "true")
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str) and not value.isascii():
+        raise NotKnown  # it counts signs as people see them
+    if not isinstance(value, str | list | Mapping):
+        raise NotKnown
+    return len(value)
+
+
+def _lookup(value: Any, name: Any, *meant: Any) -> Any:
+    found = _map(value)
+    if _text(name) in found:
+        return found[name]
+    if len(meant) != 1:
+        raise NotKnown
+    return meant[0]
+
+
+def _coalesce(*several: Any) -> Any:
+    for each in several:
+        if isinstance(each, Unresolved):
+            break  # it may be the one, and may be null
+        if each not in (None, ""):
+            return each
+    raise NotKnown
+
+
+def _try(*several: Any) -> Any:
+    if not several or isinstance(several[0], Unresolved):
+        raise NotKnown
+    return several[0]  # the others are for when it cannot be worked out, which only the deployment knows
+
+
+_CARRYING = ("jsonencode", "format", "lookup", "coalesce", "try")  # not each argument of which must be known
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "merge": _merge,
+    "concat": _concat,
+    "join": _join,
+    "format": _format,
+    "jsonencode": encoded,
+    "lower": lambda text: _text(text).lower(),
+    "upper": lambda text: _text(text).upper(),
+    "replace": _replace,
+    "toset": _toset,
+    "tolist": lambda several: list(_list(several)),
+    "tomap": lambda several: dict(_map(several)),
+    "tostring": _part,
+    "tonumber": _tonumber,
+    "tobool": _tobool,
+    "keys": lambda value: sorted(_map(value), key=str.encode),
+    "values": lambda value: [_map(value)[name] for name in sorted(_map(value), key=str.encode)],
+    "length": _length,
+    "lookup": _lookup,
+    "coalesce": _coalesce,
+    "try": _try,
+}
+NAMES = tuple(_FUNCTIONS)

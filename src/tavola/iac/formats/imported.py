@@ -1,0 +1,66 @@
+"""Imported: a design read from a foreign file, and what the reading left out, guessed or could not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.model.document import Design
+from tavola.values import Item
+
+_EXPLAINED_MAX = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the person who imports or exports a design should know."""
+
+    place: str  # in the foreign file's own names
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+class Report:
+    """Notes as they come, each once."""
+
+    def __init__(self) -> None:
+        self._notes: dict[Note, None] = {}
+
+    def add(self, place: str, message: str) -> None:
+        """Keep a note."""
+        self._notes[Note(place, message)] = None
+
+    def explaining(self, refused: FormatRefused) -> FormatRefused:
+        """Return a refusal that tells what was left out before there was nothing left."""
+        for each in tuple(self._notes)[:_EXPLAINED_MAX]:
+            refused.add_note(str(each))
+        return refused
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """All notes, in their order."""
+        return tuple(self._notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An item that a file shows, with its table and, where the file says it, its entity."""
+
+    table: str
+    item: Item
+    entity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A design from elsewhere, with a report and, where the file has any, sample items."""
+
+    design: Design
+    report: tuple[Note, ...]
+    format: str  # workbench, cloudformation, terraform, terraform-json, describe-table, mcp-schema, …
+    samples: tuple[Sample, ...] = ()
+    source: Mapping[str, Any] | None = None  # a Workbench model as it was, to write back onto

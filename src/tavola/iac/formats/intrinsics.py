@@ -1,0 +1,265 @@
+"""Intrinsics: the functions of a CloudFormation template, worked out as far as its own text tells.
+
+A parameter is its default. What only the deployment knows stays in the text as `${Name}`, and is told where it
+decides something. A condition that cannot be decided is taken to hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import shown
+from tavola.iac.formats.surroundings import stream_arn, table_arn
+from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of, plain, text_of
+
+TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Serverless::SimpleTable")
+
+
+class _Nothing:
+    """What `AWS::NoValue` stands for: the member it is given to is not there."""
+
+
+NOTHING = _Nothing()
+
+
+class Resolver:
+    """The names of one template, and what they stand for."""
+
+    def __init__(self, template: Mapping[str, Any], report: Report) -> None:
+        self.report = report
+        self.parameters = _section(template, "Parameters")
+        self.mappings = _section(template, "Mappings")
+        self.conditions = _section(template, "Conditions")
+        self.resources = _section(template, "Resources")
+        self._opened: list[str] = []
+        self._known: dict[
+            str, Any
+        ] = {}  # what names were found to stand for, so that each is worked out once
+        self._functions: dict[str, Callable[[Any], Any]] = {
+            "Ref": self._ref,
+            "Fn::GetAtt": self._get_att,
+            "Fn::Sub": self._sub,
+            "Fn::Join": self._join,
+            "Fn::Select": self._select,
+            "Fn::Split": self._split,
+            "Fn::If": self._if,
+            "Fn::FindInMap": self._find_in_map,
+            "Fn::ToJsonString": self._json,
+        }
+
+    def value(self, raw: Any) -> Any:
+        """Return a value with every function in it worked out."""
+        if isinstance(raw, Mapping):
+            if len(raw) == 1:
+                name = next(iter(raw))
+                if name in self._functions:
+                    return self._functions[name](raw[name])
+                if name.startswith("Fn::"):
+                    return self._unknown(name, raw[name])
+            worked_out = ((name, self.value(each)) for name, each in raw.items())
+            return {name: each for name, each in worked_out if each is not NOTHING}
+        if isinstance(raw, list):
+            return [each for each in map(self.value, raw) if each is not NOTHING]
+        return raw
+
+    def properties(self, logical: str) -> dict[str, Any]:
+        """Return a resource's properties, worked out."""
+        found = self._within(
+            f"Resources.{logical}", lambda: self.value(self.resources[logical].get("Properties"))
+        )
+        return found if isinstance(found, dict) else {}
+
+    def table_name(self, logical: str) -> str:
+        """Return the name of a table: its own, or where CloudFormation makes one, its logical name."""
+        return text_of(self._named(logical)) or logical
+
+    def _named(self, logical: str) -> str | Unresolved:
+        properties = self.resources[logical].get("Properties")
+        told = properties.get("TableName") if isinstance(properties, Mapping) else None
+        return part_of(self._within(f"Resources.{logical}.TableName", lambda: self.value(told))) or logical
+
+    def holds(self, name: Any, place: str) -> bool:
+        """Decide a condition by its name; one that cannot be decided holds, and is told."""
+        found = self._condition(name)
+        if found is None:
+            self.report.add(
+                place, f"whether {shown(name)} holds only the deployment knows; it is taken to hold"
+            )
+            return True
+        return found
+
+    def _condition(self, name: Any) -> bool | None:
+        if not isinstance(name, str):
+            return None
+        found: bool | None = self._within(
+            f"Conditions.{name}", lambda: self._decide(self.conditions.get(name))
+        )
+        return found
+
+    def _within(self, name: str, work: Callable[[], Any]) -> Any:
+        if name in self._known:
+            return self._known[name]
+        if name in self._opened:
+            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
+            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
+        self._opened.append(name)
+        try:
+            self._known[name] = work()
+        finally:
+            self._opened.pop()
+        return self._known[name]
+
+    def _ref(self, name: Any) -> Any:
+        if name == "AWS::NoValue":
+            return NOTHING
+        if not isinstance(name, str):
+            return self._unknown("Ref", name)
+        if name.startswith("AWS::"):
+            return Unresolved(f"${{{name}}}")
+        if name in self.parameters:
+            return self._parameter(name)
+        resource = self.resources.get(name)
+        if isinstance(resource, Mapping):
+            return self._named(name) if resource.get("Type") in TABLES else Unresolved(f"${{{name}}}")
+        self.report.add(f"Ref {name}", "there is neither a parameter nor a resource of that name")
+        return Unresolved(f"${{{name}}}")
+
+    def _parameter(self, name: str) -> Any:
+        parameter = self.parameters[name]
+        default = parameter.get("Default") if isinstance(parameter, Mapping) else None
+        kind = str(parameter.get("Type")) if isinstance(parameter, Mapping) else ""
+        if default is None or kind.startswith("AWS::SSM"):
+            self.report.add(f"Parameters.{name}", f"it has no default, so it stays ${{{name}}}")
+            return Unresolved(f"${{{name}}}")
+        if isinstance(default, Mapping):
+            return self._unknown(name, default)
+        if "List" in kind and isinstance(default, str):
+            return [each.strip() for each in default.split(",")]
+        return default
+
+    def _get_att(self, raw: Any) -> Any:
+        several = raw.split(".", 1) if isinstance(raw, str) else self.value(raw)
+        parts = [text_of(each) or "" for each in several] if isinstance(several, list) else []
+        if len(parts) < 2:
+            return self._unknown("Fn::GetAtt", raw)
+        logical, attribute = parts[0], ".".join(parts[1:])
+        resource = self.resources.get(logical)
+        if isinstance(resource, Mapping) and resource.get("Type") in TABLES:
+            if attribute == "Arn":
+                return Unresolved(table_arn(self.table_name(logical)))
+            if attribute == "StreamArn":
+                return Unresolved(stream_arn(self.table_name(logical)))
+        return Unresolved(f"${{{logical}.{attribute}}}")
+
+    def _sub(self, raw: Any) -> Any:
+        text, own = (raw, {}) if isinstance(raw, str) else (None, {})
+        if (
+            isinstance(raw, list)
+            and len(raw) == 2
+            and isinstance(raw[0], str)
+            and isinstance(raw[1], Mapping)
+        ):
+            text, own = raw[0], {name: self.value(each) for name, each in raw[1].items()}
+        if text is None:
+            return self._unknown("Fn::Sub", raw)
+        parts: list[str | Unresolved] = []
+        at = 0
+        while (start := text.find("${", at)) >= 0:
+            end = text.find("}", start)
+            if end < 0:
+                break
+            parts.append(text[at:start])
+            name = text[start + 2 : end].strip()
+            if name.startswith("!"):
+                parts.append(f"${{{name[1:]}}}")
+            else:
+                found = own[name] if name in own else self._get_att(name) if "." in name else self._ref(name)
+                told = part_of(found)
+                parts.append(Unresolved(f"${{{name}}}") if told is None else told)
+            at = end + 1
+        return joined([*parts, text[at:]])
+
+    def _join(self, raw: Any) -> Any:
+        worked_out = self.value(raw)
+        match worked_out:
+            case [str(delimiter), list(parts)]:
+                texts = [part for each in parts if (part := part_of(each)) is not None]
+                if len(texts) == len(parts):
+                    return joined([each for text in texts for each in (delimiter, text)][1:])
+            case _:
+                pass
+        return self._unknown("Fn::Join", raw)
+
+    def _select(self, raw: Any) -> Any:
+        match self.value(raw):
+            case [at, list(several)]:
+                told = text_of(at) or ""
+                if told.isascii() and told.isdigit() and len(told) < 6 and int(told) < len(several):
+                    return several[int(told)]
+            case _:
+                pass
+        return self._unknown("Fn::Select", raw)
+
+    def _split(self, raw: Any) -> Any:
+        match self.value(raw):
+            case [str(delimiter), str(text)] if delimiter:
+                return text.split(delimiter)
+            case _:
+                pass
+        return self._unknown("Fn::Split", raw)
+
+    def _if(self, raw: Any) -> Any:
+        if isinstance(raw, list) and len(raw) == 3:
+            if all(isinstance(each, bool) for each in raw[1:]) and self._condition(raw[0]) is None:
+                return Unresolved(f"${{{raw[0]}}}")  # a switch, and which way it is only the deployment knows
+            return self.value(raw[1] if self.holds(raw[0], f"Conditions.{raw[0]}") else raw[2])
+        return self._unknown("Fn::If", raw)
+
+    def _find_in_map(self, raw: Any) -> Any:
+        worked_out = self.value(raw)
+        if isinstance(worked_out, list) and len(worked_out) >= 3:
+            found: Any = self.mappings
+            for step in worked_out[:3]:
+                found = found.get(text_of(step)) if isinstance(found, Mapping) else None
+            if found is not None:
+                return found
+        return self._unknown("Fn::FindInMap", raw)
+
+    def _json(self, raw: Any) -> str | Unresolved:
+        value = self.value(raw)
+        text = json.dumps(plain(value))
+        return text if is_settled(value) else Unresolved(text)
+
+    def _unknown(self, name: str, raw: Any) -> Unresolved:
+        self.report.add(name, f"{shown(raw)} is known to the deployment alone; it stays ${{{name}}}")
+        return Unresolved(f"${{{name}}}")
+
+    def _decide(self, raw: Any) -> bool | None:
+        match raw:
+            case {"Condition": name}:
+                return self._condition(name)
+            case {"Fn::Equals": [left, right]}:
+                one, other = self.value(left), self.value(right)
+                if not (is_settled(one) and is_settled(other)):
+                    return None
+                return text_of(one) == text_of(other) if text_of(one) is not None else bool(one == other)
+            case {"Fn::Not": [inner]}:
+                found = self._decide(inner)
+                return None if found is None else not found
+            case {"Fn::And": list(several)}:
+                told = [self._decide(each) for each in several]
+                return False if False in told else None if None in told else True
+            case {"Fn::Or": list(several)}:
+                told = [self._decide(each) for each in several]
+                return True if True in told else None if None in told else False
+            case _:
+                return None
+
+
+def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = template.get(name)
+    return found if isinstance(found, Mapping) else {}

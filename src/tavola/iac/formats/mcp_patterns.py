@@ -1,0 +1,233 @@
+"""Access patterns of awslabs' schema: one pattern as a need with its route, or as a write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import Reader, shown
+from tavola.iac.formats.unresolved import plain, text_of
+from tavola.model.document import (
+    AccessPattern,
+    EntityDesign,
+    Given,
+    KeyDesign,
+    Need,
+    Route,
+    TableDesign,
+    WritePattern,
+)
+
+READS = {
+    "getitem": "get",
+    "query": "query",
+    "scan": "scan",
+    "batchgetitem": "batch_get",
+    "transactgetitems": "batch_get",
+}
+WRITES = {
+    "putitem": "put",
+    "updateitem": "update",
+    "deleteitem": "delete",
+    "batchwriteitem": "put",
+    "transactwriteitems": "put",
+}
+RANGES = ("begins_with", "between", ">=", "<=", ">", "<", "=")
+_FILTERS = {
+    **{each: each for each in RANGES},
+    "in": "in",
+    "contains": "contains",
+    "attribute_exists": "exists",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An access pattern as a file has it, with the entity it is under."""
+
+    title: str
+    raw: Mapping[str, Any]
+    table: TableDesign
+    entity: EntityDesign
+
+    @property
+    def operation(self) -> str:
+        """The operation's name without capitals and signs."""
+        return (text_of(self.raw.get("operation")) or "").replace("_", "").lower()
+
+    @property
+    def description(self) -> str:
+        """What people call it."""
+        return text_of(self.raw.get("description")) or self.title
+
+
+def pairs_of(raw: Mapping[str, Any], read: Reader, place: str) -> Iterator[tuple[str, bool]]:
+    """Give the parameters of a pattern, and whether each is a whole entity."""
+    for each in read.objects(raw.get("parameters"), place):
+        name = text_of(each.get("name"))
+        if name:
+            yield name, text_of(each.get("type")) == "entity" or "entity_type" in each
+
+
+def need_of_pattern(asked: Asked, report: Report) -> Need | None:
+    """Return a pattern that reads as a need; None of one that writes, or cannot be told."""
+    place = f"{asked.entity.name}.{asked.title}"
+    operation = READS.get(asked.operation)
+    if operation is None:
+        if asked.operation not in WRITES:
+            report.add(
+                place, f"{shown(asked.raw.get('operation'))} is no operation that is known; it is left out"
+            )
+        return None
+    index = text_of(asked.raw.get("index_name"))
+    key = asked.entity.key_on(index)
+    if key is None:
+        report.add(place, f"{asked.entity.name} has no key in {index}, so the pattern is left out")
+        return None
+    read = Reader(report)
+    list(pairs_of(asked.raw, read, place))  # what a key wants follows from the key
+    filters, lost, used = _filters(asked, read, place)
+    known = {field.name for field in asked.entity.fields}
+    for each in filters:
+        if each.field not in known:
+            report.add(place, f"it filters by {each.field}, which is no field; left out")
+    filters = [each for each in filters if each.field in known]
+    if lost:
+        report.add(place, f"its filter compares with {', '.join(lost)}, which a need cannot say; left out")
+    where: list[Given] = []
+    keys: list[Given] = []
+    order: tuple[str, ...] = ()
+    if operation != "scan":
+        where, keys, order = _conditions(asked, key, operation, used, read, place)
+    where += [each for each in filters if each.field not in {one.field for one in where}]
+    attributes = {field.name: field.attribute for field in asked.entity.fields}
+    route = Route(
+        cast(Any, operation),
+        index,
+        tuple(keys),
+        tuple(Given(attributes.get(each.field, each.field), each.operator) for each in filters),
+    )
+    access = AccessPattern(
+        asked.description,
+        consistent=read.flag(asked.raw.get("consistent_read"), f"{place}.consistent_read"),
+        filters=tuple(each.field for each in filters),
+        descending=asked.raw.get("scan_index_forward", True) is False,
+    )
+    single = text_of(asked.raw.get("return_type")) == "single_entity"
+    return Need(asked.title, _entities(asked, key), tuple(where), order, access, single=single, route=route)
+
+
+def _entities(asked: Asked, key: KeyDesign) -> tuple[str, ...]:
+    """Return what comes back: of mixed data, every entity that the same partition may hold."""
+    if text_of(asked.raw.get("return_type")) != "mixed_data":
+        return (asked.entity.name,)
+    partition = [source.template and source.template.source for source in key.hash]
+    found = [asked.entity.name]
+    for other in asked.table.entities:
+        own = other.key_on(key.index)
+        if own is not None and [each.template and each.template.source for each in own.hash] == partition:
+            found.append(other.name)
+    return tuple(dict.fromkeys(found))
+
+
+def _conditions(
+    asked: Asked, key: KeyDesign, operation: str, used: set[str], read: Reader, place: str
+) -> tuple[list[Given], list[Given], tuple[str, ...]]:
+    """Return what is asked for by fields, by key attributes, and the fields that the answer is sorted by."""
+    partition = list(dict.fromkeys(name for source in key.hash for name in source.fields))
+    sorts = [name for source in key.range for name in source.fields if name not in partition]
+    sorts = list(dict.fromkeys(sorts))
+    where = [Given(name) for name in partition]
+    keys = [Given(source.attribute) for source in key.hash]
+    if operation != "query":
+        keys += [Given(source.attribute) for source in key.range]
+        return [*where, *(Given(name) for name in sorts)], keys, ()
+    told = text_of(asked.raw.get("range_condition"))
+    if told is not None and told not in RANGES:
+        read.report.add(place, f"{shown(told)} is no condition on a sort key; it is left out")
+        told = None
+    parameters = [name for name, whole in pairs_of(asked.raw, read, place) if not whole]
+    extra = [name for name in parameters if name not in partition and name not in used]
+    if told is None:
+        equal = [name for name in sorts if name in extra]
+        fixed = len(equal) if equal == sorts[: len(equal)] else 0
+        where += [Given(name) for name in equal]
+    else:
+        fixed = max(0, len(extra) - (2 if told == "between" else 1))
+        fixed = min(fixed, max(0, len(sorts) - 1))
+        where += [Given(name) for name in sorts[:fixed]]
+        if sorts:
+            where.append(Given(sorts[fixed], cast(Any, told)))
+    keys += _range_keys(key, sorts[:fixed], told)
+    if told is None and text_of(asked.raw.get("return_type")) == "mixed_data":
+        return where, keys[: len(key.hash)], ()
+    return where, keys, tuple(sorts[fixed:])
+
+
+def _range_keys(key: KeyDesign, fixed: list[str], told: str | None) -> Iterator[Given]:
+    """Give the conditions on sort attributes: equality while all their fields are given, then the comparison."""
+    for source in key.range:
+        if source.fields and all(name in fixed for name in source.fields):
+            yield Given(source.attribute)
+            continue
+        if told is not None:
+            yield Given(source.attribute, cast(Any, told))
+        elif source.template is not None and (fixed or isinstance(source.template.segments[0], str)):
+            yield Given(source.attribute, "begins_with" if source.fields else "=")
+        return
+
+
+def _filters(asked: Asked, read: Reader, place: str) -> tuple[list[Given], list[str], set[str]]:
+    """Return the conditions of a filter, the operators that a need has not, and the parameters they use."""
+    raw = asked.raw.get("filter_expression")
+    if raw is None:
+        return [], [], set()
+    if isinstance(raw, str):
+        read.report.add(place, f"the filter {raw!r} is left out, as it is text")
+        return [], [], set()
+    found: list[Given] = []
+    lost: list[str] = []
+    used: set[str] = set()
+    whole = read.object(raw, place)
+    joint = text_of(whole.get("logical_operator")) or "AND"
+    conditions = read.objects(whole.get("conditions"), place)
+    if joint.upper() != "AND" and len(conditions) > 1:
+        plain(whole)  # it is read, to the last member, and told as a whole
+        read.report.add(place, f"its filter joins conditions by {joint}, which a need cannot say; left out")
+        return [], [], {name for each in conditions for name in _parameters(each, read, place)}
+    for each in conditions:
+        field = text_of(each.get("field")) or ""
+        told = text_of(each.get("operator")) or text_of(each.get("function")) or "="
+        used |= set(_parameters(each, read, place))
+        operator = _FILTERS.get(told)
+        if operator is None or each.get("function") == "size":
+            lost.append(told)
+        elif field:
+            found.append(Given(field, cast(Any, operator)))
+    return found, lost, used
+
+
+def _parameters(condition: Mapping[str, Any], read: Reader, place: str) -> Iterator[str]:
+    for name in ("param", "param2", "params"):
+        yield from read.texts(condition.get(name), place)
+
+
+def write_of_pattern(asked: Asked, report: Report) -> WritePattern | None:
+    """Return a pattern that writes; None of one that reads."""
+    kind = WRITES.get(asked.operation)
+    if kind is None:
+        return None
+    key = asked.entity.key
+    assert key is not None, "what lives in a table has a key"
+    names = [name for name, whole in pairs_of(asked.raw, Reader(report), asked.title) if not whole]
+    fields = {field.name for field in asked.entity.fields}
+    changed = [name for name in names if name in fields and name not in key.fields]
+    return WritePattern(
+        asked.description,
+        cast(Any, kind),
+        tuple(changed) if kind == "update" else (),
+        transactional=asked.operation == "transactwriteitems",
+        conditional=bool(asked.raw.get("condition_expression")),
+    )

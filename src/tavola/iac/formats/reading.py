@@ -1,0 +1,118 @@
+"""Reading: single values of foreign files, which may be text for a number, or unresolved, or of the wrong kind.
+
+Where a value cannot be used the report says so, and the reader goes on with what it means when absent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.unresolved import plain, text_of
+
+
+def name_of(raw: Mapping[str, Any], member: str, place: str, *, what: str = "a name", told: str = "") -> str:
+    """Return a text that must be there; `told` is what the file calls the member, if not so."""
+    found = text_of(raw.get(member))
+    if not found:
+        raise FormatRefused(f"it has no {told or member}; give it {what}", place)
+    return found
+
+
+def switched(value: Any) -> bool | None:
+    """Return whether a value says on or off, as absence does; None: it cannot be told."""
+    match value:
+        case bool():
+            return value
+        case "true" | "True" | "TRUE" | "ENABLED" | "enabled":
+            return True
+        case None | "false" | "False" | "FALSE" | "DISABLED" | "disabled":
+            return False
+        case _:
+            return None
+
+
+class Reader:
+    """Reads members of objects, and keeps a note of each that it cannot use."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def whole(self, value: Any, place: str, least: int = 0) -> int | None:
+        """Return a whole number; None if there is none."""
+        if value is None:
+            return None
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
+            value = int(value)
+        if isinstance(value, float) and value == value and abs(value) < 1e18 and value == int(value):
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**18:
+            return value
+        self.report.add(place, f"{shown(value)} is no number that can be used, so it is left out")
+        return None
+
+    def flag(self, value: Any, place: str) -> bool:
+        """Return whether something is switched on; what cannot be told counts as off."""
+        found = switched(value)
+        if found is None:
+            self.report.add(place, f"{shown(value)} cannot be told, so it counts as off")
+        return bool(found)
+
+    def setting(self, value: Any, place: str) -> bool | None:
+        """Return whether a setting is on; None: it is for the deployment to know, which is kept as such."""
+        found = switched(value)
+        if found is None:
+            self.report.add(place, f"{shown(value)} cannot be told, so it is unknown whether it is on")
+        return found
+
+    def text(self, value: Any, place: str) -> str | None:
+        """Return a text; None if there is none."""
+        found = text_of(value)
+        if found is None and value is not None:
+            self.report.add(place, f"{shown(value)} is no text, so it is left out")
+        return found
+
+    def objects(self, value: Any, place: str) -> list[Mapping[str, Any]]:
+        """Return a list of objects; one object alone is a list of it."""
+        several = value if isinstance(value, list) else [] if value is None else [value]
+        found = [each for each in several if isinstance(each, Mapping)]
+        if len(found) < len(several):
+            wrong = next(each for each in several if not isinstance(each, Mapping))
+            self.report.add(place, f"{shown(wrong)} stands where an object is wanted, so it is left out")
+        return found
+
+    def object(self, value: Any, place: str) -> Mapping[str, Any]:
+        """Return an object, the first of several; an empty one if there is none."""
+        found = self.objects(value, place)
+        if len(found) > 1:
+            self.report.add(place, f"there are {len(found)} where one is wanted; the first is taken")
+        return found[0] if found else {}
+
+    def texts(self, value: Any, place: str) -> tuple[str, ...]:
+        """Return a list of texts, each once."""
+        several = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        found = [self.text(each, place) for each in several]
+        return tuple(dict.fromkeys(each for each in found if each))
+
+
+def shown(value: Any) -> str:
+    """Return a value as a sentence can name it."""
+    told = plain(value)
+    if isinstance(told, str) and not isinstance(value, str):
+        spelt = told  # unresolved: as it is written
+    else:
+        try:
+            spelt = json.dumps(told, ensure_ascii=False)
+        except ValueError:
+            spelt = type(value).__name__
+    return spelt if len(spelt) <= 60 else f"{spelt[:59]}…"
+
+
+def label_of(name: str, fallback: str = "Table") -> str:
+    """Return a name as Python would have it: letters, digits and underscores."""
+    label = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or fallback
+    return f"_{label}" if label[0].isdigit() else label

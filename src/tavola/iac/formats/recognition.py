@@ -1,0 +1,83 @@
+"""Recognition: which format a file is, by what is in it, and the design that it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tavola.iac.formats.cloudformation import is_cloudformation, read_cloudformation
+from tavola.iac.formats.describe_table import is_description, read_description
+from tavola.iac.formats.errors import FormatRefused, FormatUnknown
+from tavola.iac.formats.hcl import parse_hcl
+from tavola.iac.formats.imported import Imported
+from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
+from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
+from tavola.iac.formats.namesakes import apart
+from tavola.iac.formats.terraform import is_terraform, read_terraform
+from tavola.iac.formats.terraform_folder import read_terraform_folder
+from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
+from tavola.iac.formats.texts import json_in, read_text, yaml_in
+from tavola.iac.formats.workbench import is_workbench, read_workbench
+from tavola.model.document import FORMAT, DocumentRefused, check_references, read_document
+
+KNOWN = (
+    "a CloudFormation template, Terraform's HCL or its plan as JSON, a NoSQL Workbench model, "
+    "the output of describe-table, or awslabs' schema.json"
+)
+_HCL = re.compile(
+    r"(?m)^[ \t]*(?:resource|data|variable|module|provider|output)[ \t]+\"[^\"\n]*\"|^(?:locals|terraform)[ \t]*\{"
+)
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Imported]], ...] = (
+    (is_workbench, read_workbench),
+    (is_terraform_plan, read_terraform_plan),
+    (is_mcp_schema, read_mcp_schema),
+    (is_mcp_data_model, read_mcp_data_model),
+    (is_cloudformation, read_cloudformation),
+    (is_description, read_description),
+)
+
+
+def read_design(path: str | Path) -> Imported:
+    """Return the design in a foreign file, or in a folder of Terraform's; FormatRefused with the place if there is none.
+
+    The format is told by what the file holds. What the format does not say is left empty, and told in the report.
+    """
+    place = Path(path)
+    try:
+        imported = apart(
+            read_terraform_folder(place)
+            if place.is_dir()
+            else _of_text(read_text(place), place.suffix.lower())
+        )
+        check_references(imported.design)
+    except FormatRefused as refused:
+        raise refused.within(str(path)) from refused
+    except RecursionError as error:
+        raise FormatRefused("it is nested too deep; name the file of a design", file=str(path)) from error
+    except DocumentRefused as refused:
+        raise FormatRefused(
+            f"what it says makes no design: {refused}; mend it there", file=str(path)
+        ) from refused
+    return imported
+
+
+def _of_text(text: str, suffix: str) -> Imported:
+    start = text.lstrip()[:1]
+    if suffix in (".tf", ".hcl", ".tfvars") or (start not in ("{", "[") and _HCL.search(text)):
+        block = parse_hcl(text)
+        if not is_terraform(block):
+            raise FormatRefused("it has no block of Terraform's; name a file with a resource in it")
+        return read_terraform([block])
+    raw = json_in(text) if start in ("{", "[") and suffix not in (".yaml", ".yml") else yaml_in(text)
+    return _of_data(raw)
+
+
+def _of_data(raw: Any) -> Imported:
+    if isinstance(raw, Mapping) and raw.get("format") == FORMAT:
+        return Imported(read_document(dict(raw)), (), FORMAT)
+    for recognises, reads in _READERS:
+        if recognises(raw):
+            return reads(raw)
+    raise FormatUnknown(f"it is no design that is known here; name {KNOWN}")

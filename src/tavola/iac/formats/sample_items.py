@@ -1,0 +1,154 @@
+"""Sample items: DynamoDB JSON as people and tools write it, tidied as far as that changes no value."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import shown
+from tavola.model.document import TableDesign
+from tavola.values import TAGS, Item, NumberRefused, Value, canonical_number
+
+_WRAPPED = ("M", "L", "S", "N")
+
+
+class _Malformed(Exception):
+    """A value that DynamoDB JSON has not."""
+
+
+def sample_of(raw: Any, place: str, report: Report) -> Item | None:
+    """Return an item; attributes that are none are left out and told."""
+    if not isinstance(raw, Mapping):
+        report.add(place, f"{shown(raw)} is no item, so it is left out")
+        return None
+    item: Item = {}
+    for name, value in raw.items():
+        try:
+            item[name] = _value(value)
+        except _Malformed as wrong:
+            unwrapped = _unwrapped(value)
+            if unwrapped is None:
+                report.add(f"{place}.{name}", f"{wrong}, so the attribute is left out")
+                continue
+            item[name] = unwrapped
+            report.add(f"{place}.{name}", "it is wrapped in its type twice; it is read as if it were once")
+        else:
+            if _doubly_wrapped(item[name]):
+                report.add(f"{place}.{name}", "it is a map of one member, called as a type; a mistake?")
+    return item
+
+
+def _unwrapped(raw: Any) -> Value | None:
+    """Return the value inside a map whose one member is called as a type, where that alone makes sense of it."""
+    inner = raw.get("M") if isinstance(raw, Mapping) and len(raw) == 1 else None
+    if not isinstance(inner, Mapping) or len(inner) != 1 or next(iter(inner)) not in TAGS:
+        return None
+    try:
+        return _value(inner)
+    except _Malformed:
+        return None
+
+
+def _value(raw: Any) -> Value:
+    if not isinstance(raw, Mapping) or len(raw) != 1:
+        raise _Malformed(f"{shown(raw)} is no value of DynamoDB, which has one type and its content")
+    tag, inner = next(iter(raw.items()))
+    match tag, inner:
+        case "S", str():
+            return {tag: inner}
+        case "B", str():
+            return {tag: _bytes(inner)}
+        case "N", str() | int() | float() if not isinstance(inner, bool):
+            return {"N": _number(inner)}
+        case "BOOL", bool():
+            return {"BOOL": inner}
+        case "BOOL", "true" | "false":
+            return {"BOOL": inner == "true"}
+        case "NULL", _:
+            return {"NULL": True}
+        case "M", Mapping():
+            return {"M": {str(name): _value(each) for name, each in inner.items()}}
+        case "L", list():
+            return {"L": [_value(each) for each in inner]}
+        case "SS" | "BS", list() if inner and all(isinstance(each, str) for each in inner):
+            return {tag: list(dict.fromkeys(inner if tag == "SS" else map(_bytes, inner)))}
+        case "NS", list() if inner:
+            numbers = [_number(each) for each in inner]
+            return {"NS": list({canonical_number(each): each for each in reversed(numbers)}.values())[::-1]}
+    known = "an empty set" if inner == [] else "not of that type" if tag in TAGS else "of no type there is"
+    raise _Malformed(f"{shown(raw)} is {known}")
+
+
+def _number(raw: Any) -> str:
+    """Return a number as the text it stands in; bare numbers of JSON are taken for their text."""
+    text = raw if isinstance(raw, str) else shown(raw)
+    try:
+        canonical_number(text)
+    except NumberRefused as refused:
+        raise _Malformed(f"{shown(raw)} is no number") from refused
+    return text
+
+
+def _bytes(raw: str) -> str:
+    try:
+        b64decode(raw, validate=True)
+    except ValueError as error:
+        raise _Malformed(f"{shown(raw)} is no base64") from error
+    return raw
+
+
+def _doubly_wrapped(value: Value) -> bool:
+    inner: Any = value.get("M")
+    return isinstance(inner, dict) and len(inner) == 1 and next(iter(inner)) in _WRAPPED
+
+
+def fitting(items: Iterable[tuple[str, Item]], table: TableDesign, report: Report) -> list[Item]:
+    """Return the items that a table can hold, each key once; given with their places, for what is left out is told.
+
+    An attribute that is of an index's key and is not of its type, or empty, would keep the item out of the table: it
+    is left out of the item.
+    """
+    found: dict[tuple[str, ...], Item] = {}
+    keys = table.settings.key_names
+    for place, item in items:
+        wrong = [problem for name in keys if (problem := _unfit(item.get(name), name, table))]
+        if wrong:
+            report.add(place, f"its key {'; '.join(wrong)}, so it is left out")
+            continue
+        for name in table.key_types:
+            problem = _unfit(item[name], name, table) if name in item and name not in keys else None
+            if problem:
+                report.add(f"{place}.{name}", f"its index key {problem}, so the attribute is left out")
+                del item[name]
+        key = tuple(canonical(item[name]) for name in keys)
+        if key in found and found[key] != item:
+            report.add(place, "an item before it has the same key and differs, so it is left out")
+        else:
+            found.setdefault(key, item)
+    return list(found.values())
+
+
+def _unfit(value: Value | None, name: str, table: TableDesign) -> str | None:
+    """Return why a value can be none of a key's attribute; None if it can."""
+    if value is None:
+        return f"lacks {name}"
+    tag, inner = next(iter(value.items()))
+    if tag != table.key_types[name]:
+        return f"has {name} of type {tag}, and not {table.key_types[name]}"
+    return f"has an empty {name}" if inner == "" else None
+
+
+def canonical(value: Value) -> str:
+    """Return a value of a key so that equal ones are equal."""
+    tag, inner = next(iter(value.items()))
+    return f"{tag}:{canonical_number(str(inner)) if tag == 'N' else inner}"
+
+
+def text_in(value: Value | None) -> str | None:
+    """Return a value as it would stand in a key: text, or the digits of a number."""
+    if value is None:
+        return None
+    tag, inner = next(iter(value.items()))
+    return str(inner) if tag in ("S", "N") else None

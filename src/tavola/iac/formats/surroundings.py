@@ -1,0 +1,304 @@
+"""Surroundings: what stands around tables in infrastructure: stream consumers, auto scaling, policies.
+
+In the API's names, as `definitions` has tables; the readers of CloudFormation and Terraform put them so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from tavola.iac.formats.imported import Report
+from tavola.iac.formats.reading import Reader, shown, switched
+from tavola.iac.formats.unresolved import plain, text_of
+from tavola.model import ModelError, Scaling
+from tavola.model.document import Consumer, Policy, TableDesign
+
+REGION = "${AWS::Region}"
+ACCOUNT = "${AWS::AccountId}"
+_TABLE_IN_ARN = re.compile(r":table/([^/]+)")
+_PIECE = r"(?:[^/$]|\$\{[^}]*\})*"
+_UNNAMED_ARN = re.compile(
+    rf"arn:aws:dynamodb:{re.escape(REGION)}:{re.escape(ACCOUNT)}:table/{_PIECE}\$\{{[^}}]*\}}{_PIECE}"
+)
+_REFERENCE = re.compile(r"(?<=.)\$\{([^}:]*)\}", re.DOTALL)
+_AWS_POLICY = "arn:aws:iam::aws:policy/"
+_WIDE = re.compile(r"DynamoDB|Administrator|PowerUser|ReadOnlyAccess|DatabaseAdmin|ViewOnly", re.IGNORECASE)
+_DIMENSION = re.compile(r"dynamodb:(table|index):(Read|Write)CapacityUnits")
+
+
+def table_arn(name: str) -> str:
+    """Return the ARN of a table whose region and account only the deployment knows."""
+    return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
+
+
+def stream_arn(name: str) -> str:
+    """Return the ARN of a table's stream, whose label only the deployment knows."""
+    return f"{table_arn(name)}/stream/${{label}}"
+
+
+def table_in_arn(arn: str) -> str | None:
+    """Return the table that an ARN of it, of an index or a stream of it names."""
+    found = _TABLE_IN_ARN.search(arn)
+    return None if found is None else found[1]
+
+
+def consumer_of(
+    name: str,
+    raw: Mapping[str, Any],
+    function: Mapping[str, Any] | None,
+    place: str,
+    report: Report,
+    *,
+    there: str = "",
+) -> Consumer | None:
+    """Return the consumer that an event source mapping makes of a function; None of one that is switched off.
+
+    `function` is None where the file does not have it: it is one that is made elsewhere, by the name or ARN that is `there`.
+    """
+    read = Reader(report)
+    if switched(raw.get("Enabled", True)) is False:
+        report.add(place, "the mapping is switched off, so it is left out")
+        return None
+    if function is None:
+        told = there or "unnamed"
+        report.add(
+            place,
+            f"its function ({told}) is made elsewhere; 3 s and 128 MB are taken, as Lambda does if nobody says",
+        )
+
+    def whole(member: str, meant: int, least: int = 0, of: Mapping[str, Any] | None = raw) -> int:
+        of = of or {}
+        found = read.whole(of.get(member), f"{place}.{member}", least)
+        return meant if found is None else found
+
+    filters: list[Mapping[str, Any]] = []
+    criteria = read.object(raw.get("FilterCriteria"), f"{place}.FilterCriteria")
+    for each in read.objects(criteria.get("Filters"), f"{place}.FilterCriteria.Filters"):
+        pattern = _pattern(each.get("Pattern"))
+        if pattern is None:
+            report.add(
+                f"{place}.FilterCriteria", f"{shown(each.get('Pattern'))} is no pattern; it is left out"
+            )
+        else:
+            filters.append(pattern)
+    destination = read.object(
+        read.object(raw.get("DestinationConfig"), f"{place}.DestinationConfig").get("OnFailure"),
+        f"{place}.DestinationConfig.OnFailure",
+    )
+    starting = text_of(raw.get("StartingPosition"))
+    if starting not in ("TRIM_HORIZON", "LATEST"):
+        if starting is not None:
+            report.add(f"{place}.StartingPosition", f"{shown(starting)} cannot be told; LATEST is taken")
+        starting = "LATEST"
+    return Consumer(
+        name,
+        handler=read.text((function or {}).get("Handler"), f"{place}.Handler") or "",
+        batch_size=whole("BatchSize", 100, 1),
+        window_s=whole("MaximumBatchingWindowInSeconds", 0),
+        parallelization=whole("ParallelizationFactor", 1, 1),
+        retries=whole("MaximumRetryAttempts", -1, -1),
+        max_age_s=whole("MaximumRecordAgeInSeconds", -1, -1),
+        bisect=read.flag(raw.get("BisectBatchOnFunctionError"), f"{place}.BisectBatchOnFunctionError"),
+        report_failures="ReportBatchItemFailures"
+        in read.texts(raw.get("FunctionResponseTypes"), f"{place}.FunctionResponseTypes"),
+        filters=tuple(filters),
+        failures=read.text(destination.get("Destination"), f"{place}.DestinationConfig"),
+        timeout_s=whole("Timeout", 3, 1, function),  # what Lambda means without one
+        memory_mb=whole("MemorySize", 128, 1, function),
+        starting=cast(Any, starting),
+        function="" if function is not None else there or f"${{{name}}}",
+    )
+
+
+def _pattern(raw: Any) -> Mapping[str, Any] | None:
+    told = text_of(raw)
+    if told is not None:
+        try:
+            raw = json.loads(told)
+        except (ValueError, RecursionError):
+            return None
+    found = plain(raw)
+    return found if isinstance(found, Mapping) else None
+
+
+def with_consumers(
+    tables: Iterable[TableDesign], consumers: Iterable[tuple[str, str, Consumer]], report: Report
+) -> list[TableDesign]:
+    """Return the tables with their consumers, each given with its place and the ARN of its stream."""
+    found = {table.name: table for table in tables}
+    for place, arn, consumer in consumers:
+        table = found.get(table_in_arn(arn) or "")
+        if table is None:
+            told = f"reads {shown(arn)}, which is" if arn else "says no EventSourceArn that is known here:"
+            report.add(place, f"it {told} no stream of a table here; it is left out")
+        elif any(consumer.name == other.name for other in table.consumers):
+            report.add(
+                place, f"a consumer of {table.name} is called {consumer.name!r} already; it is left out"
+            )
+        else:
+            found[table.name] = replace(table, consumers=(*table.consumers, consumer))
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingTarget:
+    """One end of auto scaling: whose units, between which, and how full they are kept."""
+
+    place: str
+    resource: str  # table/NAME or table/NAME/index/INDEX
+    dimension: str
+    least: int | None
+    most: int | None
+    target: int | None = None
+
+
+def with_scaling(
+    tables: Iterable[TableDesign], targets: Iterable[ScalingTarget], report: Report, *, whole: bool = True
+) -> list[TableDesign]:
+    """Return the tables with their auto scaling, where it is whole: of reads, writes and every global index, as a design has it.
+
+    Of what scales in part only, it is unknown: neither half is invented nor switched off.
+    """
+    found = {table.name: table for table in tables}
+    per_table: dict[str, dict[str, ScalingTarget]] = {}
+    indexes: set[tuple[str, str]] = set()
+    for target in targets:
+        kind = _DIMENSION.fullmatch(target.dimension)
+        if kind is None:
+            continue
+        name = target.resource.removeprefix("table/").split("/")[0]
+        if name not in found:
+            report.add(
+                target.place, f"it scales {shown(target.resource)}, which is no table here; it is left out"
+            )
+        elif kind[1] == "index":
+            indexes.add((name, target.resource.rpartition("/")[2]))
+            report.add(
+                target.place, "an index scales with its table in a design; its own bounds are left out"
+            )
+        else:
+            per_table.setdefault(name, {})[kind[2]] = target
+    for name, ends in per_table.items():
+        table = found[name]
+        if table.settings.read_units is not None:
+            lacking = [word for word in ("Read", "Write") if word not in ends]
+            lacking += [
+                f"the index {index.name}"
+                for index in table.indexes
+                if whole and not index.local and (name, index.name) not in indexes
+            ]
+            lacking += [f"{end.dimension} (no policy)" for end in ends.values() if end.target is None]
+            if lacking:
+                place = next(iter(ends.values())).place
+                report.add(
+                    place,
+                    f"{name} scales in part: not {', '.join(lacking)}; a design scales all of it, so its scaling is left out, as unknown",
+                )
+                unknown = (*table.settings.unknown, "scaling")
+                found[name] = replace(table, settings=replace(table.settings, unknown=unknown))
+                continue
+        scaling = _scaling(table, ends, report)
+        if scaling is not None:
+            found[name] = replace(table, settings=replace(table.settings, scaling=scaling))
+    return list(found.values())
+
+
+def _scaling(table: TableDesign, ends: Mapping[str, ScalingTarget], report: Report) -> Scaling | None:
+    units = {"Read": table.settings.read_units, "Write": table.settings.write_units}
+    place = next(iter(ends.values())).place
+    if units["Read"] is None or units["Write"] is None:
+        report.add(place, f"{table.name} is on demand, so its auto scaling is left out")
+        return None
+    told: dict[str, tuple[int, int]] = {}
+    for word, fixed in units.items():
+        assert fixed is not None, "both are there, as was looked at above"
+        end = ends.get(word)
+        least = fixed if end is None or end.least is None else end.least
+        most = max(fixed, least) if end is None or end.most is None else end.most
+        told[word] = (least, most)
+    aims = {end.target for end in ends.values() if end.target is not None}
+    if len(aims) > 1:
+        report.add(
+            place, f"reads and writes of {table.name} aim at different fullness; the lower one is taken"
+        )
+    try:
+        return Scaling(
+            told["Read"][1], told["Write"][1], told["Read"][0], told["Write"][0], min(aims, default=70)
+        )
+    except ModelError as error:
+        report.add(place, f"its auto scaling is left out: {error.problem}")
+        return None
+
+
+def policy_of(name: str, document: Any, place: str, tables: Iterable[str], report: Report) -> Policy | None:
+    """Return a policy that speaks of DynamoDB; None of one that does not, or cannot be read, which is told."""
+    told = text_of(document)
+    if told is not None:
+        try:
+            document = json.loads(told)
+        except (ValueError, RecursionError):
+            document = None
+    document = plain(document)
+    statements = document.get("Statement") if isinstance(document, Mapping) else None
+    if not isinstance(statements, list | Mapping):
+        report.add(place, "the policy's document cannot be told, so it is left out")
+        return None
+    several = statements if isinstance(statements, list) else [statements]
+    if not any(isinstance(each, Mapping) and _speaks_of_tables(each) for each in several):
+        return None
+    known = set(tables)
+    named = {each for each in map(table_in_arn, _texts(document)) if each in known}
+    return Policy(name, _referring(document), tuple(sorted(named)))
+
+
+def _speaks_of_tables(statement: Mapping[str, Any]) -> bool:
+    """Tell whether a statement may be about DynamoDB: by an action of it, of any service, or that nobody knows yet."""
+    if "NotAction" in statement:
+        return True
+    return any(
+        action == "*" or action.startswith("$") or action.casefold().startswith("dynamodb:")
+        for action in _texts(statement.get("Action"))
+    )
+
+
+def managed_policy_note(arn: str, place: str, report: Report) -> None:
+    """Tell of a policy that stands elsewhere, unless it is one of AWS's own for another service."""
+    name = arn.rpartition("/")[2]
+    own = arn.startswith(_AWS_POLICY) or "/" not in arn.replace("${", "")
+    if own and "$" not in arn and not _WIDE.search(name):
+        return
+    report.add(place, f"what the policy {shown(arn)} allows is not in the file; it is left out")
+
+
+def _referring(value: Any) -> Any:
+    """Return a document whose references are not taken for variables of IAM.
+
+    A table whose name only the deployment knows is one whole reference; any other stands as its name.
+    """
+    match value:
+        case str():
+            return _REFERENCE.sub(r"\1", _UNNAMED_ARN.sub("${Table.Arn}", value))
+        case dict():
+            return {name: _referring(each) for name, each in value.items()}
+        case list():
+            return [_referring(each) for each in value]
+        case _:
+            return value
+
+
+def _texts(value: Any) -> Iterable[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for each in value.values():
+                yield from _texts(each)
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case _:
+            pass

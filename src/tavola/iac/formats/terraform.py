@@ -1,0 +1,279 @@
+"""Terraform: the tables of one file of HCL, or of a folder of them, with what is wired to them.
+
+Variables are their defaults, or what `terraform.tfvars` says; locals and references between resources are followed.
+Other modules are not, but for one that everybody uses: the registry's `dynamodb-table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.hcl import Block, Evaluator, walked
+from tavola.iac.formats.hcl_functions import bounded
+from tavola.iac.formats.imported import Imported, Report
+from tavola.iac.formats.members import watched
+from tavola.iac.formats.reading import label_of, shown
+from tavola.iac.formats.surroundings import stream_arn, table_arn
+from tavola.iac.formats.terraform_documents import DOCUMENT, document_of
+from tavola.iac.formats.terraform_registry import is_of_registry, resources_of_registry
+from tavola.iac.formats.terraform_resources import TABLE, Resource, design_of_resources
+from tavola.iac.formats.unresolved import Unresolved, text_of
+
+FORMAT = "terraform"
+INSTANCES_MAX = 200  # of one resource, by count or for_each
+
+
+def is_terraform(block: Block) -> bool:
+    """Tell whether a file of HCL is a configuration of Terraform's."""
+    kinds = {inner.kind for inner in block.blocks}
+    return bool(
+        kinds & {"resource", "module", "variable", "locals", "terraform", "provider", "data", "output"}
+    )
+
+
+def read_terraform(
+    files: Sequence[Block], settings: Mapping[str, Any] | None = None, report: Report | None = None
+) -> Imported:
+    """Return the design of the tables in files of one configuration; `settings` are attributes of a tfvars file."""
+    report = report or Report()
+    module = _Module(files, report, settings or {})
+    return design_of_resources(list(module.resources()), report, FORMAT)
+
+
+class _Module:
+    """The names of a configuration, and what they stand for."""
+
+    def __init__(self, files: Sequence[Block], report: Report, settings: Mapping[str, Any]) -> None:
+        self.report = report
+        self.blocks = [block for file in files for block in file.blocks]
+        self.evaluator = Evaluator(self.look_up)
+        self.settings = settings
+        self.variables = {block.labels[0]: block for block in self.blocks if _is(block, "variable", 1)}
+        self.locals = {
+            name: (node, block.text)
+            for block in self.blocks
+            if block.kind == "locals"
+            for name, node in block.attributes.items()
+        }
+        self.named: dict[tuple[str, ...], Block] = {}
+        for block in self.blocks:
+            if _is(block, "resource", 2) or _is(block, "data", 2):
+                if (block.kind, *block.labels) in self.named:
+                    report.add(".".join(block.labels), "it is declared twice; the last is taken")
+                self.named[block.kind, *block.labels] = block
+        self._opened: list[str] = []
+        self._known: dict[str, Any] = {}
+
+    def resources(self) -> Iterator[Resource]:
+        """Give every resource that may matter, once for each of its instances."""
+        for (kind, type_, name), block in self.named.items():
+            if kind == "data" and type_ != DOCUMENT:
+                if type_ == TABLE:
+                    self.report.add(
+                        f"data.{type_}.{name}", "it is a table of another configuration; left out"
+                    )
+                continue
+            if not type_.startswith(("aws_dynamodb", "aws_lambda", "aws_iam", "aws_appautoscaling")):
+                continue
+            place = f"{type_}.{name}" if kind == "resource" else f"data.{type_}.{name}"
+            for key, scope in self._instances(block, place):
+                values = self.arguments(block, scope)
+                label, whole = _instance_names(name, place, key)
+                if kind == "data":
+                    values = {"json": document_of(values, self.report, place)}
+                if type_ == TABLE and values.get("name") is None:
+                    self.report.add(whole, "it says no name; its address is taken")
+                    values["name"] = whole
+                yield Resource(type_, label, whole, watched(values))
+        for block in self.blocks:
+            if _is(block, "module", 1):
+                yield from self._module(block)
+
+    def arguments(self, block: Block, scope: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a block's arguments worked out, its blocks as lists of objects."""
+        found: dict[str, Any] = {
+            name: self.evaluator.value(node, block.text, scope) for name, node in block.attributes.items()
+        }
+        for inner in block.blocks:
+            for kind, values in self._blocks(inner, scope):
+                found.setdefault(kind, [])
+                if isinstance(found[kind], list):
+                    found[kind].append(values)
+        return bounded(found)  # type: ignore[no-any-return]
+
+    def _blocks(self, inner: Block, scope: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        if inner.kind != "dynamic" or len(inner.labels) != 1:
+            yield inner.kind, self.arguments(inner, scope)
+            return
+        kind = inner.labels[0]
+        content = next((each for each in inner.blocks if each.kind == "content"), None)
+        iterator = inner.attributes.get("iterator")
+        name = kind if iterator is None else _bare(iterator)
+        pairs = self._pairs(inner.attributes.get("for_each"), inner, scope)
+        if content is None or pairs is None:
+            self.report.add(
+                f"line {inner.line}", f"how many {kind} blocks there are cannot be told; left out"
+            )
+            return
+        for key, value in pairs:
+            yield kind, self.arguments(content, {**scope, name: {"key": key, "value": value}})
+
+    def _pairs(self, node: Any, block: Block, scope: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
+        """Return what a for_each goes through; None if that is not known."""
+        match None if node is None else self.evaluator.value(node, block.text, scope):
+            case Mapping() as found:
+                pairs: list[tuple[Any, Any]] = list(found.items())
+            case list() as found:
+                pairs = [(each if isinstance(each, str) else at, each) for at, each in enumerate(found)]
+            case None if node is not None:
+                pairs = []
+            case _:
+                return None
+        if len(pairs) > INSTANCES_MAX:
+            raise FormatRefused(
+                f"for_each makes {len(pairs)} of it, and {INSTANCES_MAX} are read at most",
+                f"line {block.line}",
+            )
+        return pairs
+
+    def _instances(self, block: Block, place: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+        """Give each instance of a block by its key, None of the only one, with what `each` or `count` is in it."""
+        if "for_each" in block.attributes:
+            pairs = self._pairs(block.attributes["for_each"], block, {})
+            if pairs is None:
+                self.report.add(place, "what for_each goes through cannot be told; it is read once")
+                pairs = [(Unresolved("${each.key}"), Unresolved("${each.value}"))]
+            for key, value in pairs:
+                yield text_of(key), {"each": {"key": key, "value": value}}
+            return
+        if "count" in block.attributes:
+            count = self.evaluator.value(block.attributes["count"], block.text)
+            if not isinstance(count, int) or isinstance(count, bool) or count > INSTANCES_MAX:
+                self.report.add(place, f"count is {shown(count)}, which cannot be used; it is read once")
+                count = 1
+            if count < 1:
+                self.report.add(place, "count is 0 by default, so it is left out")
+            for at in range(count):
+                yield None if count == 1 else str(at), {"count": {"index": at}}
+            return
+        yield None, {}
+
+    def look_up(self, steps: tuple[str, ...]) -> Any:
+        """Return what a reference stands for; KeyError where only the deployment knows."""
+        match steps:
+            case ("var", name, *rest):
+                return walked(self._once(f"var.{name}", lambda: self._variable(name)), tuple(rest))
+            case ("local", name, *rest):
+                node, text = self.locals[name]
+                return walked(
+                    self._once(f"local.{name}", lambda: self.evaluator.value(node, text)), tuple(rest)
+                )
+            case ("data", type_, name, *rest):
+                block = self.named["data", type_, name]
+                if type_ == DOCUMENT and rest == ["json"]:
+                    return self._once(
+                        ".".join(steps), lambda: document_of(self.arguments(block, {}), self.report, name)
+                    )
+                raise KeyError(steps)
+            case (type_, name, *rest):
+                return self._attribute(type_, name, rest)
+            case _:
+                raise KeyError(steps)
+
+    def _attribute(self, type_: str, name: str, rest: list[str]) -> Any:
+        block = self.named["resource", type_, name]
+        place = f"{type_}.{name}"
+        scope: Mapping[str, Any] = {}
+        if "count" in block.attributes or "for_each" in block.attributes:
+            key = rest[0] if rest else ""
+            scope = self._instance(block, key, place)
+            place, rest = f"{place}[{key}]", rest[1:]
+        if not rest:
+            raise KeyError(name)
+        argument = rest[0]
+        if type_ == TABLE and argument in ("id", "arn", "stream_arn", "name"):
+            told = self._argument(block, "name", scope, place)
+            return _of_table(argument, place if told is None else told)
+        if argument not in block.attributes:
+            raise KeyError(argument)
+        return walked(self._argument(block, argument, scope, place), tuple(rest[1:]))
+
+    def _argument(self, block: Block, argument: str, scope: Mapping[str, Any], place: str) -> Any:
+        node = block.attributes.get(argument)
+        return self._once(
+            f"{place}.{argument}",
+            lambda: None if node is None else self.evaluator.value(node, block.text, scope),
+        )
+
+    def _instance(self, block: Block, key: str, place: str) -> Mapping[str, Any]:
+        """Return what `each` or `count` is in one instance of a resource; KeyError where there is none such."""
+        if "count" in block.attributes:
+            if not (key.isascii() and key.isdigit() and len(key) < 6):
+                raise KeyError(key)
+            return {"count": {"index": int(key)}}
+        pairs = self._once(f"{place}.for_each", lambda: self._pairs(block.attributes["for_each"], block, {}))
+        if pairs is None:
+            return {"each": {"key": key, "value": Unresolved("${each.value}")}}
+        return {"each": {"key": key, "value": {str(name): value for name, value in pairs}[key]}}
+
+    def _variable(self, name: str) -> Any:
+        if name in self.settings:
+            return self.settings[name]
+        block = self.variables.get(name)
+        if block is None or "default" not in block.attributes:
+            why = "is declared nowhere here" if block is None else "has no default"
+            self.report.add(f"var.{name}", f"it {why}, so it stays ${{var.{name}}}")
+            return Unresolved(f"${{var.{name}}}")
+        return self.evaluator.value(block.attributes["default"], block.text)
+
+    def _once(self, name: str, work: Callable[[], Any]) -> Any:
+        if name in self._known:
+            return self._known[name]
+        if name in self._opened:
+            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
+            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
+        self._opened.append(name)
+        try:
+            self._known[name] = work()
+        finally:
+            self._opened.pop()
+        return self._known[name]
+
+    def _module(self, block: Block) -> Iterator[Resource]:
+        """Give the table that the registry's module for tables makes; tell of any other module."""
+        name = block.labels[0]
+        place = f"module.{name}"
+        source = block.attributes.get("source")
+        told = text_of(None if source is None else self.evaluator.value(source, block.text)) or ""
+        if not is_of_registry(told):
+            self.report.add(place, f"its source {told or '(none)'} is another module, which is not followed")
+            return
+        for key, scope in self._instances(block, place):
+            label, whole = _instance_names(name, place, key)
+            yield from resources_of_registry(watched(self.arguments(block, scope)), label, whole, self.report)
+
+
+def _instance_names(name: str, place: str, key: str | None) -> tuple[str, str]:
+    """Return the label and the place of an instance."""
+    return (name, place) if key is None else (label_of(f"{name}_{key}"), f"{place}[{key}]")
+
+
+def _of_table(argument: str, name: Any) -> Any:
+    """Return what a reference to a table is: its name, or an ARN, of which the deployment knows the rest."""
+    if argument in ("id", "name"):
+        return name
+    text = text_of(name) or ""
+    return Unresolved(table_arn(text) if argument == "arn" else stream_arn(text))
+
+
+def _is(block: Block, kind: str, labels: int) -> bool:
+    return block.kind == kind and len(block.labels) == labels
+
+
+def _bare(node: Any) -> str:
+    """Return the name that an expression is, where it is only that."""
+    while hasattr(node, "children") and node.children:
+        node = node.children[0]
+    return str(node)

@@ -1,0 +1,78 @@
+"""Unresolved: what only the deployment knows, as a value of its own.
+
+It is no text, though a text stands for it: a function that wants text, a list or a number cannot take it for one, so
+nothing is made of the letters of a reference. Only where a value is written down does it become `${Stage}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+
+TEXT_MAX = 20_000  # of what references are resolved to: more is a circle or a jest
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A value in which something stands that only the deployment knows, with the text that it is written as."""
+
+    text: str
+
+
+def joined(parts: Iterable[str | Unresolved]) -> str | Unresolved:
+    """Return texts as one, unresolved if one of them is."""
+    several = list(parts)
+    text = "".join(each.text if isinstance(each, Unresolved) else each for each in several)
+    if len(text) > TEXT_MAX:
+        raise FormatRefused(f"its references make a text of more than {TEXT_MAX:,} characters; write it out")
+    return Unresolved(text) if any(isinstance(each, Unresolved) for each in several) else text
+
+
+def is_settled(value: Any) -> bool:
+    """Tell whether nothing in a value waits for the deployment."""
+    match value:
+        case Unresolved():
+            return False
+        case Mapping():
+            return all(map(is_settled, value.values()))
+        case list():
+            return all(map(is_settled, value))
+        case _:
+            return True
+
+
+def part_of(value: Any) -> str | Unresolved | None:
+    """Return a value as a part of a text: text, a number or flag as it is spelt, or unresolved; None for anything else."""
+    match value:
+        case str() | Unresolved():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case _:
+            return None
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as it is written down, `${Stage}` where it is unresolved; None for what is no text."""
+    found = part_of(value)
+    return found.text if isinstance(found, Unresolved) else found
+
+
+def plain(value: Any) -> Any:
+    """Return data as JSON has it, what is unresolved as it is written down."""
+    match value:
+        case Unresolved():
+            return value.text
+        case Mapping():
+            return {str(name): plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case str() | bool() | int() | float() | None:
+            return value
+        case _:
+            return str(value)

@@ -1,0 +1,89 @@
+"""YAML as CloudFormation has it: short tags such as `!Ref` in their long form, and dates left as text.
+
+Nothing but plain data is made, whatever a tag says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+_BARE = ("Ref", "Condition")  # written without `Fn::`
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_MERGE = "tag:yaml.org,2002:merge"
+_NO_JSON = ("binary", "timestamp", "set", "omap", "pairs")
+
+
+class TemplateLoader(yaml.SafeLoader):
+    """A safe loader that knows tags as functions of a template."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as the loader declares it
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Return a mapping whose names are text, as those of JSON are, and each there once."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key.value!r} is there twice", key.start_mark
+                    )
+                seen.add(key.value)
+        self.flatten_mapping(node)
+        found: dict[Hashable, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a name is text, and neither a list nor a mapping", key.start_mark
+                )
+            found[key.value] = self.construct_object(value, deep=True)
+        return found
+
+
+def _function(loader: TemplateLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    value: Any
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode), "a node is one of three"
+        value = loader.construct_mapping(node, deep=True)
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {suffix if suffix in _BARE else f"Fn::{suffix}": value}
+
+
+def _mapping(loader: TemplateLoader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    return loader.construct_mapping(node, deep=True)
+
+
+def _sequence(loader: TemplateLoader, node: yaml.SequenceNode) -> list[Any]:
+    return loader.construct_sequence(node, deep=True)
+
+
+def _refuse(loader: TemplateLoader, node: yaml.Node) -> Any:
+    raise yaml.constructor.ConstructorError(
+        None, None, f"!!{node.tag.rpartition(':')[2]} is none of a template's types", node.start_mark
+    )
+
+
+def _float(loader: TemplateLoader, node: yaml.ScalarNode) -> float:
+    found = loader.construct_yaml_float(node)
+    if not math.isfinite(found):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value} is no number", node.start_mark)
+    return found
+
+
+for _word in _NO_JSON:
+    TemplateLoader.add_constructor(f"tag:yaml.org,2002:{_word}", _refuse)
+TemplateLoader.add_constructor("tag:yaml.org,2002:float", _float)
+TemplateLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+TemplateLoader.add_constructor("tag:yaml.org,2002:seq", _sequence)
+TemplateLoader.add_multi_constructor("!", _function)
