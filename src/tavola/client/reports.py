@@ -248,6 +248,7 @@ class TableChange:
     calls: tuple[Call, ...]
     removes: bool = False  # it takes something away that somebody may be using
     index: str | None = None
+    needs: tuple[str, ...] = ()  # indexes that must be gone before: they have an attribute of another type
 
     def __str__(self) -> str:
         return self.what

@@ -1,36 +1,66 @@
 """Table changes: what a table that is there has otherwise than its model, and making it the model's.
 
-Each change is one that DynamoDB does in place, with the requests that do it, in an order that it takes: one at a time,
-each waited for. What takes something away (an index, the stream, recovery, units) is done only when that is wanted. What
+Each change is one that DynamoDB does in place, with the requests that do it, in an order that it takes (`in_order`): one at a
+time, each waited for. What takes something away (an index, the stream, recovery, units) is done only when that is wanted. What
 cannot be done in place at all is a refusal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from tavola.client.context import Context
 from tavola.client.provisioning import (
+    AWS_KEY,
+    OWN_KEY,
+    Blueprint,
+    IndexForm,
+    KeyNotMade,
     TableMismatch,
+    TableUnusable,
     active,
     asked,
     create_table,
     defined_types,
+    gone,
     index_request,
+    is_active,
     key_refusals,
+    names_no_key,
     table_request,
 )
 from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
-from tavola.model import Index, Table, key_types
+from tavola.model import Scaling
 from tavola.protocol import Fault, ValidationFault
 
+__all__ = [
+    "AWS_KEY",
+    "OWN_KEY",
+    "Blueprint",
+    "KeyNotMade",
+    "TableChange",
+    "TableChanges",
+    "TableUnusable",
+    "active",
+    "apply_changes",
+    "create_table",
+    "ensure_table",
+    "gone",
+    "in_order",
+    "is_active",
+    "is_taken_later",
+    "names_no_key",
+    "table_changes",
+    "table_request",
+]
 
-def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:
+
+def table_changes(table: Blueprint) -> Steps[TableChanges]:
     """Return what a table that is there has otherwise than its model; all of it, where there is none."""
-    name = context.name_of(table)
-    wanted = table_request(context, table)
+    name = table.name
+    wanted = table_request(table)
     try:
         described = (yield Call("DescribeTable", {"TableName": name}))["Table"]
     except Fault as fault:
@@ -40,7 +70,7 @@ def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:
     refusals = key_refusals(table, described)
     if refusals:
         return TableChanges(name, (), refusals)
-    held = _Held(name, table, described)
+    held = _Held(table, described)
     changes = [*held.settings(wanted), *held.indexes()]
     changes += yield from _ttl(name, table.settings.ttl)
     changes += yield from _recovery(name, table)
@@ -48,33 +78,81 @@ def table_changes(context: Context, table: type[Table]) -> Steps[TableChanges]:
     return TableChanges(name, tuple(changes), tuple(held.refusals))
 
 
-def apply_changes(
-    context: Context, table: type[Table], drop: bool, found: TableChanges | None = None
-) -> Steps[TableChanges]:
+def apply_changes(table: Blueprint, drop: bool, found: TableChanges | None = None) -> Steps[TableChanges]:
     """Make the changes that a table needs, one after the other, each waited for; return those that were made.
 
     With `drop` also those that take something away; a refusal is a `TableMismatch` before anything is done.
     """
     if found is None:
-        found = yield from table_changes(context, table)
+        found = yield from table_changes(table)
     if found.refusals:
         raise TableMismatch(found.table, found.refusals)
+    chosen = [
+        change
+        for change in found.changes
+        if drop or not (change.removes or change.needs or _follows(change, found.changes))
+    ]
     made: list[TableChange] = []
-    for change in found.changes:
-        if not drop and (change.removes or _follows(change, found.changes)):
-            continue
+    for change in in_order(chosen, found.changes):
         if change.kind == "create":
-            yield from create_table(context, table)
+            yield from create_table(table)
         try:
             for call in change.calls:
                 yield call
                 yield from active(found.table)
-        except ValidationFault:
-            if change.kind == "ttl" and _follows(change, made):
-                continue  # DynamoDB takes one such change an hour, and this one is told again until then
+        except ValidationFault as fault:
+            if is_taken_later(change, fault) and _follows(change, made):
+                continue  # it is told again until then
             raise
         made.append(change)
     return TableChanges(found.table, tuple(made), ())
+
+
+_ORDER = {
+    kind: place
+    for place, kind in enumerate(
+        ("create", "billing", "stream", "class", "protection", "encryption", "drop index", "add index", "ttl")
+    )
+}
+
+
+def in_order(chosen: Iterable[TableChange], every: Iterable[TableChange]) -> list[TableChange]:
+    """Return changes that are wanted out of all there are, in the order that DynamoDB takes, as it takes them.
+
+    Billing comes first, for it decides whether a new index has units; all indexes that go come before any that comes, for one that is left may
+    hold an attribute to its old type, or be one too many. Where the table stays on demand, new indexes are asked for without units.
+    """
+    wanted = [change for change in chosen if change.calls or change.kind == "create"]
+    stays = any(_begins_units(change) and change not in wanted for change in every)
+    ordered = sorted(wanted, key=lambda change: _ORDER.get(change.kind, len(_ORDER)))
+    return [_without_units(change) if stays and change.kind == "add index" else change for change in ordered]
+
+
+def is_taken_later(change: TableChange, fault: ValidationFault) -> bool:
+    """Return whether DynamoDB refuses a change for now alone: it takes one of a time to live an hour."""
+    return change.kind == "ttl" and "multiple times" in str(fault)
+
+
+def _begins_units(change: TableChange) -> bool:
+    """Return whether a change ends billing on demand."""
+    return change.kind == "billing" and any(
+        call.request.get("BillingMode") == "PROVISIONED" for call in change.calls
+    )
+
+
+def _without_units(change: TableChange) -> TableChange:
+    calls = []
+    for call in change.calls:
+        updates = [
+            {
+                "Create": {
+                    name: told for name, told in each["Create"].items() if name != "ProvisionedThroughput"
+                }
+            }
+            for each in call.request["GlobalSecondaryIndexUpdates"]
+        ]
+        calls.append(Call(call.operation, {**call.request, "GlobalSecondaryIndexUpdates": updates}))
+    return replace(change, calls=tuple(calls))
 
 
 def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
@@ -87,19 +165,19 @@ def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
     )
 
 
-def ensure_table(context: Context, table: type[Table], change: bool) -> Steps[None]:
+def ensure_table(table: Blueprint, change: bool) -> Steps[None]:
     """Make a table that is not there; with `change`, make one that is there the model's, taking nothing away.
 
     One that lacks an index of the model, or has it otherwise, could not be asked as the model says: a `TableMismatch`.
     """
-    described = yield from create_table(context, table)
+    described = yield from create_table(table)
     if described is None:
         return
-    name = context.name_of(table)
+    name = table.name
     if change:
-        yield from apply_changes(context, table, drop=False)
+        yield from apply_changes(table, drop=False)
         described = yield from active(name)
-    held = _Held(name, table, described)
+    held = _Held(table, described)
     differing = [each for each in held.indexes() if not each.removes]
     if differing:
         there = {each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())}
@@ -109,9 +187,9 @@ def ensure_table(context: Context, table: type[Table], change: bool) -> Steps[No
         ]
         drops = any(each.index in there for each in differing)
         how = (
-            f"apply_changes({table.__name__}, drop=True)"
+            f"apply_changes({table.label}, drop=True)"
             if drops
-            else f"create_tables({table.__name__}, change=True)"
+            else f"create_tables({table.label}, change=True)"
         )
         raise TableMismatch(
             name, tuple(reasons), f"{how} makes it so, and table_changes() tells what else is otherwise"
@@ -125,8 +203,8 @@ def ensure_table(context: Context, table: type[Table], change: bool) -> Steps[No
 class _Held:
     """A table that is there, held against its model."""
 
-    def __init__(self, name: str, table: type[Table], described: Mapping[str, Any]) -> None:
-        self._name = name
+    def __init__(self, table: Blueprint, described: Mapping[str, Any]) -> None:
+        self._name = table.name
         self._table = table
         self._described = described
         self.refusals: list[str] = []
@@ -164,11 +242,14 @@ class _Held:
             **{i["IndexName"]: i for i in self._described.get("GlobalSecondaryIndexes", ())},
         }
         if has != mode:
-            call = self._throughput(dict.fromkeys(arms, throughput))
+            call = self._throughput(dict.fromkeys(arms, throughput), begins=True)
             what = f"it is no longer billed on demand: it and its indexes have {told}"
             yield TableChange("billing", what, (call,), removes=True)
             return
         now = {name: _throughput(arm) for name, arm in arms.items()}
+        if self._table.settings.scaling is not None:
+            yield from self._scaled(self._table.settings.scaling, now)
+            return
         raised = {name: _most(units, throughput) for name, units in now.items()}
         if raised != now:
             call = self._throughput({name: units for name, units in raised.items() if units != now[name]})
@@ -179,9 +260,27 @@ class _Held:
             what = f"it and its indexes have no more than {told}, and one of them has {most}"
             yield TableChange("billing", what, (self._throughput(lowered),), removes=True)
 
-    def _throughput(self, units: Mapping[str | None, Mapping[str, int]]) -> Call:
-        """Return the update that gives the table (None) and indexes so many units."""
-        members: dict[str, Any] = {"BillingMode": "PROVISIONED"}
+    def _scaled(self, scaling: Scaling, now: Mapping[str | None, Mapping[str, int]]) -> Iterator[TableChange]:
+        """Give the changes of units that auto scaling sets: what is within its bounds is its own affair."""
+        least = {"ReadCapacityUnits": scaling.read_min, "WriteCapacityUnits": scaling.write_min}
+        most = {"ReadCapacityUnits": scaling.read_max, "WriteCapacityUnits": scaling.write_max}
+        raised = {name: _most(units, least) for name, units in now.items()}
+        if raised != now:
+            call = self._throughput({name: units for name, units in raised.items() if units != now[name]})
+            what = "it and its indexes have at least the units that its scaling begins with"
+            yield TableChange("billing", what, (call,))
+        lowered = {
+            name: {word: min(count, most[word]) for word, count in units.items()}
+            for name, units in raised.items()
+        }
+        if lowered != raised:
+            call = self._throughput({name: units for name, units in lowered.items() if units != raised[name]})
+            what = "it and its indexes have no more units than its scaling ends with"
+            yield TableChange("billing", what, (call,), removes=True)
+
+    def _throughput(self, units: Mapping[str | None, Mapping[str, int]], *, begins: bool = False) -> Call:
+        """Return the update that gives the table (None) and indexes so many units; it `begins` to be billed by them."""
+        members: dict[str, Any] = {"BillingMode": "PROVISIONED"} if begins else {}
         if None in units:
             members["ProvisionedThroughput"] = units[None]
         updates = [
@@ -214,19 +313,22 @@ class _Held:
         has = (
             told.get("KMSMasterKeyArn") if told.get("Status") in ("ENABLED", "ENABLING", "UPDATING") else None
         )
-        key = None if wanted is None else wanted["KMSMasterKeyId"]
-        if key is None:
+        key = self._table.settings.encryption
+        if wanted is None or key is None:
             if has is not None:
                 call = self._update(SSESpecification={"Enabled": False})
                 yield TableChange("encryption", "it is encrypted by AWS's own key", (call,), removes=True)
-        elif has is None or not str(has).endswith(str(key).rpartition("/")[2]):
+        elif names_no_key(key):
+            if has is None:
+                yield TableChange("encryption", f"it is encrypted by a key that is to be made ({key})", ())
+        elif has is None or not _same_key(str(has), key):
             yield TableChange(
                 "encryption", f"it is encrypted by {key}", (self._update(SSESpecification=wanted),)
             )
 
     def indexes(self) -> Iterator[TableChange]:
         """Give the changes of the global indexes, and note which local ones are otherwise."""
-        types = key_types(self._table)
+        types = self._table.key_types
         defined = defined_types(self._described)
         local = {index.name: index for index in self._table.indexes if index.local}
         there = {each["IndexName"]: each for each in self._described.get("LocalSecondaryIndexes", ())}
@@ -248,12 +350,19 @@ class _Held:
                 yield self._drop(
                     name, f"the index {name} has another key or projection, and is dropped to be made anew"
                 )
+        going = {
+            name: {each["AttributeName"] for each in told["KeySchema"]}
+            for name, told in there.items()
+            if name not in wanted or self._otherwise(wanted[name], told, types, defined)
+        }
         for name, index in wanted.items():
-            if name not in there or self._otherwise(index, there[name], types, defined):
-                yield self._add(index, types)
+            if name not in there or name in going:
+                retyped = {each for each in index.attributes if defined.get(each, types[each]) != types[each]}
+                needs = tuple(each for each, has in going.items() if each != name and retyped & has)
+                yield replace(self._add(index, types), needs=needs)
 
     def _otherwise(
-        self, index: Index, told: Mapping[str, Any], types: Mapping[str, str], defined: Mapping[str, str]
+        self, index: IndexForm, told: Mapping[str, Any], types: Mapping[str, str], defined: Mapping[str, str]
     ) -> bool:
         if any(types[name] != defined.get(name, types[name]) for name in index.attributes):
             return True
@@ -263,7 +372,7 @@ class _Held:
         call = self._update(GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": name}}])
         return TableChange("drop index", what, (call,), removes=True, index=name)
 
-    def _add(self, index: Index, types: Mapping[str, str]) -> TableChange:
+    def _add(self, index: IndexForm, types: Mapping[str, str]) -> TableChange:
         definitions = [{"AttributeName": name, "AttributeType": types[name]} for name in index.attributes]
         call = self._update(
             AttributeDefinitions=definitions,
@@ -282,6 +391,15 @@ def _throughput(arm: Mapping[str, Any]) -> dict[str, int]:
 
 def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: max(units, other[name]) for name, units in one.items()}
+
+
+def _same_key(has: str, key: str) -> bool:
+    """Return whether a table has a key, as far as that can be seen: DynamoDB tells the key's ARN, and no alias of it."""
+    if key == has:
+        return True
+    if key.startswith("alias/") or ":alias/" in key:
+        return has.startswith("arn:")
+    return has.rpartition("/")[2] == key.rpartition("/")[2]
 
 
 def _differs(wanted: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
@@ -317,7 +435,7 @@ def _expiry(name: str, attribute: str, *, on: bool, what: str) -> TableChange:
     return TableChange("ttl", what, (call,), removes=not on)
 
 
-def _recovery(name: str, table: type[Table]) -> Steps[list[TableChange]]:
+def _recovery(name: str, table: Blueprint) -> Steps[list[TableChange]]:
     answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
     if answer is None:
         return []

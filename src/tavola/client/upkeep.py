@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
 from tavola.client.progress import Telling
-from tavola.client.provisioning import delete_table
+from tavola.client.provisioning import blueprint_of, delete_table
 from tavola.client.reports import BackfillReport, KeyReport, MigrationPlan, TableChanges
 from tavola.client.steps import Steps
 from tavola.model import Entity, Table
@@ -39,7 +39,7 @@ class Upkeep:
         from tavola.client.table_changes import ensure_table  # noqa: PLC0415 - a tool's
 
         for table in tables:
-            self._run(ensure_table(self._context, table, change))
+            self._run(ensure_table(blueprint_of(self._context, table), change))
 
     def delete_tables(self, *tables: type[Table]) -> None:
         """Delete tables with everything in them; those that are not there are no error."""
@@ -50,7 +50,7 @@ class Upkeep:
         """Return what a table that is there has otherwise than its model; nothing is changed."""
         from tavola.client.table_changes import table_changes  # noqa: PLC0415 - a tool's
 
-        return self._run(table_changes(self._context, table))
+        return self._run(table_changes(blueprint_of(self._context, table)))
 
     def apply_changes(self, table: type[Table], *, drop: bool = False) -> TableChanges:
         """Make a table what its model says, one change at a time, each waited for; return what was done.
@@ -60,7 +60,7 @@ class Upkeep:
         """
         from tavola.client.table_changes import apply_changes  # noqa: PLC0415 - a tool's
 
-        return self._run(apply_changes(self._context, table, drop))
+        return self._run(apply_changes(blueprint_of(self._context, table), drop))
 
     def verify_keys(
         self,
@@ -139,7 +139,7 @@ class AsyncUpkeep:
         from tavola.client.table_changes import ensure_table  # noqa: PLC0415 - a tool's
 
         for table in tables:
-            await self._run(ensure_table(self._context, table, change))
+            await self._run(ensure_table(blueprint_of(self._context, table), change))
 
     async def delete_tables(self, *tables: type[Table]) -> None:
         """Delete tables with everything in them; those that are not there are no error."""
@@ -150,7 +150,7 @@ class AsyncUpkeep:
         """Return what a table that is there has otherwise than its model; nothing is changed."""
         from tavola.client.table_changes import table_changes  # noqa: PLC0415 - a tool's
 
-        return await self._run(table_changes(self._context, table))
+        return await self._run(table_changes(blueprint_of(self._context, table)))
 
     async def apply_changes(self, table: type[Table], *, drop: bool = False) -> TableChanges:
         """Make a table what its model says, one change at a time, each waited for; return what was done.
@@ -160,7 +160,7 @@ class AsyncUpkeep:
         """
         from tavola.client.table_changes import apply_changes  # noqa: PLC0415 - a tool's
 
-        return await self._run(apply_changes(self._context, table, drop))
+        return await self._run(apply_changes(blueprint_of(self._context, table), drop))
 
     async def verify_keys(
         self,

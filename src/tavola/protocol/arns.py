@@ -16,6 +16,11 @@ _RESOURCE_ARN = re.compile(
     rf"(?:/(index|stream|backup|export|import|bulk-operation)/(.+))?"
 )
 
+_PARTITIONS = (
+    ("cn-", "aws-cn"), ("us-gov-", "aws-us-gov"), ("us-isob-", "aws-iso-b"), ("us-isof-", "aws-iso-f"),
+    ("eu-isoe-", "aws-iso-e"), ("us-iso-", "aws-iso"), ("eusc-", "aws-eusc"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -42,6 +47,14 @@ class ResourceArn:
         return (
             f"arn:{self.partition}:dynamodb:{self.scope.region}:{self.scope.account}:table/{self.table}{hung}"
         )
+
+
+def partition_of(region: str) -> str:
+    """Return the partition of AWS that a region is in; of no region in particular, the one that most are in."""
+    for prefix, partition in _PARTITIONS:
+        if region.startswith(prefix):
+            return partition
+    return "aws"
 
 
 def table_arn(scope: Scope, name: str) -> str:

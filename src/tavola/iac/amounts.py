@@ -1,0 +1,218 @@
+"""Amounts: how many items a change is about, and how many units it takes.
+
+From what the design declares (`items=`, `item_bytes=`) or from what DynamoDB counts of the table that is there; what nobody has
+said is not guessed: it is None, or it is an upper bound that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tavola.limits import ON_DEMAND_WARM_WRITES_PER_S, READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from tavola.model.document import EntityDesign, IndexDesign, TableDesign
+
+WorkKind = Literal["backfill", "rewrite", "copy"]
+
+_KEYS_BYTES = 200  # of an entry that holds keys alone, about
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What DynamoDB counts of a table, about every six hours."""
+
+    items: int
+    bytes: int
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Counted:
+        """Return what a description tells."""
+        return cls(int(described.get("ItemCount", 0)), int(described.get("TableSizeBytes", 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What must be done to items beside the change itself."""
+
+    kind: WorkKind
+    items: int | None  # None: nobody has said how many there are
+    write_units: float | None
+    read_units: float | None = 0.0
+    most: bool = False  # the numbers are an upper bound
+    units_per_second: float = ON_DEMAND_WARM_WRITES_PER_S
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it takes at the rate that the table or index has."""
+        return None if self.write_units is None else self.write_units / self.units_per_second
+
+    def __str__(self) -> str:
+        if self.items is None or self.write_units is None:
+            return f"{self.kind} of an unknown number of items; declare items= and item_bytes="
+        about = "at most " if self.most else "about "
+        reads = f" and {self.read_units:,.0f} read units" if self.read_units else ""
+        return (
+            f"{self.kind} of {about}{self.items:,} items: {self.write_units:,.0f} write units{reads}, "
+            f"{_spell(self.seconds or 0)} at {self.units_per_second:,.0f} a second"
+        )
+
+
+def backfill_of(table: TableDesign, index: IndexDesign, counted: Counted | None) -> Work:
+    """Return what filling an index takes: a write of an entry for each item that is in it; reading the table is free."""
+    members = [entity for entity in table.entities if entity.key_on(index.name) is not None]
+    rate = _rate(table)
+    told = [entity.items for entity in members]
+    if members and counted is not None and (share := _share(table, members)) is not None:
+        return _counted_backfill(table, index, members, counted, share)
+    if members and None not in told and counted is None:
+        units = sum((entity.items or 0) * _units(entry_bytes(entity, index)) for entity in members)
+        return Work(
+            "backfill", sum(each or 0 for each in told), float(units), 0.0, False, rate, _assumed(members)
+        )
+    if counted is None:
+        return Work("backfill", None, None, 0.0, False, rate)
+    each_bytes = counted.bytes // counted.items if counted.items else 0
+    if index.projection == "KEYS_ONLY":
+        each_bytes = min(each_bytes, _KEYS_BYTES)
+    return Work("backfill", counted.items, float(counted.items * _units(each_bytes)), 0.0, True, rate)
+
+
+def _share(table: TableDesign, members: Iterable[EntityDesign]) -> float | None:
+    """Return which part of a table's items some entities are, as the design has it; None: it does not say."""
+    every = [entity.items for entity in table.entities]
+    if None in every or not sum(each or 0 for each in every):
+        return None
+    return sum(entity.items or 0 for entity in members) / sum(each or 0 for each in every)
+
+
+def _counted_backfill(
+    table: TableDesign, index: IndexDesign, members: list[EntityDesign], counted: Counted, share: float
+) -> Work:
+    """Return what filling an index takes by DynamoDB's count, of which the design tells the part that is in it."""
+    items = round(counted.items * share)
+    declared = sum(entity.items or 0 for entity in members)
+    size = counted.bytes // counted.items if counted.items else 0
+    if index.projection == "KEYS_ONLY":
+        size = min(size, _KEYS_BYTES)
+    assumed = [_counting(counted)]
+    if share < 1:
+        assumed.append(f"{share:.0%} of the items are in it, as the design's items= have it")
+    if declared != items:
+        assumed.append(f"the design says {declared:,} items")
+    return Work("backfill", items, float(items * _units(size)), 0.0, False, _rate(table), tuple(assumed))
+
+
+def _counting(counted: Counted) -> str:
+    return f"DynamoDB counts {counted.items:,} items in the table, about every six hours"
+
+
+def rewrite_of(
+    table: TableDesign, was: EntityDesign, now: EntityDesign, counted: Counted | None, *, moves: bool
+) -> Work:
+    """Return what writing the items of an entity anew takes: each item, and two entries of each index whose key changes."""
+    size = item_bytes(now)
+    units = float(_units(size) * (2 if moves else 1))
+    for index in table.indexes:
+        old, new = was.key_on(index.name), now.key_on(index.name)
+        if moves and new is not None:
+            units += 2 * _units(entry_bytes(now, index))
+        elif old != new:
+            units += _units(entry_bytes(now, index)) * (2 if old is not None and new is not None else 1)
+    rate = _rate(table)
+    kind: WorkKind = "copy" if moves else "rewrite"
+    share = _share(table, [now])
+    assumed = _assumed([now])
+    items = now.items
+    if counted is not None:
+        items = counted.items if share is None else round(counted.items * share)
+        assumed = (_counting(counted), *assumed)
+        if now.items is not None and now.items != items:
+            assumed = (*assumed, f"the design says {now.items:,} items")
+    if items is None:
+        return Work(kind, None, None, None, False, rate)
+    most = counted is not None and share is None
+    return Work(kind, items, items * units, _scanned(items * size), most, rate, assumed)
+
+
+def copy_of(table: TableDesign, counted: Counted | None) -> Work:
+    """Return what copying a whole table to another takes: each item is read, and written with its index entries."""
+    rate = _rate(table)
+    told = [entity.items for entity in table.entities]
+    if table.entities and None not in told and counted is None:
+        units = sum(
+            (entity.items or 0)
+            * (
+                _units(item_bytes(entity))
+                + sum(_units(entry_bytes(entity, i)) for i in _indexes(table, entity))
+            )
+            for entity in table.entities
+        )
+        reads = _scanned(sum((entity.items or 0) * item_bytes(entity) for entity in table.entities))
+        items = sum(each or 0 for each in told)
+        return Work("copy", items, float(units), reads, False, rate, _assumed(table.entities))
+    if counted is None:
+        return Work("copy", None, None, None, False, rate)
+    size = counted.bytes // counted.items if counted.items else 0
+    units = counted.items * _units(size) * (1 + len(table.indexes))
+    return Work(
+        "copy", counted.items, float(units), _scanned(counted.bytes), True, rate, (_counting(counted),)
+    )
+
+
+def item_bytes(entity: EntityDesign) -> int:
+    """Return the size of an entity's items, the largest that a pattern says of whole ones; a unit's where none does."""
+    told = [write.item_bytes for write in entity.writes]
+    told += [
+        pattern.access.item_bytes for pattern in (entity.primary,) if pattern is not None and pattern.access
+    ]
+    return max((each for each in told if each is not None), default=WRITE_UNIT_BYTES)
+
+
+def entry_bytes(entity: EntityDesign, index: IndexDesign) -> int:
+    """Return the size of an entity's entries in an index: as a pattern says, or of keys alone, or of the whole item."""
+    told = [
+        pattern.access.item_bytes
+        for pattern in entity.patterns
+        if pattern.index == index.name and pattern.access is not None and not pattern.hydrate
+    ]
+    declared = max((each for each in told if each is not None), default=None)
+    if declared is not None and index.projection != "ALL":
+        return declared
+    whole = item_bytes(entity)
+    return min(whole, _KEYS_BYTES) if index.projection == "KEYS_ONLY" else whole
+
+
+def _indexes(table: TableDesign, entity: EntityDesign) -> list[IndexDesign]:
+    return [index for index in table.indexes if entity.key_on(index.name) is not None]
+
+
+def _assumed(entities: Iterable[EntityDesign]) -> tuple[str, ...]:
+    return tuple(
+        f"items of {entity.name} are taken for {WRITE_UNIT_BYTES:,} bytes; declare item_bytes="
+        for entity in entities
+        if not any(write.item_bytes for write in entity.writes)
+        and not (entity.primary and entity.primary.access and entity.primary.access.item_bytes)
+    )
+
+
+def _rate(table: TableDesign) -> float:
+    return float(table.settings.write_units or ON_DEMAND_WARM_WRITES_PER_S)
+
+
+def _scanned(size: int) -> float:
+    """Return the read units of a consistent scan over so many bytes."""
+    return float(-(-size // READ_UNIT_BYTES))
+
+
+def _units(size: int) -> int:
+    return max(1, -(-size // WRITE_UNIT_BYTES))
+
+
+def _spell(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 2 * 3600:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:,.1f} h"

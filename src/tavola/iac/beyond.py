@@ -1,0 +1,117 @@
+"""Beyond: what a design says of a table that no request of DynamoDB's tables sets, or none that deploy makes.
+
+Replicas, auto scaling, the functions that read a stream: infrastructure makes them, and a plan that kept silent about them would be
+read as "nothing changes". Two designs tell what is otherwise; of a table that is there, its replicas can be seen and the rest cannot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.model.document import TableDesign
+from tavola.protocol import parse_resource_arn
+
+_GLOBAL = (
+    "CloudFormation has another type of resource for a table with replicas, and does not turn one into the other: the first replica is a "
+    "replacement there, unless the table is imported into the stack anew"
+)
+_BY = "infrastructure does it, which tavola iac writes"
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Something that is otherwise, and that infrastructure makes so."""
+
+    kind: str
+    what: str
+    removes: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def beyond_designs(was: TableDesign, now: TableDesign) -> list[Beyond]:
+    """Return what is otherwise in a design than in a former one."""
+    found = list(_replicas(set(was.settings.replicas), set(now.settings.replicas)))
+    before, after = was.settings.scaling, now.settings.scaling
+    if before != after:
+        told = f"changes ({_otherwise(before, after)})" if before and after else "begins" if after else "ends"
+        warnings = () if before and after else tuple(_index_steps(now, begins=after is not None))
+        what = f"its auto scaling {told}: {_applied()}"
+        found.append(Beyond("scaling", what, after is None, warnings))
+    former = {consumer.name: consumer for consumer in was.consumers}
+    for consumer in now.consumers:
+        if consumer.name not in former:
+            found.append(Beyond("consumer", f"{consumer.name} reads its stream: {_applied()}"))
+        elif former[consumer.name] != consumer:
+            told = _otherwise(former[consumer.name], consumer)
+            what = f"{consumer.name}, which reads its stream, is set up otherwise ({told}): {_applied()}"
+            found.append(Beyond("consumer", what))
+    kept = {consumer.name for consumer in now.consumers}
+    for name in former:
+        if name not in kept:
+            what = f"{name} no longer reads its stream: {_applied()}"
+            found.append(Beyond("consumer", what, removes=True))
+    if was.settings.encryption != now.settings.encryption and now.settings.encryption is not None:
+        what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_applied()}"
+        found.append(Beyond("encryption", what))
+    return found
+
+
+def _otherwise(was: object, now: object) -> str:
+    """Return the members that differ, from what to what."""
+    pairs = ((name, getattr(was, name), getattr(now, name)) for name in type(now).__dataclass_fields__)  # type: ignore[attr-defined]
+    return ", ".join(f"{name} {_spelt(one)} → {_spelt(other)}" for name, one, other in pairs if one != other)
+
+
+def _spelt(value: object) -> str:
+    text = json.dumps(value, default=list, ensure_ascii=False) if isinstance(value, tuple) else str(value)
+    return text or "none"
+
+
+def _index_steps(table: TableDesign, *, begins: bool) -> Iterator[str]:
+    """Give what becomes of the indexes under Terraform, where those of a table that scales are resources of their own."""
+    names = [index.name for index in table.indexes if not index.local]
+    if not names:
+        return
+    told = ", ".join(names)
+    if begins:
+        steps = f"import each ({told}) with terraform import before the apply"
+    else:
+        steps = f"take each ({told}) out of the state with terraform state rm before the apply"
+    become = "resources of their own" if begins else "blocks of the table again"
+    yield f"Under Terraform its indexes become {become}: {steps}, or they are dropped and made anew; tavola iac terraform prints the commands"
+
+
+def beyond_live(described: Mapping[str, Any] | None, now: TableDesign) -> list[Beyond]:
+    """Return what a table that is there has otherwise; None: it is to be made."""
+    has: set[str] = set()
+    wanted = set(now.settings.replicas)
+    if described is not None:
+        has = {each["RegionName"] for each in described.get("Replicas", ())}
+        arn = parse_resource_arn(described.get("TableArn", ""))
+        own = {arn.scope.region} if arn is not None else set()
+        has, wanted = has - own, wanted - own
+    return list(_replicas(has, wanted))
+
+
+def not_seen(now: TableDesign) -> Iterator[str]:
+    """Give what a design says that a table that is there does not tell."""
+    if now.settings.scaling is not None:
+        yield f"Its auto scaling is neither looked at nor applied here: {_BY}"
+    if now.consumers:
+        names = ", ".join(consumer.name for consumer in now.consumers)
+        yield f"What reads its stream ({names}) is neither looked at nor applied here: {_BY}"
+
+
+def _applied() -> str:
+    return f"not applied here, {_BY}"
+
+
+def _replicas(has: set[str], wanted: set[str]) -> Iterator[Beyond]:
+    warnings = (_GLOBAL,) if bool(has) != bool(wanted) else ()
+    for region in sorted(wanted - has):
+        yield Beyond("replica", f"it has a replica in {region}: {_applied()}", False, warnings)
+    for region in sorted(has - wanted):
+        yield Beyond("replica", f"its replica in {region} goes: {_applied()}", True, warnings)

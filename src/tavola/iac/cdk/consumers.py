@@ -1,0 +1,142 @@
+"""Consumers of a stack: the function that reads a stream, its mapping, and where its failures go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.iac.cdk.access import grant_statement
+from tavola.iac.cdk.python_text import Call, Code, Value, assigned, statement
+from tavola.iac.cdk.scope import SELF, Scope, prefixed
+from tavola.iac.plan import QUEUE_SECONDS, ConsumerPlan
+
+_DAY_S = 24 * 3600
+
+
+def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[str]:
+    """Give the lines that make the consumers, and ask for where their code is."""
+    if any(not consumer.there for consumer in consumers):
+        text = "The bucket that holds the code of the functions."
+        bucket = Call("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
+        found = Call(
+            "s3.Bucket.from_bucket_name", (SELF, "CodeBucket", Code("code_bucket_name.value_as_string"))
+        )
+        yield assigned("code_bucket_name", bucket, 2)
+        yield assigned("code_bucket", found, 2)
+    for consumer in consumers:
+        yield from _lines(consumer, scope)
+
+
+def _lines(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
+    name = consumer.function
+    if consumer.destination is not None:
+        yield assigned(scope.failures(name), _destination(consumer, scope), 2)
+    if consumer.there:
+        yield assigned(scope.function(name), _found(consumer, scope), 2)
+    else:
+        yield from _made(consumer, scope)
+    yield statement(Call(f"{scope.function(name)}.add_event_source", (_source(consumer, scope),)), 2)
+
+
+def _found(consumer: ConsumerPlan, scope: Scope) -> Call:
+    """Return a function that is there, by its name or its ARN."""
+    id_ = scope.id(consumer.function, "function")
+    if consumer.there.startswith("arn:"):
+        named: dict[str, Value] = {"function_arn": consumer.there, "same_environment": True}
+        return Call("lambda_.Function.from_function_attributes", (SELF, id_), named)
+    return Call("lambda_.Function.from_function_name", (SELF, id_, consumer.there))
+
+
+def _made(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
+    name = consumer.function
+    told = consumer.settings
+    key = scope.name(name, "code", "key").removeprefix("self.")
+    text = f"The zip file of {name} in that bucket."
+    yield assigned(
+        key, Call("cdk.CfnParameter", (SELF, scope.id(name, "code", "key")), {"description": text}), 2
+    )
+    logs = Call(
+        "logs.LogGroup",
+        (SELF, scope.id(name, "logs")),
+        {"log_group_name": prefixed(name, "/aws/lambda/"), "retention": Code("logs.RetentionDays.ONE_MONTH")},
+    )
+    grants: list[Value] = [grant_statement(grant, scope) for grant in consumer.grants]
+    code = Call("lambda_.Code.from_bucket", (Code("code_bucket"), Code(f"{key}.value_as_string")))
+    function = Call(
+        "lambda_.Function",
+        (SELF, scope.id(name, "function")),
+        {
+            "function_name": prefixed(name),
+            "runtime": Code("lambda_.Runtime.PYTHON_3_13"),
+            "handler": consumer.handler,
+            "code": code,
+            "timeout": Call("cdk.Duration.seconds", (told.timeout_s,)),
+            "memory_size": told.memory_mb,
+            "log_group": logs,
+            "initial_policy": grants,
+        },
+    )
+    yield assigned(scope.function(name), function, 2)
+
+
+def _source(consumer: ConsumerPlan, scope: Scope) -> Call:
+    told = consumer.settings
+    named: dict[str, Value] = {
+        "starting_position": Code(f"lambda_.StartingPosition.{told.starting}"),
+        "batch_size": told.batch_size,
+        "max_batching_window": Call("cdk.Duration.seconds", (told.window_s,)),
+        "parallelization_factor": told.parallelization,
+        "bisect_batch_on_error": told.bisect,
+        "report_batch_item_failures": told.report_failures,
+    }
+    if told.retries >= 0:
+        named["retry_attempts"] = told.retries
+    if told.max_age_s >= 0:
+        named["max_record_age"] = Call("cdk.Duration.seconds", (told.max_age_s,))
+    if consumer.patterns:
+        # A pattern is the text that Lambda reads; the CDK's own helper would write a text of a text.
+        named["filters"] = [{"pattern": pattern} for pattern in consumer.patterns]
+    if consumer.destined is not None:
+        named["on_failure"] = _on_failure(consumer, scope)
+    return Call("event_sources.DynamoEventSource", (Code(scope.table(consumer.table)),), named)
+
+
+def _on_failure(consumer: ConsumerPlan, scope: Scope) -> Call:
+    word = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[consumer.destined or "sqs"]
+    if consumer.destination is not None:
+        return Call(f"event_sources.{word}", (Code(scope.failures(consumer.function)),))
+    found = {
+        "sqs": "sqs.Queue.from_queue_arn",
+        "sns": "sns.Topic.from_topic_arn",
+        "s3": "s3.Bucket.from_bucket_arn",
+    }
+    made = Call(
+        found[consumer.destined or "sqs"],
+        (SELF, scope.id(consumer.function, "failures"), consumer.destination_arn),
+    )
+    return Call(f"event_sources.{word}", (made,))
+
+
+def _destination(consumer: ConsumerPlan, scope: Scope) -> Call:
+    id_ = scope.id(consumer.function, "failures")
+    match consumer.destination:
+        case "sqs":
+            named: dict[str, Value] = {
+                "encryption": Code("sqs.QueueEncryption.SQS_MANAGED"),
+                "enforce_ssl": True,
+                "retention_period": Call("cdk.Duration.days", (QUEUE_SECONDS // _DAY_S,)),
+                "removal_policy": Code("cdk.RemovalPolicy.RETAIN"),
+            }
+            return Call("sqs.Queue", (SELF, id_), named)
+        case "sns":
+            return Call("sns.Topic", (SELF, id_), {"enforce_ssl": True})
+        case _:
+            return Call(
+                "s3.Bucket",
+                (SELF, id_),
+                {
+                    "encryption": Code("s3.BucketEncryption.S3_MANAGED"),
+                    "block_public_access": Code("s3.BlockPublicAccess.BLOCK_ALL"),
+                    "enforce_ssl": True,
+                    "removal_policy": Code("cdk.RemovalPolicy.RETAIN"),
+                },
+            )

@@ -1,0 +1,65 @@
+"""Scope: the words by which the parts of one stack refer to each other."""
+
+from __future__ import annotations
+
+from tavola.iac.cdk.python_text import Code, Value, formatted
+from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.identifiers import Identifiers, pascal, python_name
+
+SELF = Code("self")
+# What a stack has already, and the key that ours may have.
+_TAKEN = tuple(
+    "account artifact_id availability_zones bundling_required dependencies environment nested nested_stack_parent "
+    "nested_stack_resource node notification_arns partition region stack_id stack_name synthesizer table_key tags "
+    "template_file template_options termination_protection to_string url_suffix".split()
+)
+
+
+def prefixed(text: str, before: str = "") -> Code:
+    """Return a name behind the prefix that whoever deploys the stack gives all of them."""
+    return formatted(before, Code("prefix"), text)
+
+
+class Scope:
+    """What the things of a plan are called in its stack: attributes of it, and constructs by their ids."""
+
+    def __init__(self) -> None:
+        self._names = Identifiers(python_name, taken=_TAKEN)
+        self._ids = Identifiers(pascal)
+
+    def name(self, *words: str) -> str:
+        """Return the attribute of the stack that holds something."""
+        return f"self.{self._names.of(*words)}"
+
+    def id(self, *words: str) -> str:
+        """Return the id of a construct."""
+        return self._ids.of(*words)
+
+    def table(self, name: str) -> str:
+        """Return the attribute that holds a table."""
+        return self.name(name)
+
+    def function(self, name: str) -> str:
+        """Return the attribute that holds a function."""
+        return self.name(name, "function")
+
+    def failures(self, function: str) -> str:
+        """Return the attribute that holds where a function's failures go."""
+        return self.name(function, "failures")
+
+    def replica_key(self, region: str) -> str:
+        """Return the attribute that holds the parameter of a region's key."""
+        return self.name("replica", "key", region)
+
+    def arn(self, reference: Reference) -> Value:
+        """Return the ARN of a table, or of what hangs on it."""
+        if reference == ANYWHERE:
+            return EVERYTHING
+        table = self.table(reference.table)
+        match reference.part:
+            case "table":
+                return Code(f"{table}.table_arn")
+            case "stream":
+                return Code(f"{table}.table_stream_arn")
+            case _:
+                return formatted(Code(f"{table}.table_arn"), str(reference).removeprefix(reference.table))

@@ -1,0 +1,371 @@
+"""Changes: what a design has otherwise than a table that is there, or than a former design; what each takes, and in which order.
+
+The comparison is the client's own, which `tavola deploy` acts on; here it is told what a change means: done in place, an index to be
+filled, items to be written anew, a table to be replaced, something taken away, something that infrastructure does (`beyond`). They are
+sorted for whoever reads them; they are made in the client's order. What either side does not say (`settings.unknown`) is let be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tavola.client import Call, Db, Driver, Fault, Patience, Steps
+from tavola.client.differences import differences
+from tavola.client.table_changes import (
+    Blueprint,
+    TableChange,
+    TableChanges,
+    names_no_key,
+    table_changes,
+)
+from tavola.iac.amounts import Counted, Work, backfill_of, copy_of, rewrite_of
+from tavola.iac.beyond import Beyond, beyond_designs, beyond_live, not_seen
+from tavola.iac.plan import UNKNOWN_WORDS
+from tavola.iac.standing import Standing, blueprint_of
+from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
+
+Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"]
+
+_ORDER: tuple[Effect, ...] = (
+    "create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"
+)  # fmt: skip
+_NO_KEY = 'Deploy does not make the table so: encryption="new" names no key; make a key and name it, or let infrastructure make both'
+_SETTINGS = {  # the setting that a change of a kind is about
+    "ttl": "ttl", "recovery": "recovery", "tags": "tags", "stream": "stream", "protection": "deletion_protection",
+    "encryption": "encryption", "class": "table_class", "scaling": "scaling",
+}  # fmt: skip
+_BY_HAND = (
+    "Deploy does not do this, and deletes no table: deploy the design under another name (--table-name), copy the items with a "
+    "program of yours, point the application there, and delete the old table when nobody asks it"
+)
+_ONE_INDEX = (
+    "CloudFormation adds or drops one global index of a table in an update of its stack, so this takes {} updates; deploy makes one "
+    "after the other"
+)
+_WARNINGS = {
+    "class": "DynamoDB changes a table's class twice in 30 days at most",
+    "ttl": "DynamoDB takes one change of a time to live an hour, and is up to an hour about it",
+    "stream": "The view of a stream cannot be changed: it ends, and one with another ARN begins; what reads it is to be "
+    "pointed to that, and records that were not read yet are still in the old one for a day",
+    "billing": "DynamoDB goes from provisioned to on demand four times in 24 hours at most",
+    "replace index": "Nobody can ask the index between its end and the end of its backfill",
+    "add index": "Items are in it that have its key: those that lack it are written anew, by tavola backfill",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is otherwise, what it means and what it takes."""
+
+    table: str
+    kind: str  # such as `add index`, `ttl`, `entity`
+    what: str
+    effect: Effect
+    place: str = ""  # the index or the entity that it is about
+    removes: bool = False  # it takes something away
+    work: Work | None = None
+    warnings: tuple[str, ...] = ()
+    parts: tuple[
+        TableChange, ...
+    ] = ()  # what is asked of DynamoDB for it, in order; none: deploy does not do it
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The requests that make the change, each to be waited for."""
+        return tuple(call for part in self.parts for call in part.calls)
+
+    def __str__(self) -> str:
+        return f"{self.table}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A table as it is described where it is, or as a former design would have it described."""
+
+    described: Mapping[str, Any] | None
+    counted: Counted | None = None  # of a table that is there
+
+    def differing(self, index: IndexDesign, types: Mapping[str, str]) -> str:
+        """Return what an index has otherwise, from what to what."""
+        described = self.described or {}
+        found = next(each for each in described["GlobalSecondaryIndexes"] if each["IndexName"] == index.name)
+        defined = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+        was = [(each["AttributeName"], each["KeyType"]) for each in found["KeySchema"]]
+        now = [*((name, "HASH") for name in index.hash), *((name, "RANGE") for name in index.range)]
+        told = []
+        before = ", ".join(f"{name} {defined.get(name, '?')} {kind}" for name, kind in was)
+        after = ", ".join(f"{name} {types[name]} {kind}" for name, kind in now)
+        if before != after:
+            told.append(f"its key is ({before}), and becomes ({after})")
+        projection = found["Projection"]
+        had = _carried(projection["ProjectionType"], projection.get("NonKeyAttributes", ()))
+        has = (
+            _carried("INCLUDE", index.projection) if isinstance(index.projection, tuple) else index.projection
+        )
+        if had != has:
+            told.append(f"its projection is {had}, and becomes {has}")
+        return "; ".join(told)
+
+
+def _carried(kind: str, names: Iterable[str]) -> str:
+    return f"INCLUDE ({', '.join(sorted(names))})" if kind == "INCLUDE" else kind
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A table of a design held against what is there."""
+
+    table: str  # as it is called there
+    exists: bool
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()  # what the design says that is not looked at here, or is to be known besides
+
+    @property
+    def parts(self) -> tuple[TableChange, ...]:
+        """All that DynamoDB is to be asked, of whatever change."""
+        return tuple(part for change in self.changes for part in change.parts)
+
+
+def compare_designs(was: Design, now: Design) -> tuple[Comparison, ...]:
+    """Return what becomes of each table when one design follows another; first those of the new one, in its order."""
+    driver = Driver(Standing(was), Patience(), _never)
+    found = []
+    for table in now.tables:
+        renamed = _renamed(table, was, now)
+        if renamed is not None:
+            found.append(Comparison(table.name, False, (_rename(renamed, table),)))
+            continue
+        told, described = driver.run(_looked_at(blueprint_of(table)))
+        former = next((each for each in was.tables if each.name == table.name), None)
+        beyond = [] if former is None else beyond_designs(former, table)
+        if any(change.kind == "encryption" for change in told.changes):
+            beyond = [each for each in beyond if each.kind != "encryption"]
+        there = There(described)
+        found.append(_compared(table, told, former, there, beyond))
+    return (*found, *_left(was, now))
+
+
+def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[Comparison, ...]:
+    """Return what is to be made where there is no table yet; nobody is asked."""
+    driver = Driver(Standing(Design()), Patience(), _never)
+    return tuple(driver.run(_there(table, None, names)) for table in now.tables)
+
+
+def compare_live(
+    db: Db, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
+) -> tuple[Comparison, ...]:
+    """Return what the tables that are there have otherwise; a former design tells besides what becomes of items."""
+    return tuple(db.run(_there(table, was, names)) for table in now.tables)
+
+
+def _there(table: TableDesign, was: Design | None, names: Mapping[str, str] | None) -> Steps[Comparison]:
+    told, described = yield from _looked_at(blueprint_of(table, (names or {}).get(table.name, table.name)))
+    former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
+    there = There(described, None if described is None else Counted.of(described))
+    beyond = beyond_live(described, table)
+    return _compared(table, told, former, there, beyond, tuple(not_seen(table)))
+
+
+def _never(seconds: float) -> None:
+    raise AssertionError(f"a design is not waited for, {seconds} s")
+
+
+def _looked_at(blueprint: Blueprint) -> Steps[tuple[TableChanges, Mapping[str, Any] | None]]:
+    told = yield from table_changes(blueprint)
+    try:
+        described = (yield Call("DescribeTable", {"TableName": blueprint.name}))["Table"]
+    except Fault as fault:
+        if fault.code != "ResourceNotFoundException":
+            raise
+        return told, None
+    return told, described
+
+
+def _compared(
+    table: TableDesign,
+    told: TableChanges,
+    former: TableDesign | None,
+    there: There,
+    beyond: Iterable[Beyond],
+    notes: tuple[str, ...] = (),
+) -> Comparison:
+    exists = not any(change.kind == "create" for change in told.changes)
+    if told.refusals:  # another table comes, and has everything: nothing is to be changed in this one
+        return Comparison(told.table, exists, (_replacement(table, told, there.counted),), notes)
+    untold = set(table.settings.unknown)
+    if former is not None and there.counted is None:
+        untold |= set(former.settings.unknown)
+    if exists:
+        told = replace(
+            told, changes=tuple(each for each in told.changes if _SETTINGS.get(each.kind) not in untold)
+        )
+        beyond = [each for each in beyond if _SETTINGS.get(each.kind) not in untold]
+        notes = (*notes, *_not_compared(untold))
+    changes = list(_structural(table, told, there))
+    if former is not None and exists:
+        changes += _items(told.table, former, table, there.counted)
+    changes += [
+        Change(told.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
+        for each in beyond
+    ]
+    changes.sort(key=lambda change: _ORDER.index(change.effect))
+    indexes = sum(part.kind in ("add index", "drop index") for change in changes for part in change.parts)
+    if indexes > 1:
+        notes = (*notes, _ONE_INDEX.format(indexes))
+    return Comparison(told.table, exists, tuple(changes), notes)
+
+
+def _not_compared(untold: set[str]) -> Iterator[str]:
+    if untold:
+        told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in sorted(untold))
+        yield f"Not compared, and let be as it is, for a design does not say it: {told}"
+
+
+def _replacement(table: TableDesign, told: TableChanges, counted: Counted | None) -> Change:
+    what = f"{'; '.join(told.refusals)}: it cannot be changed in place"
+    work = copy_of(table, counted)
+    return Change(told.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
+
+
+def _structural(table: TableDesign, told: TableChanges, there: There) -> Iterator[Change]:
+    """Give what is otherwise in a table itself; an index or an expiry that ends and begins otherwise is one change."""
+    for change in told.changes:
+        if change.removes and _half(change, told.changes) is not None:
+            continue  # it is told with its other half
+        ending = None if change.removes else _half(change, told.changes)
+        if ending is not None:
+            yield _replaced(table, told.table, ending, change, there)
+        elif change.kind == "add index":
+            index = table.index(str(change.index))
+            warnings = () if index.native else (_WARNINGS["add index"],)
+            yield _change(told.table, change, "backfill", backfill_of(table, index, there.counted), warnings)
+        elif change.kind == "create":
+            count = len(table.indexes)
+            indexes = "" if not count else f", with {count} {'index' if count == 1 else 'indexes'}"
+            made = f"the table is not there, and is made{indexes}"
+            warned = (_NO_KEY,) if names_no_key(table.settings.encryption) else ()
+            yield Change(told.table, "create", made, "create", warnings=warned, parts=(change,))
+        elif not change.calls:
+            yield Change(told.table, change.kind, change.what, "elsewhere")
+        else:
+            effect: Effect = "remove" if _ends(change) else "replace" if _replaces(change) else "in place"
+            yield _change(told.table, change, effect, None, tuple(_warned(change)))
+
+
+def _ends(change: TableChange) -> bool:
+    """Return whether a change does nothing but take something away."""
+    if not change.removes:
+        return False
+    return change.kind != "stream" or len(change.calls) == 1
+
+
+def _replaces(change: TableChange) -> bool:
+    """Return whether a change ends something, and has another of it begin."""
+    return change.kind == "stream" and change.removes and len(change.calls) > 1
+
+
+def _half(change: TableChange, others: Sequence[TableChange]) -> TableChange | None:
+    """Return the other half of a change: what ends so that the same begins otherwise, or what begins after it."""
+    halves = {"drop index": "add index", "add index": "drop index", "ttl": "ttl"}
+    return next(
+        (
+            each
+            for each in others
+            if each.kind == halves.get(change.kind)
+            and each.index == change.index
+            and each.removes is not change.removes
+        ),
+        None,
+    )
+
+
+def _replaced(
+    table: TableDesign, name: str, ending: TableChange, beginning: TableChange, there: There
+) -> Change:
+    parts = (ending, beginning)
+    if beginning.kind == "ttl":
+        return Change(name, "ttl", ending.what, "in place", "", True, None, (_WARNINGS["ttl"],), parts)
+    index = str(beginning.index)
+    wanted = table.index(index)
+    what = f"the index {index} is dropped, made anew and filled: {there.differing(wanted, table.key_types)}"
+    work = backfill_of(table, wanted, there.counted)
+    return Change(
+        name, "replace index", what, "rebuild", index, True, work, (_WARNINGS["replace index"],), parts
+    )
+
+
+def _change(
+    name: str, change: TableChange, effect: Effect, work: Work | None, warnings: tuple[str, ...]
+) -> Change:
+    place = change.index or ""
+    return Change(name, change.kind, change.what, effect, place, change.removes, work, warnings, (change,))
+
+
+def _warned(change: TableChange) -> Iterator[str]:
+    if change.kind in ("class", "ttl", "billing") or (change.kind == "stream" and len(change.calls) > 1):
+        yield _WARNINGS[change.kind]
+
+
+def _items(name: str, was: TableDesign, now: TableDesign, counted: Counted | None) -> Iterator[Change]:
+    """Give what items must undergo, entity by entity."""
+    before = {entity.tag: entity for entity in was.entities}
+    after = {entity.tag: entity for entity in now.entities}
+    told = differences(was, now)
+    for tag in dict.fromkeys(each.entity for each in told if each.entity):
+        some = [each for each in told if each.entity == tag]
+        cares = tuple(each.what for each in some if each.means == "care")
+        entity, former = after.get(tag), before.get(tag)
+        if entity is None or former is None:
+            yield Change(name, "entity", cares[0] if cares else "it is new", "in place", tag, False, None, ())
+            continue
+        moves = any(each.means == "move" for each in some)
+        rewritten = [each.what for each in some if each.means in ("rewrite", "move")]
+        if not moves and all(_by_itself(former, entity, each) for each in rewritten):
+            rewritten = []
+        if rewritten:
+            what = f"{entity.name}: {'; '.join(rewritten)}"
+            work = rewrite_of(now, former, entity, counted, moves=moves)
+            how = "The items get another key: each is copied and the old one deleted" if moves else (
+                "Items that are there keep their old keys until tavola backfill has written them anew"
+            )  # fmt: skip
+            yield Change(name, "entity", what, "rewrite", entity.name, moves, work, (how, *cares))
+        elif cares:
+            yield Change(
+                name, "entity", f"{entity.name}: {cares[0]}", "in place", entity.name, False, None, cares[1:]
+            )
+
+
+def _by_itself(was: EntityDesign, now: EntityDesign, what: str) -> bool:
+    """Return whether items enter or leave an index without being written: its key is made of attributes that they have."""
+    for key in now.keys:
+        if what == f"it is in {key.index} now" and was.key_on(key.index) is None:
+            return _own(key) and all(any(f.name == name for f in was.fields) for name in key.fields)
+    return any(what == f"it is in {key.index} no more" and _own(key) for key in was.keys)
+
+
+def _own(key: KeyDesign) -> bool:
+    return all(source.field is not None for source in key.sources) and not key.members
+
+
+def _renamed(table: TableDesign, was: Design, now: Design) -> TableDesign | None:
+    """Return the table that a table was, where it has another name and is known by its label."""
+    if any(each.name == table.name for each in was.tables):
+        return None
+    kept = {each.name for each in now.tables}
+    return next((each for each in was.tables if each.label == table.label and each.name not in kept), None)
+
+
+def _rename(was: TableDesign, now: TableDesign) -> Change:
+    what = f"it is called {now.name}, and was {was.name}: a table cannot be renamed"
+    return Change(now.name, "replace table", what, "replace", "", True, copy_of(now, None), (_BY_HAND,))
+
+
+def _left(was: Design, now: Design) -> Iterator[Comparison]:
+    """Give the tables that are no longer in the design, nor under another name; nobody deletes them."""
+    names, labels = {table.name for table in now.tables}, {table.label for table in now.tables}
+    for table in was.tables:
+        if table.name not in names and table.label not in labels:
+            what = "it is no longer in the design; it is left as it is, and costs what it costs until somebody deletes it"
+            yield Comparison(table.name, True, (Change(table.name, "left table", what, "remove"),))

@@ -1,0 +1,83 @@
+"""Access of a template: policies by role, and the endpoint that keeps traffic in a private network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, ref, tagged
+from tavola.iac.grants import ONLY_OVER_TLS, VERSION, statement_of
+from tavola.iac.plan import Plan
+
+VPC = "VpcId"
+ROUTES = "RouteTableIds"
+
+
+def policy_resources(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+    """Give a managed policy for each role; who has the role is for the account to say. CloudFormation has no tags for them."""
+    for policy in plan.policies:
+        statements = [statement_of(grant, scope.arn) for grant in policy.grants]
+        yield (
+            scope.id(policy.name, "policy"),
+            {
+                "Type": "AWS::IAM::ManagedPolicy",
+                "Properties": {
+                    "Description": literal(policy.description),
+                    "PolicyDocument": {"Version": VERSION, "Statement": statements},
+                },
+            },
+        )
+
+
+def endpoint_parameters() -> Iterator[tuple[str, Node]]:
+    """Give the parameters that say which network the endpoint is for."""
+    yield VPC, {"Type": "AWS::EC2::VPC::Id", "Description": "The network from which the tables are used."}
+    yield (
+        ROUTES,
+        {
+            "Type": "CommaDelimitedList",
+            "Description": "The route tables of the subnets that use them.",
+        },
+    )
+
+
+def endpoint_resource(plan: Plan, scope: Scope) -> Node:
+    """Return a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
+
+    What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
+    """
+    ids = [scope.table(table.name) for table in plan.tables]
+    ours = {"StringEquals": {"aws:PrincipalAccount": ref("AWS::AccountId")}}
+    allowed: Node = {
+        "Sid": "TheseTables",
+        "Effect": "Allow",
+        "Principal": "*",
+        "Action": "dynamodb:*",
+        "Resource": [
+            resource for id_ in ids for resource in (attribute(id_, "Arn"), joined(f"${{{id_}.Arn}}/*"))
+        ],
+        "Condition": ours,
+    }
+    statements: list[Node] = [allowed]
+    if plan.anywhere:
+        statements.append(
+            {
+                "Sid": "OfNoTable",
+                "Effect": "Allow",
+                "Principal": "*",
+                "Action": list(plan.anywhere),
+                "Resource": "*",
+                "Condition": ours,
+            }
+        )
+    statements.append(statement_of(ONLY_OVER_TLS, scope.arn) | {"Principal": "*"})
+    return {
+        "Type": "AWS::EC2::VPCEndpoint",
+        "Properties": {
+            "VpcEndpointType": "Gateway",
+            "ServiceName": joined("com.amazonaws.${AWS::Region}.dynamodb"),
+            "VpcId": ref(VPC),
+            "RouteTableIds": ref(ROUTES),
+            "PolicyDocument": {"Version": VERSION, "Statement": statements},
+            **tagged(plan.tags),
+        },
+    }

@@ -1,0 +1,208 @@
+"""Consumers of a template: the function that reads a stream, its role, its mapping, and where its failures go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, prefixed, ref, tagged
+from tavola.iac.grants import VERSION, statement_of
+from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
+
+CODE_BUCKET = "CodeBucket"
+
+
+def parameters_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
+    """Give the parameters that say where the functions' code is."""
+    made = [consumer for consumer in consumers if not consumer.there]
+    if made:
+        yield (
+            CODE_BUCKET,
+            {"Type": "String", "Description": "The bucket that holds the code of the functions."},
+        )
+    for consumer in made:
+        yield (
+            _code_key(consumer, scope),
+            {"Type": "String", "Description": f"The zip file of {consumer.function} in that bucket."},
+        )
+        yield (
+            _policies(consumer, scope),
+            {
+                "Type": "CommaDelimitedList",
+                "Default": "",
+                "Description": f"The ARNs of policies of what {consumer.function} does besides.",
+            },
+        )
+
+
+def conditions_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
+    """Give the conditions that say whether a function has other policies too."""
+    for consumer in consumers:
+        if consumer.there:
+            continue
+        given = {"Fn::Join": ["", ref(_policies(consumer, scope))]}
+        yield _has_policies(consumer, scope), {"Fn::Not": [{"Fn::Equals": [given, ""]}]}
+
+
+def consumer_resources(
+    consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]
+) -> Iterator[tuple[str, Node]]:
+    """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
+    if consumer.destination is not None:
+        made = _destination(consumer)
+        made["Properties"] |= tagged(tags)
+        yield scope.destination(consumer.function), made
+    if not consumer.there:
+        yield from _function(consumer, scope, tags)
+    yield scope.id(consumer.function, "mapping"), _mapping(consumer, scope, tags)
+
+
+def _function(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+    function = scope.function(consumer.function)
+    logs = scope.id(consumer.function, "logs")
+    role = scope.id(consumer.function, "role")
+    group = {
+        "LogGroupName": prefixed(consumer.function, "/aws/lambda/"),
+        "RetentionInDays": LOG_DAYS,
+        **tagged(tags),
+    }
+    yield (
+        logs,
+        {
+            "Type": "AWS::Logs::LogGroup",
+            "DeletionPolicy": "Delete",
+            "UpdateReplacePolicy": "Delete",
+            "Properties": group,
+        },
+    )
+    yield role, _role(consumer, logs, scope, tags)
+    yield (
+        function,
+        {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {
+                "FunctionName": prefixed(consumer.function),
+                "Runtime": RUNTIME,
+                "Handler": literal(consumer.handler),
+                "Code": {"S3Bucket": ref(CODE_BUCKET), "S3Key": ref(_code_key(consumer, scope))},
+                "Role": attribute(role, "Arn"),
+                "Timeout": consumer.settings.timeout_s,
+                "MemorySize": consumer.settings.memory_mb,
+                "LoggingConfig": {"LogGroup": ref(logs)},
+                **tagged(tags),
+            },
+        },
+    )
+
+
+def _code_key(consumer: ConsumerPlan, scope: Scope) -> str:
+    return scope.id(consumer.function, "code", "key")
+
+
+def _policies(consumer: ConsumerPlan, scope: Scope) -> str:
+    return scope.id(consumer.function, "policy", "arns")
+
+
+def _has_policies(consumer: ConsumerPlan, scope: Scope) -> str:
+    return scope.id("has", consumer.function, "policies")
+
+
+def _mapping(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Node:
+    told = consumer.settings
+    properties: Node = {
+        "EventSourceArn": attribute(scope.table(consumer.table), "StreamArn"),
+        "FunctionName": literal(consumer.there) if consumer.there else ref(scope.function(consumer.function)),
+        "StartingPosition": told.starting,
+        "BatchSize": told.batch_size,
+        "MaximumBatchingWindowInSeconds": told.window_s,
+        "ParallelizationFactor": told.parallelization,
+        "BisectBatchOnFunctionError": told.bisect,
+        "MaximumRetryAttempts": told.retries,
+        "MaximumRecordAgeInSeconds": told.max_age_s,
+    }
+    if told.report_failures:
+        properties["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
+    if consumer.patterns:
+        filters = [{"Pattern": literal(pattern)} for pattern in consumer.patterns]
+        properties["FilterCriteria"] = {"Filters": filters}
+    if consumer.destined is not None:
+        properties["DestinationConfig"] = {"OnFailure": {"Destination": _destination_arn(consumer, scope)}}
+    return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties | tagged(tags)}
+
+
+def _role(consumer: ConsumerPlan, logs: str, scope: Scope, tags: Mapping[str, str]) -> Node:
+    statements = [statement_of(grant, scope.arn) for grant in consumer.grants]
+    log = ["logs:CreateLogStream", "logs:PutLogEvents"]
+    statements.append({"Sid": "Logs", "Effect": "Allow", "Action": log, "Resource": attribute(logs, "Arn")})
+    if consumer.destined is not None:
+        statements.append(_failures_statement(consumer, scope))
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "lambda.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+    }
+    return {
+        "Type": "AWS::IAM::Role",
+        "Properties": {
+            "Description": literal(f"What {consumer.function} may do."),
+            "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
+            "Policies": [
+                {
+                    "PolicyName": "consumer",
+                    "PolicyDocument": {"Version": VERSION, "Statement": statements},
+                }
+            ],
+            "ManagedPolicyArns": {
+                "Fn::If": [
+                    _has_policies(consumer, scope),
+                    ref(_policies(consumer, scope)),
+                    ref("AWS::NoValue"),
+                ]
+            },
+            **tagged(tags),
+        },
+    }
+
+
+def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Node:
+    arn = _destination_arn(consumer, scope)
+    actions, resources = {
+        "sqs": (["sqs:SendMessage"], [arn]),
+        "sns": (["sns:Publish"], [arn]),
+        "s3": (["s3:ListBucket", "s3:PutObject"], [arn, _within(consumer, scope)]),
+    }[consumer.destined or "sqs"]
+    return {"Sid": "Failures", "Effect": "Allow", "Action": actions, "Resource": resources}
+
+
+def _within(consumer: ConsumerPlan, scope: Scope) -> str | Node:
+    if consumer.destination_arn:
+        return literal(f"{consumer.destination_arn}/*")
+    return joined(f"${{{scope.destination(consumer.function)}.Arn}}/*")
+
+
+def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> str | Node:
+    if consumer.destination_arn:
+        return literal(consumer.destination_arn)
+    made = scope.destination(consumer.function)
+    return ref(made) if consumer.destination == "sns" else attribute(made, "Arn")
+
+
+def _destination(consumer: ConsumerPlan) -> Node:
+    kept: dict[str, Any] = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+    match consumer.destination:
+        case "sqs":
+            queue = {"SqsManagedSseEnabled": True, "MessageRetentionPeriod": QUEUE_SECONDS}
+            return {"Type": "AWS::SQS::Queue", **kept, "Properties": queue}
+        case "sns":
+            return {"Type": "AWS::SNS::Topic", "Properties": {"KmsMasterKeyId": "alias/aws/sns"}}
+        case _:
+            return {"Type": "AWS::S3::Bucket", **kept, "Properties": _bucket()}
+
+
+def _bucket() -> Node:
+    by_default = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    words = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+    return {
+        "BucketEncryption": {"ServerSideEncryptionConfiguration": [by_default]},
+        "PublicAccessBlockConfiguration": dict.fromkeys(words, True),
+    }

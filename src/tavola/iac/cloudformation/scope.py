@@ -1,0 +1,89 @@
+"""Scope: the words by which the parts of one template refer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.identifiers import Identifiers, pascal
+
+Node: TypeAlias = dict[str, Any]
+
+PREFIX = "NamePrefix"
+FIXED = ("CodeBucket", "AlarmTopicArn", "VpcId", "RouteTableIds", "HasAlarmTopic", PREFIX)
+
+
+def ref(name: str) -> Node:
+    """Refer to a parameter or to a resource's own name."""
+    return {"Ref": name}
+
+
+def attribute(resource: str, name: str) -> Node:
+    """Refer to an attribute of a resource."""
+    return {"Fn::GetAtt": [resource, name]}
+
+
+def joined(text: str) -> Node:
+    """Give a text with `${…}` in it that CloudFormation fills in."""
+    return {"Fn::Sub": text}
+
+
+def prefixed(text: str, before: str = "") -> Node:
+    """Give a name behind the prefix that whoever deploys the template gives all of them."""
+    return joined(f"{before}${{{PREFIX}}}{text}")
+
+
+def tagged(tags: Mapping[str, str]) -> Node:
+    """Give the tags of a resource as a property; nothing where there are none."""
+    told = [{"Key": literal(key), "Value": literal(value)} for key, value in tags.items()]
+    return {"Tags": told} if told else {}
+
+
+def literal(text: str) -> str | Node:
+    """Give a text as it stands, also one in which `${…}` would look like something to fill in."""
+    if "${" not in text:
+        return text
+    first, *rest = text.split("${")
+    return {"Fn::Join": ["", [f"{first}$", *(f"{{{part}$" for part in rest[:-1]), f"{{{rest[-1]}"]]}
+
+
+class Scope:
+    """What the things of a plan are called in its template."""
+
+    def __init__(self) -> None:
+        self._ids = Identifiers(pascal, taken=FIXED)
+
+    def id(self, *words: str) -> str:
+        """Return the logical id of something."""
+        return self._ids.of(*words)
+
+    def table(self, name: str) -> str:
+        """Return the logical id of a table."""
+        return self.id(name, "table")
+
+    def function(self, name: str) -> str:
+        """Return the logical id of a function, by its name in Lambda."""
+        return self.id(name, "function")
+
+    def destination(self, function: str) -> str:
+        """Return the logical id of where a function's failures go."""
+        return self.id(function, "failures")
+
+    @property
+    def key(self) -> str:
+        """The logical id of the key that the plan makes."""
+        return self.id("table", "key")
+
+    def arn(self, reference: Reference) -> str | Node:
+        """Return the ARN of a table, or of what hangs on it."""
+        if reference == ANYWHERE:
+            return EVERYTHING
+        table = self.table(reference.table)
+        match reference.part:
+            case "table":
+                return attribute(table, "Arn")
+            case "stream":
+                return attribute(table, "StreamArn")
+            case _:
+                return joined(f"${{{table}.Arn}}{str(reference).removeprefix(reference.table)}")

@@ -1,0 +1,272 @@
+"""Tables of a template: keys, indexes, settings, the key that encrypts them, and what scales them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tavola.iac.cloudformation.scope import (
+    Node,
+    Scope,
+    attribute,
+    joined,
+    literal,
+    prefixed,
+    ref,
+    tagged,
+)
+from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, Plan, TablePlan
+
+KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+_SCALED = (("Read", "read"), ("Write", "write"))
+
+
+def tables_of(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+    """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
+    if plan.makes_key:
+        yield scope.key, _key(plan)
+        alias = {"AliasName": joined("alias/${AWS::StackName}-tables"), "TargetKeyId": ref(scope.key)}
+        yield scope.id("table", "key", "alias"), {"Type": "AWS::KMS::Alias", "Properties": alias}
+    for table in plan.tables:
+        if table.replicas:
+            yield scope.table(table.name), _global_table(table, scope)
+            continue
+        yield scope.table(table.name), _table(table, scope)
+        if table.scaling is not None:
+            yield from _scaling(table, None, scope)
+            for index in table.global_indexes:
+                yield from _scaling(table, index, scope)
+
+
+def schema_of(table: TablePlan, index: IndexPlan | None = None) -> list[Node]:
+    """Return a key schema, with HASH and RANGE as often as the key has attributes of them."""
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in table.schema(index)]
+
+
+def _table(table: TablePlan, scope: Scope) -> Node:
+    properties = _keyed(table)
+    throughput = _throughput(table)
+    if throughput is not None:
+        properties["ProvisionedThroughput"] = throughput
+    if table.global_indexes:
+        properties["GlobalSecondaryIndexes"] = [_index(table, index) for index in table.global_indexes]
+    if table.local_indexes:
+        properties["LocalSecondaryIndexes"] = [_index(table, index) for index in table.local_indexes]
+    properties |= _expiry(table)
+    if table.stream is not None:
+        properties["StreamSpecification"] = {"StreamViewType": table.stream}
+    if table.recovery_days is not None:
+        properties["PointInTimeRecoverySpecification"] = _recovery(table.recovery_days)
+    if table.key is not None:
+        properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
+        if table.key != AWS_KEY:
+            own = table.key == OWN_KEY
+            properties["SSESpecification"]["KMSMasterKeyId"] = (
+                attribute(scope.key, "Arn") if own else literal(table.key)
+            )
+    properties |= {"TableClass": table.table_class, **_protection(table), **tagged(table.tags)}
+    return {"Type": "AWS::DynamoDB::Table", **KEPT, "Properties": properties}
+
+
+def _keyed(table: TablePlan) -> Node:
+    return {
+        "TableName": prefixed(table.name),
+        "BillingMode": "PAY_PER_REQUEST" if table.on_demand else "PROVISIONED",
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": tag} for name, tag in table.attributes.items()
+        ],
+        "KeySchema": schema_of(table),
+    }
+
+
+def _index(table: TablePlan, index: IndexPlan, *, throughput: bool = True) -> Node:
+    projection: Node = {"ProjectionType": index.projection}
+    if index.projection == "INCLUDE":
+        projection["NonKeyAttributes"] = list(index.included)
+    told: Node = {
+        "IndexName": index.name, "KeySchema": schema_of(table, index), "Projection": projection
+    }  # fmt: skip
+    units = _throughput(table)
+    if throughput and units is not None and not index.local:
+        told["ProvisionedThroughput"] = units
+    return told
+
+
+def _throughput(table: TablePlan) -> Node | None:
+    if table.on_demand:
+        return None
+    return {"ReadCapacityUnits": table.read_units, "WriteCapacityUnits": table.write_units}
+
+
+def _expiry(table: TablePlan) -> Node:
+    if table.ttl is None:
+        return {}
+    return {"TimeToLiveSpecification": {"AttributeName": table.ttl, "Enabled": True}}
+
+
+def _recovery(days: int) -> Node:
+    return {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": days}
+
+
+def _protection(table: TablePlan) -> Node:
+    if "deletion_protection" in table.unknown:
+        return {}
+    return {"DeletionProtectionEnabled": table.deletion_protection}
+
+
+def _global_table(table: TablePlan, scope: Scope) -> Node:
+    """Return a table with replicas; what each of them has is told per region, this one first."""
+    properties = _keyed(table)
+    if not table.on_demand:
+        properties["WriteProvisionedThroughputSettings"] = _capacity(table, "Write")
+    if table.global_indexes:
+        properties["GlobalSecondaryIndexes"] = [
+            _index(table, index, throughput=False)
+            | ({} if table.on_demand else {"WriteProvisionedThroughputSettings": _capacity(table, "Write")})
+            for index in table.global_indexes
+        ]
+    if table.local_indexes:
+        properties["LocalSecondaryIndexes"] = [_index(table, index) for index in table.local_indexes]
+    properties |= _expiry(table)
+    properties["StreamSpecification"] = {"StreamViewType": table.stream}
+    if table.key is not None:
+        properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
+    regions: list[str | Node] = [ref("AWS::Region"), *table.replicas]
+    properties["Replicas"] = [_replica(table, region, scope) for region in regions]
+    return {"Type": "AWS::DynamoDB::GlobalTable", **KEPT, "Properties": properties}
+
+
+def _replica(table: TablePlan, region: str | Node, scope: Scope) -> Node:
+    told: Node = {"Region": region}
+    if not table.on_demand:
+        told["ReadProvisionedThroughputSettings"] = _capacity(table, "Read")
+        if table.global_indexes:
+            told["GlobalSecondaryIndexes"] = [
+                {"IndexName": index.name, "ReadProvisionedThroughputSettings": _capacity(table, "Read")}
+                for index in table.global_indexes
+            ]
+    if table.recovery_days is not None:
+        told["PointInTimeRecoverySpecification"] = _recovery(table.recovery_days)
+    if table.key is not None and table.key != AWS_KEY:
+        told["SSESpecification"] = {"KMSMasterKeyId": _replica_key(table, region, scope)}
+    return told | {"TableClass": table.table_class, **_protection(table), **tagged(table.tags)}
+
+
+def _replica_key(table: TablePlan, region: str | Node, scope: Scope) -> str | Node:
+    """Return a replica's key: a key is of one region, so another region's is asked for."""
+    if isinstance(region, str):
+        return ref(replica_key_parameter(region, scope))
+    return attribute(scope.key, "Arn") if table.key == OWN_KEY else literal(str(table.key))
+
+
+def replica_key_parameter(region: str, scope: Scope) -> str:
+    """Return the parameter that takes the key of another region."""
+    return scope.id("key", "arn", region)
+
+
+def _capacity(table: TablePlan, kind: str) -> Node:
+    """Return the units of a global table, which CloudFormation scales itself; writes there always."""
+    units = table.read_units if kind == "Read" else table.write_units
+    if table.scaling is None and kind == "Read":
+        return {"ReadCapacityUnits": units}
+    least, most, target = units, units, 70
+    if table.scaling is not None:
+        least, most = _range(table, kind)
+        target = table.scaling.target
+    return {
+        f"{kind}CapacityAutoScalingSettings": {
+            "MinCapacity": least,
+            "MaxCapacity": most,
+            "SeedCapacity": units,
+            "TargetTrackingScalingPolicyConfiguration": {"TargetValue": target},
+        }
+    }
+
+
+def _range(table: TablePlan, kind: str) -> tuple[int, int]:
+    scaling = table.scaling
+    assert scaling is not None, "only a table that is scaled has a range"
+    return (scaling.read_min, scaling.read_max) if kind == "Read" else (scaling.write_min, scaling.write_max)
+
+
+def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterator[tuple[str, Node]]:
+    """Give what scales a table or one of its indexes: a target and a policy for reads, and for writes."""
+    assert table.scaling is not None, "only a table that is scaled has targets"
+    place = f"table/${{{scope.table(table.name)}}}" + ("" if index is None else f"/index/{index.name}")
+    kind = "table" if index is None else "index"
+    words = (table.name,) if index is None else (table.name, index.name)
+    for title, word in _SCALED:
+        target = scope.id(*words, word, "target")
+        least, most = _range(table, title)
+        dimension = f"dynamodb:{kind}:{title}CapacityUnits"
+        yield (
+            target,
+            {
+                "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
+                "Properties": {
+                    "ServiceNamespace": "dynamodb",
+                    "ResourceId": joined(place),
+                    "ScalableDimension": dimension,
+                    "MinCapacity": least,
+                    "MaxCapacity": most,
+                },
+            },
+        )
+        yield (
+            scope.id(*words, word, "scaling"),
+            {
+                "Type": "AWS::ApplicationAutoScaling::ScalingPolicy",
+                "Properties": {
+                    "PolicyName": f"{word}-utilization",
+                    "PolicyType": "TargetTrackingScaling",
+                    "ScalingTargetId": ref(target),
+                    "TargetTrackingScalingPolicyConfiguration": {
+                        "TargetValue": table.scaling.target,
+                        "PredefinedMetricSpecification": {
+                            "PredefinedMetricType": f"DynamoDB{title}CapacityUtilization"
+                        },
+                    },
+                },
+            },
+        )
+
+
+def _key(plan: Plan) -> Node:
+    """Return a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
+    through: dict[str, Any] = {
+        "Sid": "ThroughDynamoDB",
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": [
+            "kms:Encrypt",
+            "kms:Decrypt",
+            "kms:ReEncrypt*",
+            "kms:GenerateDataKey*",
+            "kms:CreateGrant",
+            "kms:DescribeKey",
+        ],
+        "Resource": "*",
+        "Condition": {
+            "StringEquals": {
+                "kms:CallerAccount": ref("AWS::AccountId"),
+                "kms:ViaService": joined("dynamodb.${AWS::Region}.${AWS::URLSuffix}"),
+            }
+        },
+    }
+    keepers = {
+        "Sid": "Keepers",
+        "Effect": "Allow",
+        "Principal": {"AWS": joined("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")},
+        "Action": "kms:*",
+        "Resource": "*",
+    }
+    return {
+        "Type": "AWS::KMS::Key",
+        **KEPT,
+        "Properties": {
+            "Description": "Encrypts the tables of this stack.",
+            "EnableKeyRotation": True,
+            "KeyPolicy": {"Version": "2012-10-17", "Statement": [keepers, through]},
+            **tagged(plan.tags),
+        },
+    }

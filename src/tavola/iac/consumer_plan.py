@@ -1,0 +1,170 @@
+"""Consumer plan: the functions that read streams, as Lambda takes them.
+
+Each has a name of its own, also where two would be spelled alike; what Lambda would refuse is refused here, with the place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tavola.iac.errors import PlanRefused
+from tavola.iac.grants import Grant, RolePolicy
+from tavola.iac.identifiers import digest, shortened, snake
+from tavola.iac.policy_plan import characters_of
+from tavola.limits import (
+    TRIGGER_BATCH_RECORDS_MAX,
+    TRIGGER_BATCHING_WINDOW_S_MAX,
+    TRIGGER_PARALLELIZATION_MAX,
+    TRIGGER_PATTERN_CHARACTERS_MAX,
+    TRIGGER_RECORD_AGE_S_MAX,
+    TRIGGER_RECORD_AGE_S_MIN,
+    TRIGGER_RETRIES_MAX,
+    TRIGGER_TIMEOUT_S_MAX,
+)
+from tavola.model.document import Consumer, Design, TableDesign
+
+FUNCTION_NAME_MAX = 64
+FUNCTION_MEMORY_MB = (128, 10_240)
+FILTERS_MAX = 10  # five, and ten where AWS was asked for it
+INLINE_CHARACTERS_MAX = 10_240  # of all inline policies of a role (IAM quotas)
+_BESIDE = 800  # of what the role may do beside its grants: logs, failures
+
+Destined = Literal["sqs", "sns", "s3"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerPlan:
+    """A function that reads a table's stream, with the role that it runs as."""
+
+    table: str
+    settings: Consumer
+    function: str
+    handler: str
+    grants: tuple[Grant, ...]
+    patterns: tuple[str, ...] = ()  # of the filter, each a JSON text
+    destination: Destined | None = None  # one that the plan makes
+    destination_arn: str = ""  # one that is there
+    there: str = ""  # the name or ARN of a function that is there, of which the mapping alone is made
+
+    @property
+    def name(self) -> str:
+        """Its name in the design."""
+        return self.settings.name
+
+    @property
+    def destined(self) -> Destined | None:
+        """The service that failures go to, whoever made it."""
+        return self.destination or _service_of(self.destination_arn)
+
+
+def consumer_plans(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[ConsumerPlan]:
+    """Give a plan of each consumer; raises `PlanRefused` for one that Lambda would refuse."""
+    grants = {(role.stream, role.consumer): role.grants for role in roles if role.kind == "consumer"}
+    taken: set[str] = set()
+    for table in design.tables:
+        names = [consumer.name for consumer in table.consumers]
+        for consumer in table.consumers:
+            place = f"{table.name}.{consumer.name}"
+            if is_unnamed(consumer):
+                continue
+            if names.count(consumer.name) > 1:
+                raise PlanRefused(place, "two consumers of the table have this name; give each its own")
+            wrong = next(_refused(consumer), None)
+            if wrong is not None:
+                raise PlanRefused(place, f"{wrong}; Lambda takes no such mapping")
+            function = _function(table.name, consumer.name, taken)
+            yield _consumer_plan(table, consumer, function, grants[table.name, consumer.name])
+
+
+def is_unnamed(consumer: Consumer) -> bool:
+    """Return whether a consumer's function is made elsewhere, and nobody tells what it is called."""
+    return "${" in consumer.function
+
+
+def _function(table: str, consumer: str, taken: set[str]) -> str:
+    """Return what Lambda calls a function: by its table and its name, and by a digest of them where that is taken."""
+    name = shortened(f"{table}-{snake(consumer)}".replace(".", "-"), FUNCTION_NAME_MAX)
+    if snake(name) in taken:
+        end = digest(f"{table}\0{consumer}")
+        name = f"{name[: FUNCTION_NAME_MAX - len(end) - 1]}-{end}"
+    taken.add(snake(name))
+    return name
+
+
+def _refused(consumer: Consumer) -> Iterator[str]:
+    least_mb, most_mb = FUNCTION_MEMORY_MB
+    for word, told, least, most in (
+        ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
+        ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
+        ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
+        ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
+        ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
+        ("memory_mb", consumer.memory_mb, least_mb, most_mb),
+    ):
+        if not least <= told <= most:
+            yield f"{word}={told:,} is outside {least} to {most:,}"
+    age = consumer.max_age_s
+    if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
+        yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"
+    if len(consumer.filters) > FILTERS_MAX:
+        yield f"it has {len(consumer.filters)} filters, and there may be {FILTERS_MAX}"
+    for pattern in _patterns(consumer):
+        if pattern == "{}":
+            yield "a filter of it is empty, and chooses nothing"
+        if len(pattern) > TRIGGER_PATTERN_CHARACTERS_MAX:
+            yield f"a filter of {len(pattern):,} characters is longer than {TRIGGER_PATTERN_CHARACTERS_MAX:,}"
+
+
+def _patterns(consumer: Consumer) -> tuple[str, ...]:
+    """Return its filters; without one, the kinds of records that it acts on are chosen before it is paid for the others."""
+    filters = consumer.filters or (({"eventName": list(consumer.events)},) if consumer.events else ())
+    return tuple(json.dumps(pattern, ensure_ascii=False) for pattern in filters)
+
+
+def _consumer_plan(
+    table: TableDesign, told: Consumer, function: str, grants: tuple[Grant, ...]
+) -> ConsumerPlan:
+    place = f"{table.name}.{told.name}"
+    arn = told.failures or ""
+    destination: Destined | None = None
+    match told.failures:
+        case "sqs" | "sns" | "s3":
+            destination, arn = told.failures, ""
+        case str() if _service_of(told.failures) is None:
+            raise PlanRefused(
+                place, f"failures={told.failures!r} is no destination; give sqs, sns, s3 or the ARN of one"
+            )
+        case _:
+            pass
+    length = characters_of(grants) + _BESIDE
+    if length > INLINE_CHARACTERS_MAX:
+        raise PlanRefused(
+            place,
+            f"what its role may do comes to {length:,} characters, and a role has {INLINE_CHARACTERS_MAX:,}; let several consumers "
+            "write what it writes",
+        )
+    return ConsumerPlan(
+        table=table.name,
+        settings=told,
+        function=function,
+        handler=told.handler.replace(":", ".") or f"{snake(told.name)}_consumer.handler",
+        grants=grants,
+        patterns=_patterns(told),
+        destination=destination,
+        destination_arn=arn,
+        there=told.function,
+    )
+
+
+def _service_of(arn: str) -> Destined | None:
+    parts = arn.split(":")
+    if len(parts) < 6 or parts[0] != "arn":
+        return None
+    match parts[2]:
+        case "sqs" | "sns" | "s3":
+            return parts[2]
+        case _:
+            return None

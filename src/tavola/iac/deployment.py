@@ -1,0 +1,194 @@
+"""Deployment: the tables of a design made where they are to be, or made what the design says; one change after the other.
+
+Nothing is kept between two runs: what is there is compared again, so work that was broken off goes on where it was. What takes
+something away, or ends it so that it begins otherwise, is done by who allows it. No table is deleted, whatever is allowed: one of another key is
+another table, and its items are somebody's to copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.client import Call, Db, Steps
+from tavola.client.table_changes import (
+    KeyNotMade,
+    TableChange,
+    active,
+    create_table,
+    in_order,
+    is_active,
+    is_taken_later,
+    names_no_key,
+)
+from tavola.iac.changes import Change, Comparison, compare_live
+from tavola.iac.errors import DeployRefused
+from tavola.iac.standing import blueprint_of
+from tavola.model.document import Design, TableDesign
+from tavola.protocol import ResourceNotFoundFault, ValidationFault
+
+Waiting = Callable[[str], None]  # until a table and its indexes are active
+Telling = Callable[[str], None]  # of each step, before it is taken
+
+_DROP, _REPLACE = "--drop", "--allow-replacement"
+_HAND, _INFRASTRUCTURE, _BACKFILL = "a copy by hand", "infrastructure", "tavola backfill"
+_NOT_OURS = {"replace": _HAND, "elsewhere": _INFRASTRUCTURE, "rewrite": _BACKFILL}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a deployment may do beside adding and changing."""
+
+    drop: bool = False  # take away what the design does not have
+    replace: bool = False  # end something so that it begins otherwise: an index, a stream, a time to live
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A change that was made, and what is to be known of it afterwards; nothing where all is done."""
+
+    change: Change
+    told: str = ""
+
+
+def hindrance(change: Change, table: TableDesign, allowed: Allowed) -> str | None:
+    """Return what a change of a table would take beside what is allowed; None: deploy makes it."""
+    if not change.parts:
+        return _NOT_OURS.get(change.effect, _HAND)
+    if allowed.drop:
+        return None
+    halves = len(change.parts) > 1 or len(change.calls) > 1
+    indexes = {index.name for index in table.indexes}
+    needs = {name for part in change.parts for name in part.needs}
+    if needs - indexes or (change.removes and not halves):
+        return _DROP
+    return _REPLACE if (change.removes or needs) and not allowed.replace else None
+
+
+class Deployment:
+    """The tables of a design, where a connection leads."""
+
+    def __init__(
+        self,
+        db: Db,
+        design: Design,
+        *,
+        names: Mapping[str, str] | None = None,
+        allowed: Allowed | None = None,
+        wait: Waiting | None = None,
+    ) -> None:
+        self._db = db
+        self._tables: dict[str, TableDesign] = {
+            (names or {}).get(table.name, table.name): table for table in design.tables
+        }
+        self._design = design
+        self._names = dict(names or {})
+        self._allowed = allowed or Allowed()
+        self._wait = wait or self._poll
+        self._every: dict[str, tuple[TableChange, ...]] = {}
+
+    def look(self) -> tuple[Comparison, ...]:
+        """Return what is otherwise there, once what is under way there has come to its end.
+
+        Raises `KeyNotMade` where a table would be made with a key that nobody has made.
+        """
+        for name, table in self._tables.items():
+            if self._is_there(name):
+                try:
+                    self._wait(name)
+                    continue
+                except ResourceNotFoundFault:
+                    pass  # it was being deleted, and is gone now
+            if names_no_key(table.settings.encryption):
+                raise KeyNotMade(name, str(table.settings.encryption))
+        found = compare_live(self._db, self._design, names=self._names)
+        self._every = {each.table: each.parts for each in found}
+        return found
+
+    def hindered(self, change: Change) -> str | None:
+        """Return what a change would take: an option that allows it, or something that is not done here; None: it is made."""
+        return hindrance(change, self._tables[change.table], self._allowed)
+
+    def apply(self, *changes: Change, telling: Telling | None = None) -> tuple[Done, ...]:
+        """Make changes, in the order that DynamoDB takes, and wait for each; raises `DeployRefused` before any that is not allowed."""
+        for change in changes:
+            needed = self.hindered(change)
+            if needed is not None:
+                raise DeployRefused(
+                    change.table, f"{change.what}; that takes {needed}. {' '.join(change.warnings)}".rstrip()
+                )
+        self._refuse_apart(changes)
+        done: list[Done] = []
+        for table in dict.fromkeys(change.table for change in changes):
+            mine = [change for change in changes if change.table == table]
+            later = self._make(table, [part for change in mine for part in change.parts], telling)
+            done += [Done(change, _later(change, later)) for change in mine]
+        return tuple(done)
+
+    def _refuse_apart(self, changes: tuple[Change, ...]) -> None:
+        """Refuse an index that ends without others that must end before it can begin: it would be lost meanwhile."""
+        going = {(c.table, p.index) for c in changes for p in c.parts if p.kind == "drop index"}
+        for change in changes:
+            apart = [
+                name for part in change.parts for name in part.needs if (change.table, name) not in going
+            ]
+            if apart:
+                raise DeployRefused(
+                    change.table, f"{change.what}; apply it together with the change of {' and '.join(apart)}"
+                )
+
+    def _make(self, table: str, parts: list[TableChange], telling: Telling | None) -> list[TableChange]:
+        """Make the changes of one table, and return those that DynamoDB takes later alone."""
+        later = []
+        for part in in_order(parts, self._every.get(table, ())):
+            if telling is not None:
+                telling(f"{table}: {'the table is made' if part.kind == 'create' else part}")
+            if part.kind == "create":
+                self._db.run(create_table(blueprint_of(self._tables[table], table)))
+                self._wait(table)
+            try:
+                for call in part.calls:
+                    self._db.run(_asked(call))
+                    self._wait(table)
+            except ValidationFault as fault:
+                if not is_taken_later(part, fault):
+                    raise
+                later.append(part)
+        return later
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            self._db.run(_asked(Call("DescribeTable", {"TableName": name})))
+        except ResourceNotFoundFault:
+            return False
+        return True
+
+    def _poll(self, name: str) -> None:
+        self._db.run(active(name))
+
+
+def _later(change: Change, later: list[TableChange]) -> str:
+    left = [part for part in change.parts if part in later]
+    if not left:
+        return ""
+    ended = " the old one has ended;" if len(left) < len(change.parts) else ""
+    return f"DynamoDB takes one change of a time to live an hour:{ended} deploy again later"
+
+
+def progress_of(described: Mapping[str, Any]) -> int | None:
+    """Return how many items an index that is being built has; None: the table and its indexes are active.
+
+    Raises `TableUnusable` where they never will be.
+    """
+    if is_active(described):
+        return None
+    indexes = described.get("GlobalSecondaryIndexes", ())
+    return max(
+        (index.get("ItemCount", 0) for index in indexes if index["IndexStatus"] != "ACTIVE"), default=0
+    )
+
+
+def _asked(call: Call) -> Steps[dict[str, Any]]:
+    answer: dict[str, Any] = yield call
+    return answer

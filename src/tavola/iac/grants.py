@@ -1,0 +1,139 @@
+"""Grants: what a policy allows, as data that every vendor's syntax can be made of.
+
+A grant names tables, indexes and streams by what the design calls them; whoever writes a document says how such a name is
+spelled there: an ARN, a reference to a resource of the same template, an interpolation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tavola.protocol import ResourceArn, Scope, partition_of
+
+Effect = Literal["Allow", "Deny"]
+Part = Literal["table", "index", "stream", "backup"]
+RoleKind = Literal["reader", "writer", "service", "tenant", "consumer", "keeper", "founder"]
+
+VERSION = "2012-10-17"
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A table of the design, one of its indexes, its streams or its backups."""
+
+    table: str  # its name in the design
+    part: Part = "table"
+    index: str = ""
+
+    def __str__(self) -> str:
+        match self.part:
+            case "table":
+                return self.table
+            case "index":
+                return f"{self.table}/index/{self.index}"
+            case _:
+                return f"{self.table}/{self.part}/*"
+
+
+ANYWHERE = Reference(EVERYTHING)  # for actions that IAM knows no narrower resource of
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of a request: an operator, a condition key, and the values that it may have."""
+
+    operator: str
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Actions that are allowed on some resources, or refused, under conditions; and the access patterns that need it."""
+
+    sid: str
+    actions: tuple[str, ...]  # such as dynamodb:GetItem
+    references: tuple[Reference, ...]
+    conditions: tuple[Condition, ...] = ()
+    reasons: tuple[str, ...] = ()
+    effect: Effect = "Allow"
+
+
+# DynamoDB answers over plain HTTP too.
+ONLY_OVER_TLS = Grant(
+    "OnlyOverTls",
+    ("dynamodb:*",),
+    (ANYWHERE,),
+    (Condition("Bool", "aws:SecureTransport", ("false",)),),
+    ("nothing goes in clear",),
+    "Deny",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RolePolicy:
+    """What one role may do, and nothing else."""
+
+    role: str  # such as reader, or consumer-numbers
+    kind: RoleKind
+    description: str
+    grants: tuple[Grant, ...]
+    consumer: str = ""  # whose role it is, of a stream
+    stream: str = ""  # the table whose stream that reads
+    notes: tuple[str, ...] = ()  # what no policy can tell apart, or was left out
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it is about, in order."""
+        named = (reference.table for grant in self.grants for reference in grant.references)
+        return tuple(dict.fromkeys(name for name in named if name != EVERYTHING))
+
+
+def document_of(policy: RolePolicy, arn: Callable[[Reference], Any]) -> dict[str, Any]:
+    """Return a policy as IAM reads it, each resource spelled as `arn` says."""
+    return {"Version": VERSION, "Statement": [statement_of(grant, arn) for grant in policy.grants]}
+
+
+def statement_of(grant: Grant, arn: Callable[[Reference], Any]) -> dict[str, Any]:
+    """Return a grant as a statement that IAM reads."""
+    statement: dict[str, Any] = {
+        "Sid": grant.sid,
+        "Effect": grant.effect,
+        "Action": list(grant.actions),
+        "Resource": [arn(reference) for reference in grant.references],
+    }
+    if grant.conditions:
+        statement["Condition"] = conditions_of(grant)
+    return statement
+
+
+def conditions_of(grant: Grant) -> dict[str, dict[str, Any]]:
+    """Return the conditions of a grant as IAM reads them: by operator, and then by key."""
+    conditions: dict[str, dict[str, Any]] = {}
+    for told in grant.conditions:
+        values = told.values[0] if _single(told) else list(told.values)
+        conditions.setdefault(told.operator, {})[told.key] = values
+    return conditions
+
+
+def as_document(
+    policy: RolePolicy, *, region: str = "*", account: str = "*", names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a policy as IAM reads it, with whole ARNs; `names` says what tables are called there."""
+
+    def arn(reference: Reference) -> str:
+        if reference == ANYWHERE:
+            return EVERYTHING
+        name = (names or {}).get(reference.table, reference.table)
+        hung = {"table": None, "index": reference.index}.get(reference.part, EVERYTHING)
+        return ResourceArn(partition_of(region), Scope(account, region), name, reference.part, hung).text
+
+    return document_of(policy, arn)
+
+
+def _single(told: Condition) -> bool:
+    """Return whether a value stands by itself: of a key that has one value, and is compared with one."""
+    return len(told.values) == 1 and not told.operator.startswith("For")

@@ -1,0 +1,340 @@
+"""Plan: what a design needs to stand in an account, without any vendor's syntax.
+
+Tables with all that is declared, the functions that read their streams, alarms, policies by role, a key, a way into a private
+network. The writers (`terraform`, `cloudformation`, `cdk`) render the same plan and decide nothing; `changes` compares two of them. Names are those of
+DynamoDB: what refers to what is told by name, and each writer has its own word for a reference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tavola.client.table_changes import AWS_KEY, OWN_KEY
+from tavola.iac.alarms import Alarm, Watched, alarms_of
+from tavola.iac.consumer_plan import ConsumerPlan, consumer_plans, is_unnamed
+from tavola.iac.errors import PlanRefused
+from tavola.iac.grants import ANYWHERE, RolePolicy
+from tavola.iac.policies import policies_of
+from tavola.iac.policy_plan import POLICIES_OF_A_ROLE, PolicyPlan, policy_plans
+from tavola.model.document import Design, IndexDesign, Scaling, TableDesign
+
+__all__ = [
+    "AWS_KEY",
+    "LOG_DAYS",
+    "OWN_KEY",
+    "QUEUE_SECONDS",
+    "RUNTIME",
+    "ConsumerPlan",
+    "IndexPlan",
+    "Plan",
+    "PlanOptions",
+    "PolicyPlan",
+    "TablePlan",
+    "plan_of",
+    "table_plan",
+]
+
+RUNTIME = "python3.13"
+LOG_DAYS = 30
+QUEUE_SECONDS = 14 * 24 * 3600  # as long as SQS keeps a message
+_UNKNOWN = "${"  # begins what an imported file refers to, and does not say
+_KEY = re.compile(
+    r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:(key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)"
+    r"|alias/[A-Za-z0-9/_-]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32}"
+)
+
+_TAG = re.compile(r"[\w\s.:/=+@-]*")
+UNKNOWN_WORDS = {
+    "ttl": "time to live",
+    "recovery": "point-in-time recovery",
+    "deletion_protection": "deletion protection",
+    "encryption": "encryption",
+    "table_class": "class",
+    "scaling": "auto scaling",
+}
+
+Projected = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """A secondary index; a global one may have several attributes on either side of its key."""
+
+    name: str
+    local: bool
+    hash: tuple[str, ...]
+    range: tuple[str, ...]
+    projection: Projected
+    included: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A table with its settings."""
+
+    name: str
+    attributes: Mapping[str, str]  # of every key, with its type, in the order in which keys name them
+    hash: str
+    range: str | None
+    indexes: tuple[IndexPlan, ...] = ()
+    read_units: int | None = None  # None: on demand
+    write_units: int | None = None
+    scaling: Scaling | None = None
+    ttl: str | None = None
+    stream: str | None = None
+    recovery_days: int | None = None  # None: its past is not kept
+    key: str | None = None  # None: one that AWS owns
+    table_class: str = "STANDARD"
+    deletion_protection: bool = False
+    replicas: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+    unknown: tuple[str, ...] = ()  # settings that nobody told: they are neither written nor changed
+
+    @property
+    def apart(self) -> bool:
+        """Whether its global indexes scale, which Terraform has resources of their own for."""
+        return self.scaling is not None and bool(self.global_indexes)
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether it is billed by request."""
+        return self.read_units is None
+
+    @property
+    def global_indexes(self) -> tuple[IndexPlan, ...]:
+        """The indexes that have their own throughput."""
+        return tuple(index for index in self.indexes if not index.local)
+
+    @property
+    def local_indexes(self) -> tuple[IndexPlan, ...]:
+        """The indexes that share the table's partitions."""
+        return tuple(index for index in self.indexes if index.local)
+
+    def schema(self, index: IndexPlan | None = None) -> Iterator[tuple[str, str]]:
+        """Give a key as DynamoDB lists it: each attribute with HASH or RANGE, which repeat where there are several."""
+        hashes = (self.hash,) if index is None else index.hash
+        ranges = index.range if index is not None else () if self.range is None else (self.range,)
+        yield from ((name, "HASH") for name in hashes)
+        yield from ((name, "RANGE") for name in ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What a plan has beside the tables."""
+
+    alarms: bool = True
+    policies: bool = True
+    endpoint: bool = False  # a gateway endpoint, so that traffic stays in the network
+    key: str | None = None  # for tables that name none: `new`, or a key that is there
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The infrastructure of a design."""
+
+    tables: tuple[TablePlan, ...]
+    consumers: tuple[ConsumerPlan, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+    policies: tuple[PolicyPlan, ...] = ()
+    endpoint: bool = False
+    notes: tuple[str, ...] = ()  # what is to be known beside, or to be done by somebody
+
+    @property
+    def makes_key(self) -> bool:
+        """Whether a key is made for the tables."""
+        return any(table.key == OWN_KEY for table in self.tables)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its tables, which tell one design's files from another's."""
+        return tuple(table.name for table in self.tables)
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """Words for what it has beside tables, by which a file tells what the next one lacks."""
+        parts = (
+            ("key", self.makes_key),
+            ("endpoint", self.endpoint),
+            ("alarms", bool(self.alarms)),
+            ("policies", bool(self.policies)),
+        )
+        found = [word for word, there in parts if there]
+        found += [f"function:{each.function}" for each in self.consumers if not each.there]
+        found += [f"failures:{each.function}" for each in self.consumers if each.destination is not None]
+        found += [f"replica:{table.name}:{region}" for table in self.tables for region in table.replicas]
+        return (*found, *(f"apart:{table.name}" for table in self.tables if table.apart))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags that all its tables have, which are those of what belongs to no single one."""
+        first, *others = (table.tags for table in self.tables)
+        return taggable(
+            {key: value for key, value in first.items() if all(tags.get(key) == value for tags in others)}
+        )
+
+    @property
+    def anywhere(self) -> tuple[str, ...]:
+        """The actions that a policy allows of no table in particular."""
+        grants = (grant for policy in self.policies for grant in policy.grants)
+        return tuple(
+            dict.fromkeys(
+                action
+                for grant in grants
+                if grant.effect == "Allow" and ANYWHERE in grant.references
+                for action in grant.actions
+            )
+        )
+
+    def table(self, name: str) -> TablePlan:
+        """Return a table by its name in DynamoDB."""
+        return next(found for found in self.tables if found.name == name)
+
+
+def taggable(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return the tags that every service takes; others are the table's alone."""
+    return {key: value for key, value in tags.items() if _TAG.fullmatch(key) and _TAG.fullmatch(value)}
+
+
+def plan_of(design: Design, options: PlanOptions | None = None) -> Plan:
+    """Plan the infrastructure of a design; raises `PlanRefused` where there is none to plan."""
+    options = options or PlanOptions()
+    if not design.tables:
+        raise PlanRefused("the design", "it has no table; declare one, or name another module or file")
+    tables = tuple(table_plan(table, options.key) for table in design.tables)
+    keys = {table.name: table.key for table in tables}
+    keyed = [
+        replace(table, settings=replace(table.settings, encryption=keys[table.name]))
+        for table in design.tables
+    ]
+    roles = policies_of(replace(design, tables=tuple(keyed)))
+    consumers = tuple(consumer_plans(design, roles))
+    policies = tuple(policy_plans(roles)) if options.policies else ()
+    watched = Watched(
+        tables=tuple((table.name, tuple(index.name for index in table.global_indexes)) for table in tables),
+        replicas=tuple((table.name, region) for table in tables for region in table.replicas),
+        functions=tuple(consumer.function for consumer in consumers if not consumer.there),
+        queues=tuple(consumer.function for consumer in consumers if consumer.destination == "sqs"),
+    )
+    return Plan(
+        tables,
+        consumers,
+        alarms_of(watched) if options.alarms else (),
+        policies,
+        options.endpoint,
+        (*_notes(roles, policies, consumers), *_untold(tables), *_elsewhere(design, consumers)),
+    )
+
+
+def _notes(
+    roles: tuple[RolePolicy, ...], policies: tuple[PolicyPlan, ...], consumers: tuple[ConsumerPlan, ...]
+) -> Iterator[str]:
+    """Give what the policies leave to somebody else, and what is too many for one role."""
+    for role in roles:
+        written = bool(consumers) if role.kind == "consumer" else bool(policies) and role.kind != "founder"
+        yield from (f"{role.role}: {told}" for told in role.notes if written)
+        parts = sum(policy.name.startswith(f"{role.role}-") for policy in policies)
+        if parts > POLICIES_OF_A_ROLE:
+            yield f"{role.role} is {parts} policies, and IAM attaches {POLICIES_OF_A_ROLE} to a role unless it is asked for more"
+
+
+def _untold(tables: tuple[TablePlan, ...]) -> Iterator[str]:
+    for table in tables:
+        if table.unknown:
+            told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in table.unknown)
+            yield f"{table.name}: nobody told its {told}; nothing is written of it, and what a table that is there has stays as it is"
+
+
+def _elsewhere(design: Design, consumers: tuple[ConsumerPlan, ...]) -> Iterator[str]:
+    for table in design.tables:
+        for told in table.consumers:
+            if is_unnamed(told):
+                yield f"{table.name}.{told.name}: its function is made elsewhere and not named, so nothing is written of it; name it with function="
+    for consumer in consumers:
+        if consumer.there:
+            yield (
+                f"{consumer.table}.{consumer.name}: its function {consumer.there} is made elsewhere: the mapping alone is written, and the "
+                "function's own role must be allowed to read the stream"
+            )
+
+
+def table_plan(table: TableDesign, key: str | None = None) -> TablePlan:
+    """Plan one table; `key` is what encrypts it if it names no key of its own."""
+    settings = table.settings
+    if _UNKNOWN in settings.name:
+        raise PlanRefused(
+            table.name,
+            "a part of its name is not told; give the whole name in the design, or its variables in terraform.tfvars beside the files",
+        )
+    names = [*settings.key_names, *(name for index in table.indexes for name in index.attributes)]
+    unknown = next((name for name in names if name not in table.key_types), None)
+    if unknown is not None:
+        raise PlanRefused(
+            table.name, f"{unknown!r} is in a key and has no type; give it S, N or B in key_types"
+        )
+    stream = settings.stream
+    if table.consumers and stream is None:
+        consumer = table.consumers[0].name
+        raise PlanRefused(
+            table.name, f'{consumer} reads its stream and it has none; declare stream="NEW_AND_OLD_IMAGES"'
+        )
+    if settings.replicas:  # what replicates a table is its stream
+        if stream not in (None, "NEW_AND_OLD_IMAGES"):
+            raise PlanRefused(
+                table.name, f'replicas need stream="NEW_AND_OLD_IMAGES", and it has {stream}; change it'
+            )
+        stream = "NEW_AND_OLD_IMAGES"
+    return TablePlan(
+        name=settings.name,
+        attributes={name: table.key_types[name] for name in dict.fromkeys(names)},
+        hash=settings.hash,
+        range=settings.range,
+        indexes=tuple(_index_plan(index) for index in table.indexes),
+        read_units=settings.read_units,
+        write_units=settings.write_units,
+        scaling=settings.scaling,
+        ttl=settings.ttl,
+        stream=stream,
+        recovery_days=settings.recovery_days if settings.recovery else None,
+        key=_key_of(table, key),
+        table_class=settings.table_class,
+        deletion_protection=settings.deletion_protection,
+        replicas=settings.replicas,
+        tags=dict(settings.tags),
+        description=table.description,
+        unknown=settings.unknown,
+    )
+
+
+def _key_of(table: TableDesign, key: str | None) -> str | None:
+    """Return what encrypts a table; a key that an imported file only refers to is one that nobody can name here."""
+    if key is not None:
+        _refuse_no_key("--kms-key", key)
+    told = table.settings.encryption
+    if told is None:
+        return key
+    if _UNKNOWN not in told:
+        _refuse_no_key(table.name, told)
+        return told
+    if key is None:
+        raise PlanRefused(
+            table.name,
+            f"its key is {told}, which is not told there; name one with --kms-key, or new for a new one",
+        )
+    return key
+
+
+def _refuse_no_key(place: str, key: str) -> None:
+    if key != OWN_KEY and _KEY.fullmatch(key) is None:
+        raise PlanRefused(
+            place, f"{key!r} is no key; give new, or the ARN, the id or the alias (alias/…) of one in KMS"
+        )
+
+
+def _index_plan(index: IndexDesign) -> IndexPlan:
+    if isinstance(index.projection, tuple):
+        return IndexPlan(index.name, index.local, index.hash, index.range, "INCLUDE", index.projection)
+    return IndexPlan(index.name, index.local, index.hash, index.range, index.projection)

@@ -1,0 +1,87 @@
+"""Policy plan: the roles of people and programs as managed policies, none longer than AWS takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tavola.iac.errors import PlanRefused
+from tavola.iac.grants import ANYWHERE, EVERYTHING, VERSION, Grant, Reference, RolePolicy, statement_of
+
+POLICY_CHARACTERS_MAX = 6144  # of a managed policy, white space not counted (IAM quotas)
+POLICIES_OF_A_ROLE = 10  # that may be attached to one, unless AWS was asked for more (IAM quotas)
+# The longest that an ARN of DynamoDB comes to before and behind what the design says.
+_BEFORE = "arn:aws-us-gov:dynamodb:ap-southeast-1:123456789012:table/"
+_BEHIND = {"table": "", "index": "", "stream": "2026-01-01T00:00:00.000", "backup": "", "key": ""}
+_EMPTY = len(json.dumps({"Version": VERSION, "Statement": []}, separators=(",", ":")))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """A policy that people or programs are given; one too long for AWS is several."""
+
+    name: str
+    description: str
+    grants: tuple[Grant, ...]
+
+
+def policy_plans(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
+    """Give the policies of people and programs; who founds the tables is who applies this, and needs none of it."""
+    for role in roles:
+        if role.kind in ("consumer", "founder"):
+            continue
+        parts = list(parts_of(PolicyPlan(role.role, role.description, role.grants)))
+        for number, part in enumerate(parts, 1):
+            yield part if len(parts) == 1 else replace(part, name=f"{role.role}-{number}")
+
+
+def parts_of(policy: PolicyPlan) -> Iterator[PolicyPlan]:
+    """Cut a policy where it would be longer than AWS takes; each part allows its share and no more, and refuses what the whole refuses."""
+    refusals = tuple(grant for grant in policy.grants if grant.effect == "Deny")
+    room = POLICY_CHARACTERS_MAX - characters_of(refusals)
+    held: list[Grant] = []
+    for grant in policy.grants:
+        if grant.effect == "Deny":
+            continue
+        for piece in _pieces(policy.name, grant, room):
+            if held and characters_of((*held, piece)) - _EMPTY > room:
+                yield replace(policy, grants=(*held, *refusals))
+                held = []
+            held.append(piece)
+    if held:
+        yield replace(policy, grants=(*held, *refusals))
+
+
+def characters_of(grants: Iterable[Grant]) -> int:
+    """Return how many characters grants come to as a document at most; AWS counts no white space."""
+    told = [json.dumps(statement_of(grant, _longest), separators=(",", ":")) for grant in grants]
+    return _EMPTY + sum(map(len, told)) + max(0, len(told) - 1)
+
+
+def _longest(reference: Reference) -> str:
+    return EVERYTHING if reference == ANYWHERE else f"{_BEFORE}{reference}{_BEHIND[reference.part]}"
+
+
+def _pieces(role: str, grant: Grant, room: int) -> Iterator[Grant]:
+    """Cut a statement that is too long by its resources, and by its actions: each request is about one of either."""
+    if characters_of((grant,)) <= room:
+        yield grant
+    elif len(grant.references) > 1:
+        yield from _halves(role, grant, room, "references")
+    elif len(grant.actions) > 1:
+        yield from _halves(role, grant, room, "actions")
+    else:
+        length = characters_of((grant,)) - _EMPTY
+        raise PlanRefused(
+            f"the role {role}",
+            f"its statement {grant.sid} comes to {length:,} characters, and a managed policy has {POLICY_CHARACTERS_MAX:,}; give the "
+            "entity fewer attributes or shorter names, or leave the policies out with --no-policies",
+        )
+
+
+def _halves(role: str, grant: Grant, room: int, word: str) -> Iterator[Grant]:
+    told = getattr(grant, word)
+    middle = len(told) // 2
+    for number, half in enumerate((told[:middle], told[middle:]), 1):
+        yield from _pieces(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), room)

@@ -1,0 +1,92 @@
+"""Access of a module: policies by role, and the endpoint that keeps traffic in a private network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tavola.iac.grants import ONLY_OVER_TLS, Grant
+from tavola.iac.identifiers import shortened
+from tavola.iac.plan import Plan
+from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, prefixed, within
+from tavola.iac.terraform.scope import ACCOUNT, REGION, Scope, block, data, resource, tagged
+
+NAME_MAX = 60  # of a table in a name of IAM, which has 128 characters at most
+
+
+def statement(*body: Entry) -> Block:
+    """Return a statement of a policy document."""
+    return Block("statement", (), body)
+
+
+def grant_statement(grant: Grant, scope: Scope, *principals: Block) -> Block:
+    """Return what a grant allows or refuses, as a statement."""
+    resources: list[Value] = [scope.arn(reference) for reference in grant.references]
+    effect: tuple[Entry, ...] = () if grant.effect == "Allow" else (("effect", grant.effect),)
+    return statement(
+        ("sid", grant.sid),
+        *effect,
+        ("actions", list(grant.actions)),
+        ("resources", resources),
+        *principals,
+        *(
+            block("condition", ("test", told.operator), ("variable", told.key), ("values", list(told.values)))
+            for told in grant.conditions
+        ),
+    )
+
+
+def policy_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+    """Give a policy for each role; who has the role is for the account to say."""
+    begun = shortened(plan.tables[0].name, NAME_MAX)
+    for policy in plan.policies:
+        name, document = scope.id("policy", policy.name), scope.document(policy.name)
+        grants = (grant_statement(grant, scope) for grant in policy.grants)
+        yield data("aws_iam_policy_document", document, *grants)
+        yield resource(
+            "aws_iam_policy",
+            name,
+            ("name", prefixed(f"{begun}-{policy.name}")),
+            ("description", policy.description),
+            ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
+            *tagged(plan.tags),
+        )
+
+
+def endpoint_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+    """Give a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
+
+    What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
+    """
+    arns = [scope.table(table.name, "arn") for table in plan.tables]
+    everyone = block("principals", ("type", "*"), ("identifiers", ["*"]))
+    resources: list[Value] = [each for arn in arns for each in (arn, within(arn, "/*"))]
+    document = scope.document("tables", "endpoint")
+    ours = block(
+        "condition", ("test", "StringEquals"), ("variable", "aws:PrincipalAccount"), ("values", [ACCOUNT])
+    )
+    statements = [
+        statement(
+            ("sid", "TheseTables"), ("actions", ["dynamodb:*"]), ("resources", resources), everyone, ours
+        )
+    ]
+    if plan.anywhere:
+        actions: list[Value] = list(plan.anywhere)
+        statements.append(
+            statement(("sid", "OfNoTable"), ("actions", actions), ("resources", ["*"]), everyone, ours)
+        )
+    yield data(
+        "aws_iam_policy_document",
+        document,
+        *statements,
+        grant_statement(ONLY_OVER_TLS, scope, everyone),
+    )
+    yield resource(
+        "aws_vpc_endpoint",
+        "tables",
+        ("vpc_id", Expression("var.vpc_id")),
+        ("service_name", Expression(f'"com.amazonaws.${{{REGION.text}}}.dynamodb"')),
+        ("vpc_endpoint_type", "Gateway"),
+        ("route_table_ids", Expression("var.route_table_ids")),
+        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
+        *tagged(plan.tags),
+    )

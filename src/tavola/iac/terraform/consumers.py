@@ -1,0 +1,208 @@
+"""Consumers of a module: the function that reads a stream, its role, its mapping, and where its failures go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
+from tavola.iac.terraform.access import grant_statement, statement
+from tavola.iac.terraform.hcl import Block, Call, Entry, Expression, Value, prefixed, within
+from tavola.iac.terraform.scope import Scope, block, data, resource, tagged
+
+PREFIX_MAX = 24  # a queue's name has 80 characters, of which `-failures-` takes 10, what Terraform adds 26, a prefix 20
+
+
+def code_variable(consumer: ConsumerPlan, scope: Scope) -> str:
+    """Return the variable that says where a function's code is."""
+    return f"{scope.function(consumer.function)}_code_key"
+
+
+def policies_variable(consumer: ConsumerPlan, scope: Scope) -> str:
+    """Return the variable that says which other policies a function's role has."""
+    return f"{scope.function(consumer.function)}_policy_arns"
+
+
+def consumer_blocks(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+    """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
+    name = scope.function(consumer.function)
+    yield from _destination(consumer, name, tags)
+    if not consumer.there:
+        yield from _function(consumer, name, scope, tags)
+    yield resource("aws_lambda_event_source_mapping", name, *_mapping(consumer, name, scope), *tagged(tags))
+
+
+def _function(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+    yield resource(
+        "aws_cloudwatch_log_group",
+        name,
+        ("name", Expression(f'"/aws/lambda/${{var.prefix}}{consumer.function}"')),
+        ("retention_in_days", LOG_DAYS),
+        *tagged(tags),
+    )
+    yield from _role(consumer, name, scope, tags)
+    yield resource(
+        "aws_lambda_function",
+        name,
+        ("function_name", prefixed(consumer.function)),
+        ("runtime", RUNTIME),
+        ("handler", consumer.handler),
+        ("s3_bucket", Expression("var.code_bucket")),
+        ("s3_key", Expression(f"var.{code_variable(consumer, scope)}")),
+        ("role", Expression(f"aws_iam_role.{name}.arn")),
+        ("timeout", consumer.settings.timeout_s),
+        ("memory_size", consumer.settings.memory_mb),
+        *tagged(tags),
+        block(
+            "logging_config",
+            ("log_format", "Text"),
+            ("log_group", Expression(f"aws_cloudwatch_log_group.{name}.name")),
+        ),
+    )
+
+
+def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]:
+    told = consumer.settings
+    yield "event_source_arn", scope.table(consumer.table, "stream_arn")
+    yield "function_name", consumer.there or Expression(f"aws_lambda_function.{name}.arn")
+    yield "starting_position", told.starting
+    yield "batch_size", told.batch_size
+    yield "maximum_batching_window_in_seconds", told.window_s
+    yield "parallelization_factor", told.parallelization
+    yield "bisect_batch_on_function_error", told.bisect
+    yield "maximum_retry_attempts", told.retries
+    yield "maximum_record_age_in_seconds", told.max_age_s
+    if told.report_failures:
+        yield "function_response_types", ["ReportBatchItemFailures"]
+    if consumer.patterns:
+        filters = (
+            block("filter", ("pattern", Call("jsonencode", _encodable(json.loads(pattern)))))
+            for pattern in consumer.patterns
+        )
+        yield block("filter_criteria", *filters)
+    if consumer.destined is not None:
+        arn = _destination_arn(consumer, scope)
+        yield block("destination_config", block("on_failure", ("destination_arn", arn)))
+    if not consumer.there:
+        yield "depends_on", [Expression(f"aws_iam_role_policy.{name}")]
+
+
+def _encodable(told: Any) -> Value:
+    """Return JSON as a value of HCL, which `jsonencode` makes JSON again."""
+    match told:
+        case dict():
+            return {key: _encodable(value) for key, value in told.items()}
+        case list():
+            return [_encodable(value) for value in told]
+        case str() | bool() | int():
+            return told
+        case _:
+            return Expression(json.dumps(told))
+
+
+def _role(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+    trust, document = scope.document(consumer.function, "trust"), scope.document(consumer.function)
+    yield data(
+        "aws_iam_policy_document",
+        trust,
+        statement(
+            ("actions", ["sts:AssumeRole"]),
+            block("principals", ("type", "Service"), ("identifiers", ["lambda.amazonaws.com"])),
+        ),
+    )
+    statements = [grant_statement(grant, scope) for grant in consumer.grants]
+    log_group = Expression(f"aws_cloudwatch_log_group.{name}.arn")
+    logs: list[Value] = [within(log_group, ":*")]
+    statements.append(
+        statement(
+            ("sid", "Logs"),
+            ("actions", ["logs:CreateLogStream", "logs:PutLogEvents"]),
+            ("resources", logs),
+        )
+    )
+    if consumer.destined is not None:
+        statements.append(_failures_statement(consumer, scope))
+    yield data("aws_iam_policy_document", document, *statements)
+    yield resource(
+        "aws_iam_role",
+        name,
+        ("name", prefixed(consumer.function)),
+        ("description", f"What {consumer.function} may do."),
+        ("assume_role_policy", Expression(f"data.aws_iam_policy_document.{trust}.json")),
+        *tagged(tags),
+    )
+    yield resource(
+        "aws_iam_role_policy",
+        name,
+        ("name", "consumer"),
+        ("role", Expression(f"aws_iam_role.{name}.id")),
+        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
+    )
+    yield resource(
+        "aws_iam_role_policy_attachment",
+        name,
+        ("for_each", Expression(f"toset(var.{policies_variable(consumer, scope)})")),
+        None,
+        ("role", Expression(f"aws_iam_role.{name}.name")),
+        ("policy_arn", Expression("each.value")),
+    )
+
+
+def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Block:
+    arn = _destination_arn(consumer, scope)
+    actions: dict[str, list[Value]] = {
+        "sqs": ["sqs:SendMessage"],
+        "sns": ["sns:Publish"],
+        "s3": ["s3:ListBucket", "s3:PutObject"],
+    }
+    resources = [arn]
+    if consumer.destined == "s3":
+        resources.append(within(arn, "/*") if isinstance(arn, Expression) else f"{arn}/*")
+    return statement(
+        ("sid", "Failures"), ("actions", actions[consumer.destined or "sqs"]), ("resources", resources)
+    )
+
+
+def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> Value:
+    if consumer.destination is None:
+        return consumer.destination_arn
+    return scope.destination(consumer.function, consumer.destination, "arn")
+
+
+def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> Iterator[Block]:
+    match consumer.destination:
+        case "sqs":
+            yield resource(
+                "aws_sqs_queue",
+                f"{name}_failures",
+                ("name_prefix", prefixed(f"{consumer.function[:PREFIX_MAX]}-failures-")),
+                ("message_retention_seconds", QUEUE_SECONDS),
+                ("sqs_managed_sse_enabled", True),
+                *tagged(tags),
+            )
+        case "sns":
+            yield resource(
+                "aws_sns_topic",
+                f"{name}_failures",
+                ("name_prefix", prefixed(f"{consumer.function[:PREFIX_MAX]}-failures-")),
+                ("kms_master_key_id", "alias/aws/sns"),
+                *tagged(tags),
+            )
+        case "s3":
+            bucket = Expression(f"aws_s3_bucket.{name}_failures.id")
+            yield resource("aws_s3_bucket", f"{name}_failures", *tagged(tags))
+            words = (
+                "block_public_acls",
+                "block_public_policy",
+                "ignore_public_acls",
+                "restrict_public_buckets",
+            )
+            yield resource(
+                "aws_s3_bucket_public_access_block",
+                f"{name}_failures",
+                ("bucket", bucket),
+                *((word, True) for word in words),
+            )
+        case _:
+            pass

@@ -1,0 +1,137 @@
+"""Module: the files of a plan, from the versions that it needs to what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.iac.plan import AWS_KEY, Plan, taggable
+from tavola.iac.signing import mark, sign
+from tavola.iac.terraform.access import endpoint_blocks, policy_blocks
+from tavola.iac.terraform.alarms import alarm_blocks
+from tavola.iac.terraform.consumers import code_variable, consumer_blocks, policies_variable
+from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, render_blocks
+from tavola.iac.terraform.scope import Scope, block, data
+from tavola.iac.terraform.tables import table_blocks
+
+PROVIDER = "6.29"  # the first with keys of several attributes
+PROVIDER_INDEXES = "6.44"  # the first whose indexes may be resources of their own without an experiment
+
+
+def terraform_files(plan: Plan) -> dict[str, str]:
+    """Return the files of a plan's module, by name."""
+    return {name: _signed(plan, blocks) for name, blocks in _parts(plan).items() if blocks}
+
+
+def render_terraform(plan: Plan) -> str:
+    """Render the whole of a plan's module as one file."""
+    return _signed(plan, [each for blocks in _parts(plan).values() for each in blocks])
+
+
+def _signed(plan: Plan, blocks: list[Block]) -> str:
+    told = mark("terraform", plan.names, plan.holds)
+    return sign(f"# {told[0].upper()}{told[1:]}.\n\n{render_blocks(blocks)}")
+
+
+def _parts(plan: Plan) -> dict[str, list[Block]]:
+    scope = Scope()
+    for table in plan.tables:
+        scope.id("table", table.name)
+    parts = {
+        "versions.tf": [_versions(plan)],
+        "variables.tf": list(_variables(plan, scope)),
+        "tables.tf": [*_surroundings(plan), *table_blocks(plan, scope)],
+        "consumers.tf": [
+            each
+            for told in plan.consumers
+            for each in consumer_blocks(told, scope, taggable(plan.table(told.table).tags))
+        ],
+        "policies.tf": list(policy_blocks(plan, scope)),
+        "alarms.tf": list(alarm_blocks(plan, scope)),
+        "network.tf": list(endpoint_blocks(plan, scope)) if plan.endpoint else [],
+        "outputs.tf": list(_outputs(plan, scope)),
+    }
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    for each in (each for blocks in parts.values() for each in blocks):
+        assert (each.kind, each.labels) not in seen, f"two blocks are called {each.kind} {each.labels}"
+        seen.add((each.kind, each.labels))
+    return parts
+
+
+def _versions(plan: Plan) -> Block:
+    version = PROVIDER_INDEXES if any(table.apart for table in plan.tables) else PROVIDER
+    aws: dict[str, Value] = {"source": "hashicorp/aws", "version": f">= {version}"}
+    return block("terraform", ("required_version", ">= 1.5"), block("required_providers", ("aws", aws)))
+
+
+def _variables(plan: Plan, scope: Scope) -> Iterator[Block]:
+    told = "What all names begin with, such as dev-, so that one account has the module several times."
+    allowed = block(
+        "validation",
+        ("condition", Expression('can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))')),
+        ("error_message", "A prefix is 20 letters, digits, _ and - at most."),
+    )
+    prefix = _variable("prefix", told, "string", "")
+    yield replace(prefix, body=(*prefix.body, allowed))
+    made = [consumer for consumer in plan.consumers if not consumer.there]
+    if made:
+        yield _variable("code_bucket", "The bucket that holds the code of the functions.", "string")
+    for consumer in made:
+        told = f"The zip file of {consumer.function} in that bucket."
+        yield _variable(code_variable(consumer, scope), told, "string")
+        told = f"Policies of what {consumer.function} does besides."
+        yield _variable(policies_variable(consumer, scope), told, "list(string)", Expression("[]"))
+    if any(table.replicas and table.key not in (None, AWS_KEY) for table in plan.tables):
+        told = "The ARN of the KMS key that encrypts the replicas, by region."
+        yield _variable("replica_kms_key_arns", told, "map(string)")
+    if plan.alarms:
+        told = "The SNS topics that alarms tell; without one they tell nobody."
+        yield _variable("alarm_topic_arns", told, "list(string)", Expression("[]"))
+    if plan.endpoint:
+        yield _variable("vpc_id", "The network from which the tables are used.", "string")
+        yield _variable("route_table_ids", "The route tables of the subnets that use them.", "list(string)")
+
+
+def _variable(name: str, description: str, kind: str, default: Value | None = None) -> Block:
+    body: list[Entry] = [("description", description), ("type", Expression(kind))]
+    if default is not None:
+        body.append(("default", default))
+    return Block("variable", (name,), tuple(body))
+
+
+def _surroundings(plan: Plan) -> Iterator[Block]:
+    """Give what is asked of the account, where something needs it."""
+    if plan.makes_key:
+        yield data("aws_partition", "current")
+    if plan.makes_key or plan.endpoint:
+        yield data("aws_caller_identity", "current")
+        yield data("aws_region", "current")
+
+
+def _outputs(plan: Plan, scope: Scope) -> Iterator[Block]:
+    arns: dict[str, Value] = {table.name: scope.table(table.name, "arn") for table in plan.tables}
+    yield _output("table_arns", "The tables, by name.", arns)
+    streams: dict[str, Value] = {
+        table.name: scope.table(table.name, "stream_arn") for table in plan.tables if table.stream is not None
+    }
+    if streams:
+        yield _output("stream_arns", "The streams, by the name of their table.", streams)
+    policies: dict[str, Value] = {
+        policy.name: Expression(f"aws_iam_policy.{scope.id('policy', policy.name)}.arn")
+        for policy in plan.policies
+    }
+    if policies:
+        yield _output("policy_arns", "The policies, by role.", policies)
+    queues: dict[str, Value] = {
+        told.function: scope.destination(told.function, "sqs", "url")
+        for told in plan.consumers
+        if told.destination == "sqs"
+    }
+    if queues:
+        yield _output("failure_queue_urls", "The queues of what functions failed at.", queues)
+    if plan.makes_key:
+        yield _output("key_arn", "The key that encrypts the tables.", Expression("aws_kms_key.tables.arn"))
+
+
+def _output(name: str, description: str, value: Value) -> Block:
+    return Block("output", (name,), (("description", description), ("value", value)))

@@ -1,0 +1,86 @@
+"""Scope: the words by which the parts of one module refer to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.identifiers import Identifiers, snake
+from tavola.iac.plan import OWN_KEY, IndexPlan
+from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, within
+
+PARTITION = Expression("data.aws_partition.current.partition")
+ACCOUNT = Expression("data.aws_caller_identity.current.account_id")
+REGION = Expression("data.aws_region.current.region")
+SUFFIX = Expression("data.aws_partition.current.dns_suffix")
+
+
+def resource(kind: str, name: str, *body: Entry) -> Block:
+    """Return a resource."""
+    return Block("resource", (kind, name), body)
+
+
+def data(kind: str, name: str, *body: Entry) -> Block:
+    """Return a data source."""
+    return Block("data", (kind, name), body)
+
+
+def block(kind: str, *body: Entry) -> Block:
+    """Return a block without labels."""
+    return Block(kind, (), body)
+
+
+def tagged(tags: Mapping[str, str]) -> tuple[Entry, ...]:
+    """Return the tags of a resource; nothing where there are none."""
+    return (("tags", dict(tags)),) if tags else ()
+
+
+class Scope:
+    """What the things of a plan are called in its module: each kind of resource has names of its own."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, Identifiers] = {}
+
+    def id(self, kind: str, *words: str) -> str:
+        """Return the name of a resource among those of its kind."""
+        return self._ids.setdefault(kind, Identifiers(snake)).of(*words)
+
+    def table(self, name: str, attribute: str) -> Expression:
+        """Refer to an attribute of a table."""
+        return Expression(f"aws_dynamodb_table.{self.id('table', name)}.{attribute}")
+
+    def document(self, *words: str) -> str:
+        """Return the name of a policy document."""
+        return self.id("document", *words)
+
+    def index(self, table: str, index: IndexPlan) -> str:
+        """Return the name of an index that is a resource of its own."""
+        return self.id("index", table, index.name)
+
+    def function(self, name: str) -> str:
+        """Return the name of a function, and of all that is made for it alone."""
+        return self.id("function", name)
+
+    def destination(self, function: str, kind: str, attribute: str) -> Expression:
+        """Refer to an attribute of where a function's failures go."""
+        word = {"sqs": "aws_sqs_queue", "sns": "aws_sns_topic", "s3": "aws_s3_bucket"}[kind]
+        return Expression(f"{word}.{self.function(function)}_failures.{attribute}")
+
+    def key(self, key: str) -> Value:
+        """Return the ARN of a key: of the plan's own, or of one that is there, by its ARN, alias or id."""
+        if key == OWN_KEY:
+            return Expression("aws_kms_key.tables.arn")
+        return key if key.startswith("arn:") else Expression(f"data.aws_kms_key.{self.id('key', key)}.arn")
+
+    def arn(self, reference: Reference) -> Value:
+        """Return the ARN of a table, or of what hangs on it."""
+        if reference == ANYWHERE:
+            return EVERYTHING
+        match reference.part:
+            case "table":
+                return self.table(reference.table, "arn")
+            case "stream":
+                return self.table(reference.table, "stream_arn")
+            case _:
+                hung = str(reference).removeprefix(reference.table)
+                return within(self.table(reference.table, "arn"), hung)

@@ -1,0 +1,260 @@
+"""Tables of a module: keys, indexes, settings, the key that encrypts them, and what scales them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.iac.identifiers import shortened
+from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, Plan, TablePlan
+from tavola.iac.terraform.access import NAME_MAX, statement
+from tavola.iac.terraform.hcl import Block, Entry, Expression, prefixed
+from tavola.iac.terraform.scope import (
+    ACCOUNT,
+    PARTITION,
+    REGION,
+    SUFFIX,
+    Scope,
+    block,
+    data,
+    resource,
+    tagged,
+)
+
+_SCALED = (("Read", "read"), ("Write", "write"))
+_UNTOLD = {  # what nobody told of a table, as the provider calls it: it stays as it is
+    "ttl": "ttl",
+    "recovery": "point_in_time_recovery",
+    "deletion_protection": "deletion_protection_enabled",
+    "encryption": "server_side_encryption",
+    "tags": "tags",
+    "table_class": "table_class",
+}
+
+
+def table_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+    """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
+    if plan.makes_key:
+        yield from _key_blocks(plan, scope)
+    for key in dict.fromkeys(table.key for table in plan.tables):
+        if key is not None and key not in (OWN_KEY, AWS_KEY) and not key.startswith("arn:"):
+            yield data("aws_kms_key", scope.id("key", key), ("key_id", key))
+    for table in plan.tables:
+        yield resource("aws_dynamodb_table", scope.id("table", table.name), *_table(table, scope))
+        if table.scaling is not None:
+            yield from (_own_index(table, index, scope) for index in table.global_indexes)
+            yield from _scaling(table, None, scope)
+            for index in table.global_indexes:
+                yield from _scaling(table, index, scope)
+
+
+def _table(table: TablePlan, scope: Scope) -> Iterator[Entry]:
+    yield "name", prefixed(table.name)
+    yield "billing_mode", "PAY_PER_REQUEST" if table.on_demand else "PROVISIONED"
+    if table.read_units is not None and table.write_units is not None:
+        yield "read_capacity", table.read_units
+        yield "write_capacity", table.write_units
+    yield "hash_key", table.hash
+    if table.range is not None:
+        yield "range_key", table.range
+    yield "table_class", table.table_class
+    if "deletion_protection" not in table.unknown:
+        yield "deletion_protection_enabled", table.deletion_protection
+    if table.stream is not None:
+        yield "stream_enabled", True
+        yield "stream_view_type", table.stream
+    inline = table.scaling is None
+    for name in _attributes(table, inline):
+        yield block("attribute", ("name", name), ("type", table.attributes[name]))
+    if inline:
+        for index in table.global_indexes:
+            yield block("global_secondary_index", *_global_index(table, index))
+    for index in table.local_indexes:
+        named = (("name", index.name), ("range_key", index.range[0]), *_projection(index))
+        yield block("local_secondary_index", *named)
+    if table.ttl is not None:
+        yield block("ttl", ("attribute_name", table.ttl), ("enabled", True))
+    if table.recovery_days is not None:
+        yield block(
+            "point_in_time_recovery", ("enabled", True), ("recovery_period_in_days", table.recovery_days)
+        )
+    if table.key is not None:
+        own = () if table.key == AWS_KEY else (("kms_key_arn", scope.key(table.key)),)
+        yield block("server_side_encryption", ("enabled", True), *own)
+    yield from (block("replica", *_replica(table, region)) for region in table.replicas)
+    yield from tagged(table.tags)
+    yield block("lifecycle", *_lifecycle(table))
+
+
+def _lifecycle(table: TablePlan) -> Iterator[Entry]:
+    yield "prevent_destroy", True
+    scaled = ["read_capacity", "write_capacity"] if table.scaling or "scaling" in table.unknown else []
+    ignored = [*scaled, *(_UNTOLD[word] for word in table.unknown if word in _UNTOLD)]
+    if ignored:
+        yield "ignore_changes", [Expression(word) for word in ignored]
+
+
+def _attributes(table: TablePlan, inline: bool) -> Iterator[str]:
+    """Give the attributes of the keys that stand in the table's own block: others would never settle there."""
+    local = {name for index in table.local_indexes for name in (*index.hash, *index.range)}
+    for name in table.attributes:
+        if inline or name in local or name in (table.hash, table.range):
+            yield name
+
+
+def _global_index(table: TablePlan, index: IndexPlan) -> Iterator[Entry]:
+    yield "name", index.name
+    yield from _projection(index)
+    if table.read_units is not None and table.write_units is not None:
+        yield "read_capacity", table.read_units
+        yield "write_capacity", table.write_units
+    for name, kind in table.schema(index):
+        yield block("key_schema", ("attribute_name", name), ("key_type", kind))
+
+
+def _projection(index: IndexPlan) -> Iterator[Entry]:
+    yield "projection_type", index.projection
+    if index.projection == "INCLUDE":
+        yield "non_key_attributes", list(index.included)
+
+
+def _replica(table: TablePlan, region: str) -> Iterator[Entry]:
+    yield "region_name", region
+    if table.key is not None and table.key != AWS_KEY:
+        yield "kms_key_arn", Expression(f'var.replica_kms_key_arns["{region}"]')
+    yield "point_in_time_recovery", table.recovery_days is not None
+    yield "deletion_protection_enabled", table.deletion_protection
+    yield "propagate_tags", True
+
+
+def _own_index(table: TablePlan, index: IndexPlan, scope: Scope) -> Block:
+    """Return an index that scales by itself: what the scaling sets is not set back, and it is a resource for that."""
+    assert table.read_units is not None, "what is scaled has units to begin with"
+    assert table.write_units is not None, "what is scaled has units to begin with"
+    made = resource(
+        "aws_dynamodb_global_secondary_index",
+        scope.index(table.name, index),
+        ("table_name", scope.table(table.name, "name")),
+        ("index_name", index.name),
+        *(
+            block(
+                "key_schema",
+                ("attribute_name", name),
+                ("attribute_type", table.attributes[name]),
+                ("key_type", kind),
+            )
+            for name, kind in table.schema(index)
+        ),
+        block("projection", *_projection(index)),
+        block(
+            "provisioned_throughput",
+            ("read_capacity_units", table.read_units),
+            ("write_capacity_units", table.write_units),
+        ),
+        block("lifecycle", ("ignore_changes", [Expression("provisioned_throughput")])),
+    )
+    return replace(
+        made,
+        remarks=(
+            "Of a table that exists, import the index before the first apply, or it is dropped and made anew (var.prefix before the name):",
+            f"  {import_index(table, index, scope)}",
+        ),
+    )
+
+
+def import_index(table: TablePlan, index: IndexPlan, scope: Scope) -> str:
+    """Return the command that takes an index that exists into the state, as a resource of its own."""
+    address = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}"
+    return f"terraform import {address} '{table.name},{index.name}'"
+
+
+def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterator[Block]:
+    scaling = table.scaling
+    assert scaling is not None, "only a table that is scaled has targets"
+    named = f"table/${{{scope.table(table.name, 'name').text}}}"
+    kind = "table"
+    words: tuple[str, ...] = (table.name,)
+    if index is not None:
+        own = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}.index_name"
+        named, kind, words = f"{named}/index/${{{own}}}", "index", (table.name, index.name)
+    for title, word in _SCALED:
+        least, most = (
+            (scaling.read_min, scaling.read_max) if word == "read" else (scaling.write_min, scaling.write_max)
+        )
+        name = scope.id("scaling", *words, word)
+        target = f"aws_appautoscaling_target.{name}"
+        yield resource(
+            "aws_appautoscaling_target",
+            name,
+            ("service_namespace", "dynamodb"),
+            ("resource_id", Expression(f'"{named}"')),
+            ("scalable_dimension", f"dynamodb:{kind}:{title}CapacityUnits"),
+            ("min_capacity", least),
+            ("max_capacity", most),
+        )
+        yield resource(
+            "aws_appautoscaling_policy",
+            name,
+            ("name", f"{word}-utilization"),
+            ("policy_type", "TargetTrackingScaling"),
+            *(
+                (same, Expression(f"{target}.{same}"))
+                for same in ("service_namespace", "resource_id", "scalable_dimension")
+            ),
+            block(
+                "target_tracking_scaling_policy_configuration",
+                ("target_value", scaling.target),
+                block(
+                    "predefined_metric_specification",
+                    ("predefined_metric_type", f"DynamoDB{title}CapacityUtilization"),
+                ),
+            ),
+        )
+
+
+def _key_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+    """Give a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
+    document = scope.document("table", "key")
+    root = Expression(f'"arn:${{{PARTITION.text}}}:iam::${{{ACCOUNT.text}}}:root"')
+    through = Expression(f'"dynamodb.${{{REGION.text}}}.${{{SUFFIX.text}}}"')
+    actions = ["Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "CreateGrant", "DescribeKey"]
+    yield data(
+        "aws_iam_policy_document",
+        document,
+        statement(
+            ("sid", "Keepers"),
+            ("actions", ["kms:*"]),
+            ("resources", ["*"]),
+            block("principals", ("type", "AWS"), ("identifiers", [root])),
+        ),
+        statement(
+            ("sid", "ThroughDynamoDB"),
+            ("actions", [f"kms:{action}" for action in actions]),
+            ("resources", ["*"]),
+            block("principals", ("type", "AWS"), ("identifiers", ["*"])),
+            block(
+                "condition",
+                ("test", "StringEquals"),
+                ("variable", "kms:CallerAccount"),
+                ("values", [ACCOUNT]),
+            ),
+            block(
+                "condition", ("test", "StringEquals"), ("variable", "kms:ViaService"), ("values", [through])
+            ),
+        ),
+    )
+    yield resource(
+        "aws_kms_key",
+        "tables",
+        ("description", "Encrypts the tables."),
+        ("enable_key_rotation", True),
+        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
+        *tagged(plan.tags),
+        block("lifecycle", ("prevent_destroy", True)),
+    )
+    yield resource(
+        "aws_kms_alias",
+        "tables",
+        ("name", Expression(f'"alias/${{var.prefix}}{shortened(plan.tables[0].name, NAME_MAX)}-tables"')),
+        ("target_key_id", Expression("aws_kms_key.tables.key_id")),
+    )
