@@ -19,11 +19,15 @@ The families, each in the room that raises it:
     ├── EmulationRefused      engine: a hardship that cannot be emulated, or not so
     ├── ConnectionRefused     connections: a target that cannot be connected to
     ├── ModelError            model: a declaration, question, value or document that cannot be honoured
+    ├── FormatRefused         iac: a foreign file that no design can be read from, with the place
+    ├── ReaderMissing         iac: a format whose reader needs a library that is not installed
     ├── ConditionFailed       client: a write whose condition, lock or unique value did not hold
     ├── TransactionCancelled  client: a transaction of which nothing was done, with a reason for each intent
     ├── TransactionRefused    client: a transaction that DynamoDB would not take, told before it is asked
     ├── BatchUnfinished       client: a batch of which DynamoDB left a part undone, with what is left
     ├── TableMismatch         client: a table that is not its model's, and cannot be made so in place
+    ├── TableUnusable         client: a table in a state that waiting does not end
+    ├── KeyNotMade            client: a table that is to have a key which nobody has made
     ├── CheckpointRefused     client: a checkpoint of other work or of another design
     ├── PatternError          patterns: an entity, path, blob, walk or request that a pattern cannot work with
     ├── RequestMalformed      client: a request that cannot be written as JSON
@@ -33,13 +37,19 @@ The families, each in the room that raises it:
     ├── TransferError         engine: a file, row or bucket that cannot be moved in or out
     ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
     ├── AccessLogUnusable     server: an access log that cannot be written
+    ├── CostRefused           design: a design or a number that no month can be computed of
+    ├── SolveRefused          design: entities or needs that no keys can be found for
     ├── Problem               apps: an answer that is no success, as whoever sent the request is told it
     ├── SettingsRefused       apps: a setting that an application cannot be started with
     ├── AnalyserError         apps: an analysis of Terraform code that could not begin
     ├── IntakeRefused         apps: a file that holds no review result
     ├── AddressTaken          apps: an address that an application cannot listen on
+    ├── LintError             design: a rule that the linter does not know
+    ├── IacError              iac: a design without infrastructure, a change that is not made, a file that is not Tavola's
     ├── CopyGivenUp           cli: a backup or restore that was waited for, and taken back
+    ├── SimulationRefused     design: a workload or scenario that nothing can be simulated of
     ├── DesignRefused         cli: a text that names no design, or one that cannot be imported
+    ├── PolicyUnreadable      cli: a file that is to hold a policy and does not
     ├── TargetRefused         cli: a command line that names nothing that can be asked
     └── TriggerError          triggers: a mapping, filter, stream or file that a trigger cannot work with
 """

@@ -1,33 +1,29 @@
-"""Folders: a new name is on the disk when the call returns."""
+"""Files that appear whole or not at all."""
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
 import pytest
 
-from tavola.folders import sync_folder
+from tavola.folders import write_whole
 
 
-def test_the_folder_itself_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is synced is the folder, and its handle is closed again."""
-    synced: list[int] = []
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    """What stood there is there until the new content is, and nothing else is left in the folder."""
+    file = tmp_path / "plan.txt"
+    write_whole(file, "first")
+    write_whole(file, b"second")
 
-    def sync(handle: int) -> None:
-        assert stat.S_ISDIR(os.fstat(handle).st_mode)
-        synced.append(handle)
-
-    monkeypatch.setattr(os, "fsync", sync)
-    sync_folder(tmp_path)
-
-    (handle,) = synced
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(handle)
+    assert file.read_text() == "second"
+    assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """A folder that cannot be opened is an error, never silence."""
-    with pytest.raises(FileNotFoundError):
-        sync_folder(tmp_path / "none")
+def test_what_cannot_be_written_leaves_what_stood(tmp_path: Path) -> None:
+    """A folder in the place of the file is refused, and no part stays behind."""
+    (tmp_path / "plan").mkdir()
+
+    with pytest.raises(OSError, match="plan"):
+        write_whole(tmp_path / "plan", "text")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["plan"]

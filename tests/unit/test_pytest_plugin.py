@@ -10,6 +10,8 @@ import pytest
 
 import tavola
 
+pytestmark = pytest.mark.slow  # a pytest in a pytest: `make slow` runs it
+
 pytest_plugins = ["pytester"]
 
 SOURCE = str(Path(tavola.__file__).parents[1])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from tavola.cli.output import note
 from tavola.cli.targets import Target
 from tavola.errors import TavolaError
 
@@ -25,11 +29,26 @@ TableName: TypeAlias = Annotated[
 ]
 
 
-class DesignRefused(TavolaError):
-    """A text that names no design, or a module that cannot be imported."""
+Subject: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODULE[:TABLE]|FILE",
+        help="The module that declares the design, by its name or its file, and a table of it; or a file: our design "
+        "document, CloudFormation, Terraform, NoSQL Workbench, describe-table, schema.json.",
+    ),
+]
 
-    def __init__(self, text: str, reason: str) -> None:
+_FILES = (".json", ".yaml", ".yml", ".template", ".tf", ".hcl")
+
+
+class DesignRefused(TavolaError):
+    """A text that names no design, or a module that cannot be imported; `remedy` says what to do about it."""
+
+    def __init__(
+        self, text: str, reason: str, remedy: str = "Name a module and a table of it, as shop.model:Shop."
+    ) -> None:
         self.text = text
+        self.remedy = remedy
         super().__init__(f"{text} is no design: {reason}")
 
 
@@ -37,7 +56,7 @@ def load_tables(text: str) -> tuple[Any, ...]:
     """Return the tables that a text names, as `module:Table`; of a module alone all that it declares or imports."""
     from tavola.model import Table
 
-    module_name, _, name = text.partition(":")
+    module_name, name = split(text)
     module = _module(text, module_name)
     if name:
         found: Any = module
@@ -50,6 +69,67 @@ def load_tables(text: str) -> tuple[Any, ...]:
     if not tables:
         raise DesignRefused(text, f"{module_name} declares no Table; give module:Table")
     return tables
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return the module that a text names and the table of it, if any; a module's file is as good as its name.
+
+    The folder that the module is imported from is then looked in first: the one above its packages.
+    """
+    module, _, name = text.partition(":")
+    path = _python(text)
+    if path is None:
+        return module, name
+    if not path.is_file():
+        raise DesignRefused(
+            text, f"{module} is not there", "Name a file that is, or the module that it holds."
+        )
+    path = path.resolve()
+    parts = [] if path.stem == "__init__" else [path.stem]
+    root = path.parent
+    while (root / "__init__.py").is_file() and root != root.parent:
+        parts.insert(0, root.name)
+        root = root.parent
+    dotted = ".".join(parts)
+    if not all(part.isidentifier() for part in parts):
+        raise DesignRefused(
+            text, f"{dotted} can be no module's name", "Call the file by a name that Python can import."
+        )
+    if sys.path[:1] != [str(root)]:
+        sys.path.insert(0, str(root))
+        importlib.invalidate_caches()
+    return dotted, name
+
+
+def is_file(text: str) -> bool:
+    """Tell whether a text names a file or a folder, and not a module or the file of one."""
+    if _python(text) is not None:
+        return False
+    path = Path(text)
+    if path.is_dir():  # one with Python in it may be a package's
+        return any(path.glob("*.tf")) or os.sep in text or not any(path.glob("*.py"))
+    return path.is_file() or os.sep in text or path.suffix.lower() in _FILES
+
+
+def load_design(text: str, *, unkeyed: bool = False) -> Any:
+    """Return the design that a command is about: of a module, of a document, or of a file in another tool's form.
+
+    What such a file could not say, or we could not take over, is told on the way. `unkeyed`: entities alone are one too.
+    """
+    from tavola.model.document import design_of
+
+    if is_file(text):
+        from tavola.iac.formats import read_design
+
+        imported = read_design(Path(text))
+        for remark in imported.report:
+            note(str(remark))
+        return imported.design
+    module, name = split(text)
+    if not name and _keyless(_module(text, module), unkeyed):
+        return design_of(sys.modules[module])
+    tables = load_tables(text)
+    return design_of(*tables) if name else design_of(sys.modules[module])
 
 
 def load_table(text: str) -> Any:
@@ -76,21 +156,76 @@ def modelled(target: Target, tables: tuple[Any, ...], name: str | None, region: 
     )
 
 
+def shown(path: Path) -> str:
+    """Return a path as seen from here, if it is below; else whole."""
+    here = os.path.relpath(path)
+    return str(path) if here.startswith("..") else here
+
+
+def _python(text: str) -> Path | None:
+    """Return the Python file that a text names, there or not: `shop.py`, `./shop`, a package's folder; None: no such."""
+    path = Path(text.partition(":")[0])
+    if path.suffix == ".py":
+        return path
+    if os.sep not in text or path.is_file():
+        return None
+    beside = path.with_name(f"{path.name}.py") if path.name else path
+    if not path.is_dir():
+        return beside if beside.is_file() else None
+    package = path / "__init__.py"
+    return package if package.is_file() and not any(path.glob("*.tf")) else None
+
+
 def _module(text: str, name: str) -> Any:
     if not name or not all(part.isidentifier() for part in name.split(".")):
-        raise DesignRefused(text, "give the name of a module, such as shop or shop.model, and not a file's")
+        raise DesignRefused(
+            text, "give the name of a module, such as shop or shop.model, or its file, shop/model.py"
+        )
     if "" not in sys.path:
         sys.path.insert(0, "")  # designs are looked for where the command is run
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise DesignRefused(
                 text, f"there is no module {name}; run the command in its folder, or install it"
             ) from error
-        raise DesignRefused(text, f"{name} cannot be imported: {error}") from error
+        raise _unimportable(
+            text, name, error, str(error), "Install what it imports, or mend the line."
+        ) from error
     except Exception as error:
-        raise DesignRefused(text, f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+        told = error.msg if isinstance(error, SyntaxError) else str(error)
+        why = f"{type(error).__name__}: {told}"
+        raise _unimportable(text, name, error, why, "Mend the module at that line.") from error
+    path, file = _python(text), getattr(module, "__file__", None)
+    if path is not None and (file is None or Path(file).resolve() != path.resolve()):
+        raise DesignRefused(
+            text,
+            f"another module is called {name} too, {'built into Python' if file is None else shown(Path(file))}",
+            "Call the file by another name.",
+        )
+    return module
+
+
+def _unimportable(text: str, name: str, error: Exception, why: str, remedy: str) -> DesignRefused:
+    """Return the refusal of a module that breaks while it is imported, with the last line of it, or of its own, that ran."""
+    at = ""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        at = f"{shown(Path(error.filename))}, line {error.lineno}: "
+    else:
+        ours = str(Path(__file__).parents[1]) + os.sep
+        frames = [
+            frame
+            for frame in extract_tb(error.__traceback__)
+            if not frame.filename.startswith((ours, "<"))
+            and f"{os.sep}importlib{os.sep}" not in frame.filename
+        ]
+        spec = importlib.util.find_spec(name) if frames else None
+        own = [frame for frame in frames if spec is not None and frame.filename == spec.origin]
+        if frames:
+            last = (own or frames)[-1]
+            at = f"{shown(Path(last.filename))}, line {last.lineno}: "
+    return DesignRefused(text, f"{name} cannot be imported: {at}{why}", remedy)
 
 
 def _tables(module: Any) -> tuple[Any, ...]:
@@ -101,6 +236,16 @@ def _tables(module: Any) -> tuple[Any, ...]:
         if isinstance(each, type) and issubclass(each, Table) and each is not Table and each.entities
     ]  # fmt: skip
     return tuple(dict.fromkeys(found))
+
+
+def _keyless(module: Any, unkeyed: bool) -> bool:
+    """Return whether a module declares what is asked, and no table yet; `unkeyed`: or entities alone."""
+    from tavola.model.document import design_of
+
+    if _tables(module):
+        return False
+    design = design_of(module)
+    return bool(design.needs or (unkeyed and design.views))
 
 
 def _told(module: Any) -> str:

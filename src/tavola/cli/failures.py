@@ -17,10 +17,11 @@ _ELSEWHERE = "Look at the name, and at whose it is: --region and --account say s
 
 
 @contextmanager
-def told(what: str, *, place: str = "--endpoint") -> Iterator[None]:
+def told(what: str, *, place: str = "--endpoint", failed: Exit = Exit.FAILED) -> Iterator[None]:
     """Turn an error of Tavola inside the block into three lines and an exit code; `what` is the first.
 
-    `place` is the option by which the command is told where the tables are.
+    `place` is the option by which the command is told where the tables are. `failed` is the code of a command whose 1 says
+    something else.
     """
     try:
         yield
@@ -28,7 +29,7 @@ def told(what: str, *, place: str = "--endpoint") -> Iterator[None]:
         remedy, code = _remedy_of(error)
         remedy = remedy if remedy is None else remedy.replace("--endpoint", place)
         complain(what, "; ".join((str(error), *getattr(error, "__notes__", ()))), remedy)
-        raise typer.Exit(code) from error
+        raise typer.Exit(failed if code == Exit.FAILED else code) from error
 
 
 def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
@@ -37,6 +38,7 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
     from tavola.connections import ConnectionRefused
     from tavola.engine import EmulationRefused, StoreDamaged, StoreError, StoreFull, StoreInUse, StoreLocked
     from tavola.expressions import ExpressionError
+    from tavola.iac.formats import FileMissing
     from tavola.iam import (
         AlreadyInDirectory,
         AssumeRefused,
@@ -46,6 +48,7 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
         NotInDirectory,
     )
     from tavola.keys import KeyRefused
+    from tavola.prices import BookUnknown
     from tavola.protocol import (
         AccessDeniedFault,
         Fault,
@@ -118,8 +121,15 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
                 "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none.",
                 Exit.FAILED,
             )
+        case BookUnknown():
+            return (
+                "Choose one that there is with --region or --date; or give prices of your own, --prices FILE.toml.",
+                Exit.USAGE,
+            )
+        case FileMissing():
+            return None, Exit.NOT_FOUND
         case DesignRefused():
-            return "Name a module and a table of it, as --design shop.model:Shop.", Exit.USAGE
+            return error.remedy, Exit.USAGE
         case KeyUnusable():
             return "Give one key, with --key-file, --key-command or TAVOLA_KEY.", Exit.USAGE
         case StoreError():

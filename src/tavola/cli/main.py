@@ -14,14 +14,21 @@ from tavola.cli.commands.app import app as app_
 from tavola.cli.commands.backfill import backfill
 from tavola.cli.commands.backup import app as backup
 from tavola.cli.commands.backup import restore
+from tavola.cli.commands.check import check, probe
+from tavola.cli.commands.cost import cost
 from tavola.cli.commands.demo import demo
 from tavola.cli.commands.design import design
 from tavola.cli.commands.env import env
+from tavola.cli.commands.iac import app as iac
 from tavola.cli.commands.iam import app as iam
+from tavola.cli.commands.lint import explain, lint
 from tavola.cli.commands.log import log
+from tavola.cli.commands.plan import deploy, plan
 from tavola.cli.commands.read import history, read
 from tavola.cli.commands.rekey import rekey
 from tavola.cli.commands.serve import serve
+from tavola.cli.commands.simulate import simulate
+from tavola.cli.commands.solve import solve
 from tavola.cli.commands.tables import tables
 from tavola.cli.commands.transfer import export, import_
 from tavola.cli.commands.trigger import trigger
@@ -43,6 +50,11 @@ app.command()(serve)
 app.command()(env)
 app.command()(log)
 app.command()(design)
+app.command()(lint)
+app.command()(explain)
+app.command()(simulate)
+app.command()(cost)
+app.command()(solve)
 app.command()(read)
 app.command()(history)
 app.add_typer(backup)
@@ -50,12 +62,17 @@ app.command()(restore)
 app.command()(export)
 app.command(name="import")(import_)
 app.add_typer(iam)
+app.add_typer(iac)
 app.command()(rekey)
 app.command()(verify)
+app.command()(plan)
+app.command()(deploy)
 app.command()(tables)
 app.command()(backfill)
 app.command()(trigger)
 app.add_typer(app_)
+app.command()(check)
+app.command()(probe)
 app.command()(demo)
 
 

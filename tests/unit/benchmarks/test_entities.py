@@ -95,6 +95,7 @@ def test_a_library_that_fails_says_why(tmp_path: Path) -> None:
     assert [(failure.engine, failure.reason) for failure in found.failures] == [("Broken", "put: gone")]
 
 
+@pytest.mark.slow
 def test_starts_are_of_fresh_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import is timed where nothing was imported before; what cannot answer is among the failures."""
     monkeypatch.setattr("benchmarks.entities.STARTS", 1)

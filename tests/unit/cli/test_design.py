@@ -57,10 +57,17 @@ def test_a_design_goes_to_a_document_and_back(module: str, tmp_path: Path) -> No
     assert page.stdout == CliRunner().invoke(app, ["design", module]).stdout
 
 
-@pytest.mark.parametrize("target", ["no_such_module", "none.json", "shelf_of_books:Attic"])
-def test_what_is_no_design_is_told(module: str, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("no_such_module", "is no design"),
+        ("none.json", "none.json: it is not there"),
+        ("shelf_of_books:Attic", "is no design"),
+    ],
+)
+def test_what_is_no_design_is_told(module: str, target: str, words: str) -> None:
     """A target that names no design is refused with what it is looked for as."""
     told = CliRunner().invoke(app, ["design", target])
 
     assert told.exit_code != Exit.OK
-    assert "is no design" in told.stderr
+    assert words in told.stderr

@@ -19,6 +19,8 @@ from tavola.cli.exits import Exit
 from tavola.server import Endpoint, is_loopback
 from tests.server.raw import Raw, ask, request
 
+pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
+
 TABLE: dict[str, Any] = {
     "TableName": "Orders",
     "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],

@@ -20,6 +20,8 @@ from tests.server.directories import WRITER, write_directory
 from tests.unit.server.attended import attended
 from tests.unit.server.test_access_log import KEY, ORDERS
 
+pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
+
 runner = CliRunner()
 
 

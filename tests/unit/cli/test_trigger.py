@@ -24,6 +24,8 @@ from tavola.triggers import HandlerRefused
 from tests.architecture.house import PACKAGE
 from tests.architecture.server import serving
 
+pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
+
 HANDLERS = """
 import sys
 

@@ -226,8 +226,9 @@ def test_what_cannot_be_done_is_told(library: Any, tmp_path: Path, arguments: li
         ("broken:Shelf", "no_such_module_anywhere"),
         ("empty", "declares no Table"),
         ("several", "2 tables in it"),
-        ("shelves.py:Shelf", "no module shelves.py"),
-        ("./shelves.py", "and not a file's"),
+        ("shelves.py:Nothing", "has no Table Nothing"),
+        ("no-such.py:Shelf", "no-such.py is not there"),
+        ("shelves-two", "give the name of a module"),
     ],
 )
 def test_what_is_no_design_is_refused(library: Any, text: str, reason: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from tavola.prices import BookUnknown, BookUnreadable, books, labelled_book, load_book
+from tavola.prices import BookUnknown, BookUnreadable, books, labelled_book, load_book, read_book
 from tavola.prices.shelf import parse_book
 
 _PLACE = "us-east-1.2026-01-02.toml"
@@ -151,3 +152,24 @@ def test_a_book_without_prices_is_refused() -> None:
     """An empty book would fail far from its file."""
     with pytest.raises(BookUnreadable, match="has no prices"):
         parse_book(_PLACE, _BOOK.partition("[prices")[0])
+
+
+def test_a_book_of_ones_own_may_have_any_name(tmp_path: Path) -> None:
+    """A file of the books' form is read whatever it is called; one that is none is refused with its place."""
+    own = tmp_path / "mine.toml"
+    head = 'region = "moon-1"\ndate = 2026-01-01\ncurrency = "USD"\nsource = "a letter"\n'
+    own.write_text(f'{head}[prices.restore_gb]\nprice = 0.5\nunit = "GB"\nconfidence = "low"\n')
+
+    assert read_book(own).price("restore_gb").amount == Decimal("0.5")
+    for wrong, sentence in (
+        (f"{head}prices = 3\n", "must be tables"),
+        (f"{head}prices = {{x = 1}}\n", "must be tables"),
+        ("{", "no TOML"),
+    ):
+        own.write_text(wrong)
+        with pytest.raises(BookUnreadable, match=sentence):
+            read_book(own)
+    own.write_bytes(b"\xff\xfe")
+    for path in (own, tmp_path / "none.toml", tmp_path):
+        with pytest.raises(BookUnreadable, match="cannot be read"):
+            read_book(path)

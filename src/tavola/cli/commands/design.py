@@ -1,32 +1,47 @@
-"""`tavola design`: a design on a page, or as a document that tools read."""
+"""`tavola design`: a design on a page, as a document that tools read, or as a model of NoSQL Workbench."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tavola.cli.designs import DesignRefused, load_tables
+from tavola.cli.designs import DesignRefused, Subject, is_file, load_design
 from tavola.cli.failures import told
-from tavola.cli.output import say
+from tavola.cli.files import deliver
+from tavola.cli.output import note, say
 
 
 def design(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE[:TABLE]|FILE.json",
-            help="The module that declares the design, looked for here too, and a table of it; or a document.",
-        ),
-    ],
+    target: Subject,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole design as a document.")] = False,
+    workbench: Annotated[
+        Path | None,
+        typer.Option(
+            "--workbench", metavar="FILE|-", help="Write a NoSQL Workbench model to a file, or to the output."
+        ),
+    ] = None,
+    onto: Annotated[
+        Path | None,
+        typer.Option(
+            "--onto",
+            metavar="FILE",
+            help="With --workbench: the model it came from; what did not change stays.",
+        ),
+    ] = None,
 ) -> None:
     """Print which entity uses which key and index, and how; or with --json the whole design for other tools."""
+    if onto is not None and workbench is None:
+        raise typer.BadParameter("--onto says more of --workbench, which is not given")
+    if as_json and workbench is not None:
+        raise typer.BadParameter("--json and --workbench are two forms; give one of them")
     with told(f"Cannot show {target}."):
-        found = _design(target)
+        if workbench is not None:
+            _write_model(target, workbench, onto)
+            return
+        found = load_design(target)
         if as_json:
             from tavola.model.document import write_document
 
@@ -37,14 +52,34 @@ def design(
             say(overview(found).rstrip())
 
 
-def _design(target: str) -> Any:
-    from tavola.model.document import design_of, read_document
+def _write_model(target: str, workbench: Path, onto: Path | None) -> None:
+    from datetime import UTC, datetime
 
-    if target.endswith(".json"):
-        try:
-            return read_document(json.loads(Path(target).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise DesignRefused(target, str(error)) from error
-    tables = load_tables(target)
-    module, _, name = target.partition(":")
-    return design_of(*tables) if name else design_of(sys.modules[module])
+    from tavola.clock import SYSTEM_CLOCK
+    from tavola.iac.formats import read_design, write_workbench
+
+    samples: Any = None
+    if is_file(target):
+        imported = read_design(target)
+        for remark in imported.report:
+            note(str(remark))
+        found, samples = imported.design, imported.samples or None
+    else:
+        found = load_design(target)
+    before = None if onto is None else read_design(onto)
+    if before is not None and before.format != "workbench":
+        raise DesignRefused(str(onto), "it is no model of NoSQL Workbench, which alone can be written onto")
+    if before is not None and samples == before.samples:
+        samples = None  # they are in it already
+    moment = datetime.fromtimestamp(SYSTEM_CLOCK.now(), UTC)
+    model, report = write_workbench(
+        found,
+        samples,
+        onto=None if before is None else before.source,
+        date=moment.strftime("%b %d, %Y, %I:%M %p"),
+    )
+    deliver(workbench, json.dumps(model, indent=2, ensure_ascii=False), "--workbench")
+    for remark in report:
+        note(str(remark))
+    if str(workbench) != "-":
+        note(f"The model is in {workbench}.")

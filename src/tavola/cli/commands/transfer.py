@@ -1,4 +1,7 @@
-"""`tavola export` and `tavola import`: tables to files in AWS's layout and back, with their progress."""
+"""`tavola export` and `tavola import`: tables to files in AWS's layout and back, with their progress.
+
+A file that `import` is given without a table to make is a design's, of whatever tool.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from tavola.cli.commands.importing import import_design
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keys import KeyCommand, KeyFile
@@ -104,12 +108,18 @@ def export(
 
 def import_(
     source: Annotated[
-        str, typer.Argument(help="A file, a folder of files or of an export, or s3://BUCKET/PREFIX.")
+        str,
+        typer.Argument(
+            help="A file, a folder of files or of an export, or s3://BUCKET/PREFIX; or a file of a design."
+        ),
     ],
-    table: Annotated[str, typer.Option("--table", help="The name of the new table.")],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="The name of the new table; without it a design is imported."),
+    ] = None,
     hash_key: Annotated[
-        str, typer.Option("--hash", help="The partition key: NAME, or NAME:N, NAME:B for its type.")
-    ],
+        str | None, typer.Option("--hash", help="The partition key: NAME, or NAME:N, NAME:B for its type.")
+    ] = None,
     range_key: Annotated[str | None, typer.Option("--range", help="The sort key, in the same form.")] = None,
     index: Annotated[
         list[str] | None,
@@ -128,6 +138,13 @@ def import_(
     header: Annotated[
         str | None, typer.Option(help="The columns of CSV without a header, with commas between.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Of a design: the file to write our document to.")
+    ] = None,
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="Of a design: make its tables, and put its sample items into them."),
+    ] = False,
     as_json: AsJson = False,
     buckets: BucketFolder = None,
     store: Store = None,
@@ -138,9 +155,36 @@ def import_(
     key_command: KeyCommand = None,
     store_key: StoreKey = None,
 ) -> None:
-    """Make a new table from files in DynamoDB JSON, Ion or CSV, and wait until it is there."""
+    """Make a new table from files in DynamoDB JSON, Ion or CSV, and wait until it is there; or read a design.
+
+    Without --table and --hash the file is a design of another tool: CloudFormation, Terraform (a file, a folder, or a
+    plan as JSON), a NoSQL Workbench model, describe-table's output, awslabs' schema.json. It is printed as our document.
+    """
     keys = (key_file, key_command, store_key)
     what = f"Cannot import {source}."
+    if table is None and hash_key is None:
+        told_of_data = {
+            "--range": range_key,
+            "--index": index,
+            "--format": form,
+            "--compression": compression,
+        }
+        told_of_data |= {"--delimiter": delimiter, "--header": header}
+        given = [name for name, value in told_of_data.items() if value is not None]
+        if given or source.startswith("s3://"):
+            raise typer.BadParameter(
+                f"{', '.join(given) or source} is of a table's items; give --table and --hash with it"
+            )
+        with told(what):
+            there = opened(store, endpoint, region, account, keys, new=True) if samples else None
+            import_design(source, out, as_json=as_json, samples=there)
+        return
+    if table is None or hash_key is None:
+        raise typer.BadParameter("a table is made by --table and --hash together; give both")
+    if out is not None or samples:
+        raise typer.BadParameter(
+            "--out and --samples are of a design; leave --table and --hash out with them"
+        )
     with told(what):
         found = source_of(source, buckets, local=store is not None)
         if store is not None:

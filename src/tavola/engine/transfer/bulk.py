@@ -19,7 +19,7 @@ from tavola.engine.indexes import sizes_of
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import pack
 from tavola.engine.transfer.errors import RowRefused
-from tavola.engine.transfer.files import append_at, publish, write_whole
+from tavola.engine.transfer.files import append_at, publish, write_small
 from tavola.engine.transfer.layout import folder_key, instant
 from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
@@ -106,7 +106,7 @@ class Bulk:
                     | ({} if sums is None else {"md5Checksum": sums.md5, "etag": sums.etag})
                 )
         folder = folder_key(self._prefix, transfer.id)
-        write_whole(
+        write_small(
             self.buckets.place(self._bucket, f"{folder}/manifest.json"), msgspec.json.encode(manifest)
         )
         return whole

@@ -20,7 +20,7 @@ from tavola.engine.jobs import next_rows
 from tavola.engine.storage import Log, LogRow
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import pack
-from tavola.engine.transfer.files import append_at, checksum_of, publish, write_whole
+from tavola.engine.transfer.files import append_at, checksum_of, publish, write_small
 from tavola.engine.transfer.layout import (
     data_key,
     file_entry,
@@ -121,7 +121,7 @@ class Export:
     def step(self, progress: Progress, now_s: float) -> tuple[Progress, Transfer, bool]:
         """Do a slice; return how far it came, the record as it is now, and whether that was all."""
         if not progress.started:
-            write_whole(self._place(started_key(self._prefix, self.transfer.id)), b"")
+            write_small(self._place(started_key(self._prefix, self.transfer.id)), b"")
             return msgspec.structs.replace(progress, started=True), self.transfer, False
         if progress.read:
             return self._finish(progress, now_s)
@@ -197,7 +197,7 @@ class Export:
         sums = publish(self._place(files), progress.manifest_bytes, progress.manifest_crc)
         if sums is None:
             return Progress(started=True), self.transfer, False
-        write_whole(self._place(md5_key(files)), sums.md5.encode())
+        write_small(self._place(md5_key(files)), sums.md5.encode())
         key = summary_key(self._prefix, self.transfer.id)
         done = self.transfer.with_description(
             ExportStatus="COMPLETED",
@@ -207,8 +207,8 @@ class Export:
             BilledSizeBytes=self._billed(progress.billed),
         )
         text = summary(done.description, files)
-        write_whole(self._place(md5_key(key)), checksum_of(text).encode())
-        write_whole(self._place(key), text)
+        write_small(self._place(md5_key(key)), checksum_of(text).encode())
+        write_small(self._place(key), text)
         return progress, done, True
 
     def _key(self, number: int) -> str:

@@ -14,7 +14,7 @@ from hashlib import md5
 from pathlib import Path
 from zlib import crc32
 
-from tavola.folders import sync_folder
+from tavola.folders import sync_folder, write_whole
 
 PART = ".part"
 _CHUNK_BYTES = 1 << 20
@@ -77,16 +77,10 @@ def publish(path: Path, size: int, crc: int) -> Sums | None:
     return sums
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a small file at once, in place of one that may be there."""
+def write_small(path: Path, data: bytes) -> None:
+    """Write a small file at once, in place of one that may be there, in a folder that need not be there yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = part_of(path)
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    sync_folder(path.parent)
+    write_whole(path, data)
 
 
 def checksum_of(data: bytes) -> str:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from zlib import crc32
 
-from tavola.engine.transfer.files import append_at, part_of, publish, write_whole
+from tavola.engine.transfer.files import append_at, part_of, publish, write_small
 
 
 def test_a_growing_file_is_written_over_from_where_it_stood(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_what_was_written_gets_no_name(tmp_path: Path) -> Non
 
 def test_a_whole_file_takes_the_place_of_another(tmp_path: Path) -> None:
     """Readers see one or the other, and no third."""
-    write_whole(tmp_path / "file", b"one")
-    write_whole(tmp_path / "file", b"two")
+    write_small(tmp_path / "file", b"one")
+    write_small(tmp_path / "file", b"two")
 
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"two"]

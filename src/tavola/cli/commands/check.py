@@ -1,0 +1,229 @@
+"""`tavola check` and `tavola probe`: what a design needs of an engine, and what an engine can do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tavola import __version__
+from tavola.cli.designs import Subject, load_design
+from tavola.cli.exits import Exit
+from tavola.cli.failures import told
+from tavola.cli.files import FileRefused, deliver
+from tavola.cli.keys import KeyCommand, KeyFile
+from tavola.cli.output import bar, note, say, say_json
+from tavola.cli.sources import sources_of
+from tavola.cli.targets import DEFAULT_ENDPOINT, Account, EndpointUrl, Region, Store, StoreKey, Target, opened
+
+_SLICE_MS = 20  # of a store's longer work, such as filling an index, between two calls
+_MARKS = {"yes": "fine", "no": "missing", "partial": "differs", "version": "depends", "unknown": "unknown"}
+
+
+def check(
+    target: Subject,
+    on: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            metavar="NAME[@VERSION]|FILE",
+            help="The engine: aws, alternator, extenddb, phoenix, geminidb, spanner-adapter, dynamodb-local, tavola, "
+            "perhaps with a version; or the file that `tavola probe` wrote.",
+        ),
+    ],
+    all_: Annotated[bool, typer.Option("--all", help="Tell also what is there as it is needed.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 also for what differs or is unknown.")
+    ] = False,
+    sarif: Annotated[
+        str | None,
+        typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF; - prints them."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every verdict as JSON.")] = False,
+) -> None:
+    """Hold what a design needs against what an engine can do; the exit code is 1 if something is missing there."""
+    with told(f"Cannot check {target}."):
+        from tavola.design import targets
+
+        engine = targets.target_named(on)
+        design = load_design(target)
+        verdicts = targets.check(design, engine)
+        findings = targets.findings_of(verdicts, engine)
+        if sarif is not None:
+            _write_sarif(sarif, target, findings)
+    if engine.version and not any(verdict.answer.since for verdict in verdicts):
+        note(f"Nothing that the design needs of {engine.title} depends on its version.")
+    if as_json:
+        _say_verdicts(engine, verdicts)
+    elif sarif != "-":
+        _tell(engine, verdicts, everything=all_)
+    missing = any(verdict.answer.value == "no" for verdict in verdicts)
+    if missing or (strict and findings):
+        raise typer.Exit(Exit.FAILED)
+
+
+def probe(
+    store: Store = None,
+    endpoint: EndpointUrl = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write what was found to this file, for `tavola check --target FILE`."),
+    ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", help="Seconds to wait for a table, an index or a change.", min=0.1)
+    ] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    region: Region = None,
+    account: Account = None,
+    key_file: KeyFile = None,
+    key_command: KeyCommand = None,
+    store_key: StoreKey = None,
+) -> None:
+    """Find out by small calls what a server can do, on tables of its own that it removes again.
+
+    What small calls cannot show stays unknown. On AWS the tables cost a few cents at most.
+    """
+    asked = str(store) if store is not None else endpoint or DEFAULT_ENDPOINT
+    with told(f"Cannot probe {asked}."):
+        from tavola.clock import SYSTEM_CLOCK
+        from tavola.design.targets import probe as find_out
+        from tavola.design.targets import write_target
+        from tavola.entropy import SYSTEM_ENTROPY
+
+        if out is not None:
+            _writable(out)
+        keys = (key_file, key_command, store_key)
+        with opened(store, endpoint, region, account, keys, new=True) as server, bar("Probing", 0) as show:
+            found, left = find_out(
+                _Tended(server),
+                asked,
+                clock=SYSTEM_CLOCK,
+                entropy=SYSTEM_ENTROPY,
+                wait_s=wait,
+                progress=lambda done, _total: show(done),
+            )
+        if out is not None:
+            deliver(out, write_target(found), "--out")
+    for name in left:
+        kind = "backup" if name.startswith("arn:") else "table"
+        note(f"The {kind} {name} could not be removed; remove it yourself.")
+    if as_json:
+        say_json(
+            "tavola.probe/1",
+            {
+                "target": found.title,
+                "checked": found.checked.isoformat(),
+                "source": found.source,
+                "capabilities": {
+                    name: {"value": answer.value, "told": answer.told}
+                    for name, answer in found.answers.items()
+                },
+            },
+        )
+    elif out is None:
+        _tell_probe(found)
+    else:
+        note(f"Wrote {out}; hold a design against it with `tavola check TARGET --target {out}`.")
+
+
+class _Tended:
+    """A server as the probe asks it; the engine of a store does its longer work between the calls."""
+
+    def __init__(self, server: Target) -> None:
+        self._backend = server.connection.backend
+        self._engine = server.engine
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._engine is not None:
+            self._engine.tend(_SLICE_MS)
+        answer: dict[str, Any] = self._backend.call(operation, request)
+        return answer
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def _writable(out: Path) -> None:
+    """Refuse a file that cannot be written before anything is asked; a probe's result should not be lost."""
+    if not out.parent.is_dir():
+        raise FileRefused(str(out), f"there is no folder {out.parent}", "--out")
+    if out.is_dir():
+        raise FileRefused(str(out), "it is a folder", "--out")
+
+
+def _tell(engine: Any, verdicts: Any, *, everything: bool) -> None:
+    from tavola.design.targets import capabilities
+
+    by_capability: dict[str, list[Any]] = {}
+    for verdict in verdicts:
+        by_capability.setdefault(verdict.use.capability, []).append(verdict)
+    counts = dict.fromkeys(_MARKS.values(), 0)
+    for name, needed in by_capability.items():
+        answer = needed[0].answer
+        counts[_MARKS[answer.value]] += 1
+        if everything or answer.value != "yes":
+            otherwise = f": {answer.told}" if answer.told else ""
+            say(f"{_MARKS[answer.value]:<8} {name} ({capabilities()[name].title}){otherwise}")
+            for verdict in needed:
+                say(f"           {verdict.use.place} {verdict.use.what}")
+    version = f" {engine.version}" if engine.version else ""
+    sum_up = ", ".join(f"{count} {mark}" for mark, count in counts.items() if count) or "nothing is needed"
+    say(f"{engine.title}{version}, as of {engine.checked} ({engine.source}): {sum_up}.")
+
+
+def _tell_probe(found: Any) -> None:
+    from tavola.design.targets import capabilities
+
+    for name, answer in found.answers.items():
+        say(
+            f"{_MARKS[answer.value] if answer.value != 'yes' else 'yes':<8} {name:<26} {capabilities()[name].title}"
+        )
+        if answer.told:
+            say(f"         {answer.told}")
+    say(f"{found.title}, {found.checked}: {found.source}.")
+
+
+def _say_verdicts(engine: Any, verdicts: Any) -> None:
+    say_json(
+        "tavola.check/1",
+        {
+            "target": engine.name,
+            "version": engine.version or None,
+            "checked": engine.checked.isoformat(),
+            "verdicts": [
+                {
+                    "capability": verdict.use.capability,
+                    "place": str(verdict.use.place),
+                    "table": verdict.use.place.table,
+                    "what": verdict.use.what,
+                    "value": verdict.answer.value,
+                    "told": verdict.answer.told,
+                    "source": verdict.answer.source or engine.source,
+                }
+                for verdict in verdicts
+            ],
+        },
+    )
+
+
+def _write_sarif(place: str, subject: str, findings: Any) -> None:
+    from tavola.design.lint import Report, Rule, sarif_log
+    from tavola.design.targets import capabilities
+
+    rules = [
+        Rule(
+            name=f"target-{each.name}",
+            severity="error",
+            title=f"The design needs {each.title}.",
+            why="An engine that speaks DynamoDB's API need not do all that DynamoDB does.",
+            example=each.title,
+            remedy="Do without it there, or stay with a target that has it.",
+            find=lambda _subject: iter(()),
+        )
+        for each in capabilities().values()
+    ]
+    log = sarif_log(Report(findings), rules, sources_of(subject), __version__)
+    deliver(place, json.dumps(log, indent=2, ensure_ascii=False), "--sarif")
