@@ -156,3 +156,8 @@ def test_every_series_can_be_drawn(values: list[Any]) -> None:
         for each in tree.iter():
             for name in ("x", "y", "cx", "cy"):
                 assert -1 <= float(each.attrib.get(name, 0)) <= 600
+
+
+def test_the_smallest_number_can_be_drawn() -> None:
+    """A number that is next to nothing has a scale like nothing itself."""
+    assert "<svg" in charts.bars("x", [("a", 5e-324), ("b", 0.0)])

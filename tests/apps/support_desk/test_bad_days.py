@@ -99,6 +99,7 @@ def _one_history(desk: Desk, ticket_id: str, length: int) -> None:
     assert (changes[-1].new_status, ticket.version) == (ticket.status, length)
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_a_create_leaves_all_or_nothing(tmp_path: Path) -> None:
     """Killed at any point, there is a ticket with its event and its answer, or none of them; the same request then makes it one."""
     seen = _killed(tmp_path)
@@ -109,6 +110,7 @@ def test_a_process_killed_in_a_create_leaves_all_or_nothing(tmp_path: Path) -> N
     assert {told["in the end"] for told in seen} == {1}
 
 
+@pytest.mark.slow
 def test_kills_find_what_is_written_one_after_another(tmp_path: Path) -> None:
     """A planted fault: without a transaction some kills leave a part."""
     seen = _killed(tmp_path, "--apart")

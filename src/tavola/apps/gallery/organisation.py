@@ -73,6 +73,7 @@ class OrgUser(
         org_id: str
         user_id: Sort[str] = sort()
 
+    # tavola: ignore[mutable-index-key] a user changes status once or twice, and is asked for by it ten times a second
     class ByStatus(
         Query["OrgUser"],
         on=Directory.by_status,

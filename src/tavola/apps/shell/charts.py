@@ -326,10 +326,13 @@ def _middles(count: int, left: float) -> list[float]:
     return [left + slot * (number + 0.5) for number in range(count)]
 
 
+_LEAST = 1e-300  # below it a float has no logarithm left to take
+
+
 def _scale(low: float, high: float, start: float, end: float) -> Scale:
     """Return a scale with ticks at round numbers that hold what is between two."""
-    if high <= low:
-        high = low + (abs(low) or 1.0)
+    if high - low < _LEAST:
+        high = low + (abs(low) if abs(low) >= _LEAST else 1.0)
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)

@@ -11,7 +11,20 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from tavola import AccessPattern, Attr, Entity, Gsi, PrimaryKey, Query, Sort, Table, WritePattern, attr, sort
+from tavola import (
+    AccessPattern,
+    Attr,
+    Consumer,
+    Entity,
+    Gsi,
+    PrimaryKey,
+    Query,
+    Sort,
+    Table,
+    WritePattern,
+    attr,
+    sort,
+)
 from tavola.apps.terraform_review.contents import ReviewFields
 from tavola.apps.terraform_review.domain import Band, Category, Severity, Status, band_of
 from tavola.patterns import AuditEntry, Outcome, ProjectionMark, stored_digest
@@ -32,6 +45,27 @@ def table_name(environment: str = "dev") -> str:
     return f"terraform-spacelift-ai-reviewer-reviews-{environment}"
 
 
+_COUNTED = {"EntityType": {"S": ["REVIEW", "REVIEW_VERSION", "FINDING"]}}
+# tavola: ignore[consumer-feeds-itself] a finding is made once, where it is missing, and only counts follow from it
+STATISTICS = Consumer(  # where a Lambda function keeps them; of its own writes to the table only findings are among these
+    "statistics",
+    handler="review_statistics.handler",
+    batch_size=100,
+    window_s=5,
+    bisect=True,
+    retries=3,
+    report_failures=True,
+    filters=(
+        {"dynamodb": {"NewImage": _COUNTED}},
+        {"eventName": ["REMOVE"], "dynamodb": {"OldImage": _COUNTED}},
+    ),
+    failures="sqs",
+    needs_old=True,
+    writes=("StackStats", "IssueFrequency", "IssueTotal", "DayRisk", "Counted", "Finding"),
+    idempotent=True,  # each record leaves a mark, in the transaction that adds its share
+)
+
+
 class Reviews(
     Table,
     name=table_name(),
@@ -42,6 +76,7 @@ class Reviews(
     stream="NEW_AND_OLD_IMAGES",
     recovery=True,
     recovery_days=35,
+    consumers=(STATISTICS,),
 ):
     """Everything, in one table: it is backed up, restored and expires together."""
 
@@ -81,8 +116,16 @@ class Review(
     tag="REVIEW",
     writes=(
         WritePattern("a review is recorded", "put", per_second=2, item_bytes=4000, transactional=True),
-        WritePattern("a review's next version", "put", per_second=2, item_bytes=4000, transactional=True),
+        WritePattern(
+            "a review's next version",
+            "put",
+            changes=("status", "status_since", "overall_risk_score", "version", "changed_at"),
+            per_second=2,
+            item_bytes=4000,
+            transactional=True,
+        ),
     ),
+    items=100_000,
 ):
     """The current one of each review, and the only one in indexes."""
 
@@ -135,6 +178,7 @@ class ReviewVersion(
     tag="REVIEW_VERSION",
     immutable=True,
     writes=(WritePattern("a version is kept", "put", per_second=4, item_bytes=4000, transactional=True),),
+    items=250_000,
 ):
     """One version of a review, for ever."""
 
@@ -163,6 +207,7 @@ class ReviewAudit(
     table=Reviews,
     tag="REVIEW_AUDIT",
     writes=(WritePattern("a change is noted", "put", per_second=4, item_bytes=900, transactional=True),),
+    items=250_000,
 ):
     """Who made a version, when, why, and what differs from the one before."""
 
@@ -202,6 +247,7 @@ class Finding(
     tag="FINDING",
     immutable=True,
     writes=(WritePattern("a finding is kept", "put", per_second=12, item_bytes=700, transactional=True),),
+    items=600_000,
 ):
     """One thing that was found in one review, as it was found."""
 
@@ -256,6 +302,7 @@ class RunReview(
     writes=(
         WritePattern("a run leads to its review", "put", per_second=4, item_bytes=250, transactional=True),
     ),
+    items=250_000,
 ):
     """That a version of a review names a run: how the review of a run is found. Each version has one."""
 
@@ -289,7 +336,17 @@ class StackStats(
     Entity,
     table=Reviews,
     tag="STACK_STATS",
-    writes=(WritePattern("a stack is counted", "put", per_second=4, item_bytes=450, transactional=True),),
+    writes=(
+        WritePattern(
+            "a stack is counted",
+            "put",
+            changes=("total_reviews", "risk_sum", "last_review_at", "updated_at", "revision"),
+            per_second=4,
+            item_bytes=450,
+            transactional=True,
+        ),
+    ),
+    items=500,
 ):
     """The numbers of a stack: of its reviews as they are now."""
 
@@ -355,9 +412,22 @@ class IssueFrequency(
     tag="ISSUE_FREQUENCY",
     writes=(
         WritePattern(
-            "an issue of a stack is counted", "put", per_second=12, item_bytes=700, transactional=True
+            "an issue of a stack is counted",
+            "put",
+            changes=(
+                "occurrence_count",
+                "open_count",
+                "last_seen",
+                "affected_runs",
+                "updated_at",
+                "revision",
+            ),
+            per_second=12,
+            item_bytes=700,
+            transactional=True,
         ),
     ),
+    items=20_000,
 ):
     """How often an issue was found in one stack."""
 
@@ -397,7 +467,17 @@ class IssueTotal(
     _Frequency,
     table=Reviews,
     tag="ISSUE_TOTAL",
-    writes=(WritePattern("an issue is counted", "put", per_second=12, item_bytes=500, transactional=True),),
+    writes=(
+        WritePattern(
+            "an issue is counted",
+            "put",
+            changes=("occurrence_count", "open_count", "last_seen", "updated_at", "revision"),
+            per_second=12,
+            item_bytes=500,
+            transactional=True,
+        ),
+    ),
+    items=2_000,
 ):
     """How often an issue was found in all stacks together."""
 
@@ -424,7 +504,17 @@ class DayRisk(
     Entity,
     table=Reviews,
     tag="DAY_RISK",
-    writes=(WritePattern("a day is counted", "put", per_second=4, item_bytes=250, transactional=True),),
+    writes=(
+        WritePattern(
+            "a day is counted",
+            "put",
+            changes=("reviews", "assessed", "risk_sum", "findings", "revision"),
+            per_second=4,
+            item_bytes=250,
+            transactional=True,
+        ),
+    ),
+    items=3_650,
 ):
     """The risk of the reviews that were made on a day, as they are now and as it was found at first."""
 
@@ -468,7 +558,15 @@ class DayRisk(
         day: Sort[date] = sort()
 
 
-class Counted(ProjectionMark, table=Reviews, tag="MARK"):
+class Counted(
+    ProjectionMark,
+    table=Reviews,
+    tag="MARK",
+    items=700_000,
+    writes=(
+        WritePattern("what was counted is noted", "put", per_second=16, item_bytes=250, transactional=True),
+    ),
+):
     """What an item has added to the numbers."""
 
     expires: Attr[datetime | None] = attr(name="TTL", default=None)
@@ -478,7 +576,17 @@ class Counted(ProjectionMark, table=Reviews, tag="MARK"):
         projector: str
 
 
-class Requests(Outcome, table=Reviews, tag="REQUEST"):
+class Requests(
+    Outcome,
+    table=Reviews,
+    tag="REQUEST",
+    items=50_000,
+    writes=(
+        WritePattern(
+            "what a request came to is noted", "put", per_second=2, item_bytes=600, transactional=True
+        ),
+    ),
+):
     """What became of a request."""
 
     expires_at: Attr[datetime] = attr(name="TTL")
