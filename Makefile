@@ -46,6 +46,10 @@ run: $(READY)  ## DynamoDB on port 8000, the applications on 8001, with data (PO
 test: $(READY)  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m "not slow" $(ARGS)
 
+.PHONY: slow
+slow: $(READY)  ## what the suite leaves out: power cuts, kills, type checkers, cfn-lint, programs that are started
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m slow $(ARGS)
+
 .PHONY: applications
 applications: $(READY)  ## their programs, and their suites over HTTP (TARGETS=http,local: on DynamoDB Local too)
 	@TAVOLA_TEST_TARGETS=$(TARGETS) $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/apps $(ARGS)
@@ -55,7 +59,7 @@ browser: $(READY)  ## every page in a headless Chromium, where one is found (Deb
 	@$(BIN)/pytest -n $(WORKERS) tests/browser $(ARGS)
 
 .PHONY: check
-check: format-check lint types imports test  ## everything that CI runs
+check: format-check lint types imports test slow  ## everything that CI runs
 
 .PHONY: format
 format: $(READY)  ## write the code as the formatter would
@@ -115,7 +119,8 @@ docs: $(READY)  ## write docs/reference/ from the code
 	@$(BIN)/python -m tools.reference
 
 .PHONY: pictures
-pictures: $(READY)  ## take the guide's pictures of the applications anew (needs Chromium)
+pictures: $(READY)  ## make the guide's pictures anew (those of the applications need Chromium)
+	@$(BIN)/python -m tools.heat_map
 	@$(BIN)/python -m tools.screenshots $(ARGS)
 
 .PHONY: build

@@ -64,6 +64,12 @@ def read_module(path: Path, package: Path = PACKAGE) -> Module:
 
 
 @cache
+def nodes(module: Module) -> tuple[ast.AST, ...]:
+    """Return every node of a module's tree; several detectors look at each."""
+    return tuple(ast.walk(module.tree))
+
+
+@cache
 def modules() -> tuple[Module, ...]:
     """Return every module of the package, in the order of their paths."""
     return tuple(read_module(path) for path in sorted(PACKAGE.rglob("*.py")))

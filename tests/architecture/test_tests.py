@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.house import ROOT, Finding, Module, read_module
+from tests.architecture.house import ROOT, Finding, Module, nodes, read_module
 
 TESTS = ROOT / "tests"
 
 
+def called(call: ast.Call) -> str:
+    """Return the last name of what a call calls."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+@cache
+def files_of_tests() -> tuple[Module, ...]:
+    """Return every file of tests, read once for all rules."""
+    return tuple(read_module(path, TESTS) for path in sorted(TESTS.rglob("test_*.py")))
+
+
 def states_no_rule(module: Module) -> Iterator[Finding]:
     """Give each test function without a docstring."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             states = ast.get_docstring(node)
             if node.name.startswith("test_") and not states:
@@ -24,8 +36,10 @@ def states_no_rule(module: Module) -> Iterator[Finding]:
 
 def sleeps(module: Module) -> Iterator[Finding]:
     """Give each sleep: what waits for a time waits too long or not long enough."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "sleep", "asyncio.sleep"}:
+    for node in nodes(module):
+        if not (isinstance(node, ast.Call) and called(node) == "sleep"):
+            continue
+        if ast.unparse(node.func) in {"time.sleep", "sleep", "asyncio.sleep"}:
             waits = (
                 not node.args or ast.unparse(node.args[0]) != "0"
             )  # asyncio.sleep(0) is a turn of the loop
@@ -35,8 +49,8 @@ def sleeps(module: Module) -> Iterator[Finding]:
 
 def skipped_in_silence(module: Module) -> Iterator[Finding]:
     """Give each skip or expected failure that does not say why."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
+    for node in nodes(module):
+        if isinstance(node, ast.Call) and called(node) in {"skip", "skipif", "xfail"}:
             name = ast.unparse(node.func)
             said = [keyword.arg for keyword in node.keywords]
             if (
@@ -64,8 +78,7 @@ PLANTED = [
 @pytest.mark.parametrize("rule", DETECTORS)
 def test_the_tests_keep_their_rules(rule: str) -> None:
     """Every test file keeps to how we test."""
-    files = [read_module(path, TESTS) for path in sorted(TESTS.rglob("test_*.py"))]
-    findings = [str(finding) for module in files for finding in DETECTORS[rule](module)]
+    findings = [str(finding) for module in files_of_tests() for finding in DETECTORS[rule](module)]
 
     assert not findings, "\n".join(findings)
 

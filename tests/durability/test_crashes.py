@@ -29,6 +29,7 @@ def _run(section: str, trials: int, seed: int = 1000, plant: str | None = None) 
     return result
 
 
+@pytest.mark.slow
 def test_a_power_cut_loses_nothing_acknowledged() -> None:
     """I1 I2 I4 I5 I7: after a power cut the store is in the state of the last answer, or of the step after it."""
     result = _run("power", trials=800)
@@ -37,6 +38,7 @@ def test_a_power_cut_loses_nothing_acknowledged() -> None:
     assert result["examples"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "invariant"),
     [
@@ -56,6 +58,7 @@ def test_a_power_cut_finds_a_planted_fault(plant: str, invariant: str) -> None:
     assert any(invariant in example for example in result["examples"]), result["examples"]
 
 
+@pytest.mark.slow
 def test_a_failed_call_of_the_disk_is_told_and_undone() -> None:
     """I1 I2 I9: whichever call fails, nothing acknowledged is lost, nothing is half done, reads go on."""
     result = _run("nth", trials=100_000, seed=7)
@@ -64,11 +67,13 @@ def test_a_failed_call_of_the_disk_is_told_and_undone() -> None:
     assert result["examples"] == []
 
 
+@pytest.mark.slow
 def test_a_failed_call_finds_a_planted_fault() -> None:
     """A store that answers a failed commit as done is found."""
     assert _run("nth", trials=150, seed=9, plant="blind-commit")["failed"]
 
 
+@pytest.mark.slow
 def test_a_killed_writer_loses_nothing_acknowledged() -> None:
     """I1 I2 I4 I7: kill -9 at any moment leaves every acknowledged transaction, whole and once."""
     result = _run("kills", trials=10)
@@ -77,11 +82,13 @@ def test_a_killed_writer_loses_nothing_acknowledged() -> None:
     assert result["examples"] == []
 
 
+@pytest.mark.slow
 def test_a_killed_writer_finds_a_planted_fault() -> None:
     """A writer that answers before it has committed is found."""
     assert _run("kills", trials=4, plant="early-answer")["failed"]
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_nothing_answered() -> None:
     """I1 I2 I4 I7: what the server answered over HTTP is there after kill -9."""
     result = _run("server", trials=6)
@@ -134,6 +141,7 @@ def test_concurrent_transactions_are_strictly_serializable() -> None:
     assert result["examples"] == []
 
 
+@pytest.mark.slow
 def test_transactions_over_http_are_strictly_serializable() -> None:
     """I3: also when a server commits the writes of several clients together."""
     result = _run("served", trials=2)

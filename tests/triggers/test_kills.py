@@ -8,6 +8,8 @@ import pytest
 
 from tests.triggers.kills import campaign
 
+pytestmark = pytest.mark.slow  # processes that are killed: `make slow` runs it
+
 SEED = 20261116
 
 

@@ -22,6 +22,8 @@ from tests.typing.checkers import (
     pyright,
 )
 
+pytestmark = pytest.mark.slow  # a type checker a test: `make slow` runs it
+
 MISTAKES_MIN = 45
 
 PLANTED = """
