@@ -16,7 +16,7 @@ from tavola.model import Ask
 
 THEMES: dict[str, str] = {
     "Connections": "connect connect_async mock Connection AsyncConnection Credentials Patience NO_PATIENCE Clock ManualClock Entropy SeededEntropy Engine Scope",
-    "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern",
+    "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern Need Given Route Consumer Scaling",
     "Types of fields": "EpochSeconds EpochMilliseconds Exact",
     "Conditions, changes and questions": "Condition Change Operand Term Selection",
     "Answers": "Page AsyncPage Spent TableUnits Explanation Progress ItemVersion",
@@ -35,6 +35,11 @@ CALLED = (
     "SeededEntropy",
     "AccessPattern",
     "WritePattern",
+    "Need",
+    "Given",
+    "Route",
+    "Consumer",
+    "Scaling",
     "Router",
 )
 SUBCLASSED = ("Table", "Entity", "PrimaryKey", "Query", "Collection")

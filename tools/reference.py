@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: the API, commands, operations, faults, limits, settings.
+"""Writes docs/reference/ from the code: the API, commands, operations, faults, limits, settings, and the linter's rules.
 
 `make docs` runs it. A test compares the pages with the code, so that a change of the code changes them too.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from inspect import cleandoc, getsource
 from io import StringIO
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from tavola import limits
+from tavola.design.lint import RULES, Rule
 from tools import api
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -127,6 +129,32 @@ def api_page() -> str:
     return _page("The Python API", list(api.sections()))
 
 
+def rules_page() -> str:
+    """Return the list of the linter's rules, each with its page."""
+    rows = [
+        (f"[{rule.name}]({rule.name}.md)", rule.severity, rule.title)
+        for rule in sorted(RULES.values(), key=lambda rule: rule.name)
+    ]
+    return _page(
+        "Rules of the linter",
+        [
+            (
+                f"What [`tavola lint`](../../guide/lint.md) finds, {len(rows)} rules. An error will fail, lose data or give wrong "
+                "answers; a warning will throttle, cost or break in time; advice is a cheaper or clearer way. The severity here "
+                "is the worst that a rule says of a place."
+            ),
+            _table(("rule", "severity", "what is wrong"), rows),
+        ],
+    )
+
+
+def rule_page(rule: Rule) -> str:
+    """Return what one rule says of itself."""
+    told = [f"**{rule.title}** ({rule.severity})"]
+    told += [f"## {title}\n\n{text}" for title, text in (("Why", rule.why), ("Example", rule.example))]
+    return _page(f"`{rule.name}`", [*told, f"## Instead\n\n{rule.remedy}", "[All rules](index.md)"])
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "api.md": api_page,
     "commands.md": commands_page,
@@ -134,23 +162,32 @@ PAGES: dict[str, Callable[[], str]] = {
     "limits.md": limits_page,
     "operations.md": operations_page,
     "settings.md": settings_page,
-}
+    "rules/index.md": rules_page,
+} | {f"rules/{name}.md": partial(rule_page, rule) for name, rule in RULES.items()}
 
 
 def behind() -> list[str]:
-    """Return the names of the pages that do not say what the code says."""
+    """Return the names of the pages that do not say what the code says, or tell of a rule that is gone."""
     return [
         name
         for name, make in PAGES.items()
         if not (FOLDER / name).exists() or (FOLDER / name).read_text(encoding="utf-8") != make()
-    ]
+    ] + _gone()
 
 
 def write() -> None:
     """Write every page."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, make in PAGES.items():
+        (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(make(), encoding="utf-8")
+    for name in _gone():
+        (FOLDER / name).unlink()
+
+
+def _gone() -> list[str]:
+    """Return the pages of rules that there are no longer."""
+    names = [f"rules/{path.name}" for path in sorted((FOLDER / "rules").glob("*.md"))]
+    return [name for name in names if name not in PAGES] if "rules/index.md" in PAGES else []
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
