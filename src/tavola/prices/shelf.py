@@ -59,6 +59,22 @@ def labelled_book(label: str) -> PriceBook:
     return found[label]
 
 
+def read_book(path: Path) -> PriceBook:
+    """Return the book in a file of somebody's own, whatever the file is called; it has the form of those here."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise BookUnreadable(f"{path} cannot be read: {why}", place=str(path)) from error
+    return parse_book(str(path), text, named=False)
+
+
+def strange_prices(book: PriceBook) -> tuple[str, ...]:
+    """Return the prices of a book whose names no book here has: misspelt, or of what is not computed."""
+    known = {name for each in books() for name in each.prices}
+    return tuple(name for name in book.prices if name not in known)
+
+
 @cache
 def books() -> tuple[PriceBook, ...]:
     """Return every book, by region and then from the oldest to the newest; the labelled ones come last."""
@@ -66,8 +82,10 @@ def books() -> tuple[PriceBook, ...]:
     return tuple(sorted(read, key=lambda book: (book.label is not None, book.region, book.date)))
 
 
-def parse_book(place: str, text: str) -> PriceBook:
+def parse_book(place: str, text: str, *, named: bool = True) -> PriceBook:
     """Return the book in a file's text; `BookUnreadable` tells what a file lacks, or says otherwise than its name.
+
+    A file that is not `named` for its book may be called anything.
 
     Numbers become decimals without passing through a float.
     """
@@ -80,7 +98,7 @@ def parse_book(place: str, text: str) -> PriceBook:
         raise BookUnreadable(f"{place}: date must be a date, such as 2026-08-01", place=place)
     label = _text(place, told, "label") if "label" in told else None
     name = ".".join(filter(None, (region, label, date.isoformat(), "toml")))
-    if name != place:
+    if named and name != place:
         raise BookUnreadable(f"{place} holds the book of {name}; name it so", place=place)
     currency = _text(place, told, "currency")
     source = _text(place, told, "source")
@@ -99,7 +117,9 @@ def parse_book(place: str, text: str) -> PriceBook:
 
 
 def _lines(place: str, told: dict[str, Any], member: str) -> Iterable[tuple[str, dict[str, Any]]]:
-    lines: dict[str, dict[str, Any]] = told.get(member, {})
+    lines = told.get(member, {})
+    if not isinstance(lines, dict) or not all(isinstance(line, dict) for line in lines.values()):
+        raise BookUnreadable(f"{place}: {member} must be tables, such as [{member}.name]", place=place)
     if member == "prices" and not lines:
         raise BookUnreadable(f"{place} has no prices", place=place)
     return lines.items()
@@ -124,7 +144,7 @@ def _price(place: str, name: str, line: dict[str, Any], currency: str, source: s
 def _discount(place: str, name: str, line: dict[str, Any]) -> Discount:
     return Discount(
         name=name,
-        percent_max=_number(place, line, "percent_max"),
+        percent_max=_percent(place, line, "percent_max"),
         terms=_text(place, line, "terms"),
         source=_text(place, line, "source"),
         confidence=_confidence(place, line),
@@ -144,6 +164,13 @@ def _number(place: str, line: dict[str, Any], member: str) -> Decimal:
         number = Decimal(number)
     if not isinstance(number, Decimal) or not number.is_finite() or number < 0:
         raise BookUnreadable(f"{place}: {member} must be a number, not below zero", place=place)
+    return number
+
+
+def _percent(place: str, line: dict[str, Any], member: str) -> Decimal:
+    number = _number(place, line, member)
+    if number > 100:
+        raise BookUnreadable(f"{place}: {member} must be 0 to 100", place=place)
     return number
 
 

@@ -1,0 +1,76 @@
+"""Cost: what a design will ask of DynamoDB in a month, and what that is in money.
+
+Holds the sizes of items, the units of each access, the traffic that rates make of them, and the bill of a
+month under each way of paying. Knows prices by their book alone. Nothing is measured here: what a design
+does not say is guessed, and said to be a guess.
+"""
+
+from tavola.design.cost.assumptions import HOURS_PER_MONTH, Assumptions, CostRefused
+from tavola.design.cost.break_even import BreakEven, break_evens
+from tavola.design.cost.calculation_report import calculation_csv, calculation_document, calculation_text
+from tavola.design.cost.calculator import DOCUMENT, EXAMPLE, Calculation, Demand, Step, Sums, calculate, steps
+from tavola.design.cost.capacity import (
+    IndexEffect,
+    Units,
+    collection_units,
+    index_effects,
+    need_units,
+    pattern_units,
+    write_pattern_units,
+)
+from tavola.design.cost.charts import chart, form_of
+from tavola.design.cost.costing import BOOK_DAYS_MAX, Costing, book_notes, cost_of
+from tavola.design.cost.modes import Way, recommendation, ways
+from tavola.design.cost.month import Bill, Capacity, Line, Month, estimate
+from tavola.design.cost.report import as_csv, as_document, as_text
+from tavola.design.cost.savings import Saving, savings
+from tavola.design.cost.traffic import Access, Flow, accesses, flows
+
+__all__ = [
+    "BOOK_DAYS_MAX",
+    "DOCUMENT",
+    "EXAMPLE",
+    "HOURS_PER_MONTH",
+    "Access",
+    "Assumptions",
+    "Bill",
+    "BreakEven",
+    "Calculation",
+    "Capacity",
+    "CostRefused",
+    "Costing",
+    "Demand",
+    "Flow",
+    "IndexEffect",
+    "Line",
+    "Month",
+    "Saving",
+    "Step",
+    "Sums",
+    "Units",
+    "Way",
+    "accesses",
+    "as_csv",
+    "as_document",
+    "as_text",
+    "book_notes",
+    "break_evens",
+    "calculate",
+    "calculation_csv",
+    "calculation_document",
+    "calculation_text",
+    "chart",
+    "collection_units",
+    "cost_of",
+    "estimate",
+    "flows",
+    "form_of",
+    "index_effects",
+    "need_units",
+    "pattern_units",
+    "recommendation",
+    "savings",
+    "steps",
+    "ways",
+    "write_pattern_units",
+]

@@ -1,0 +1,436 @@
+"""Alterations: a table changed in one way, as it would be declared then.
+
+What a design declares about sizes is changed with it: a thinner entry is as much smaller than the declared one as the
+attributes that it loses say. Alterations are for computing what a change would cost; nobody's table is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from math import ceil, floor
+from string import ascii_lowercase, digits
+
+from tavola.design.cost.sizes import item_bytes, item_size, modelled_entry_bytes, projected
+from tavola.keys import Template
+from tavola.model.document import (
+    AccessPattern,
+    CollectionDesign,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    IndexDesign,
+    KeyDesign,
+    MemberDesign,
+    Need,
+    PatternDesign,
+    Shards,
+    TableDesign,
+    WritePattern,
+)
+
+_SHORT = 2  # characters of a short name
+
+
+def with_table(design: Design, table: TableDesign) -> Design:
+    """Return a design with one table in the place of the one that has its name."""
+    tables = tuple(table if each.name == table.name else each for each in design.tables)
+    return replace(design, tables=tables)
+
+
+def with_entity(table: TableDesign, entity: EntityDesign) -> TableDesign:
+    """Return a table with one entity in the place of the one that has its name."""
+    return replace(
+        table, entities=tuple(entity if each.name == entity.name else each for each in table.entities)
+    )
+
+
+def with_patterns(entity: EntityDesign, change: Callable[[PatternDesign], PatternDesign]) -> EntityDesign:
+    """Return an entity with each of its patterns changed, its key's own too."""
+    primary = None if entity.primary is None else change(entity.primary)
+    return replace(entity, primary=primary, patterns=tuple(map(change, entity.patterns)))
+
+
+def unfixed(design: Design) -> Design:
+    """Return a design whose tables have no fixed units: provisioned, they follow the traffic."""
+    tables = tuple(
+        table
+        if table.settings.scaling is not None
+        else replace(table, settings=replace(table.settings, read_units=None, write_units=None))
+        for table in design.tables
+    )
+    return replace(design, tables=tables)
+
+
+def needed_attributes(design: Design, table: TableDesign, index: IndexDesign) -> frozenset[str] | None:
+    """Return the attributes that are read of an index's entries; None if nothing asks it."""
+    asked = False
+    needed: set[str] = set()
+    views = {view.name: view for view in design.views}
+    for entity in table.entities:
+        for pattern in entity.patterns:
+            if pattern.index != index.name:
+                continue
+            asked = True
+            if not pattern.hydrate:
+                needed |= {field.attribute for field in read_fields(entity, pattern, views)}
+    for collection in table.collections:
+        if collection.index == index.name:
+            asked = True
+            for member in collection.members:
+                needed |= {field.attribute for field in table.entity(member.entity).fields}
+    for need in design.needs:
+        if need.route is not None and need.route.index == index.name:
+            asked = True
+            reads = () if need.access is None else need.access.reads
+            for entity in table.entities:
+                if entity.name in need.entities:
+                    needed |= {field.attribute for field in entity.fields if not reads or field.name in reads}
+            needed |= {given.field for given in need.route.filters}
+    return frozenset(needed) if asked else None
+
+
+def read_fields(
+    entity: EntityDesign, pattern: PatternDesign, views: dict[str, EntityDesign]
+) -> tuple[FieldDesign, ...]:
+    """Return the fields that a pattern's answer is used for: those it names, else those of what it gives."""
+    access = pattern.access
+    if access is not None and access.reads:
+        wanted = {*access.reads, *access.filters}
+        return tuple(field for field in entity.fields if field.name in wanted)
+    given = views.get(pattern.result, entity)
+    return given.fields
+
+
+def narrowed(table: TableDesign, index: IndexDesign, needed: frozenset[str]) -> TableDesign | None:
+    """Return a table whose index projects only what is needed, the tag and time to live besides; None if it does."""
+    settings = table.settings
+    keys = {*settings.key_names, *index.attributes}
+    kept = needed | {name for name in (settings.tag, settings.ttl) if name is not None}
+    present = {
+        name: None
+        for entity in table.entities
+        if entity.key_on(index.name) is not None
+        for name in item_size(table, entity).attributes
+    }
+    held = projected(table, index, present)
+    wanted = tuple(name for name in held if name in kept and name not in keys)
+    if len(wanted) == len([name for name in held if name not in keys]):
+        return None
+    thin = replace(index, projection=wanted or "KEYS_ONLY")
+    changed = replace(
+        table, indexes=tuple(thin if each.name == index.name else each for each in table.indexes)
+    )
+    for entity in table.entities:
+        if entity.key_on(index.name) is None:
+            continue
+        before = modelled_entry_bytes(table, entity, index)
+        after = modelled_entry_bytes(changed, entity, thin)
+
+        def thinner(pattern: PatternDesign, before: int = before, after: int = after) -> PatternDesign:
+            if pattern.index != index.name or pattern.hydrate:
+                return pattern
+            return _sized(pattern, lambda size: size * after / before)
+
+        changed = with_entity(changed, with_patterns(entity, thinner))
+    return changed
+
+
+def fetched(design: Design, table: TableDesign, index: IndexDesign) -> TableDesign | None:
+    """Return a table whose index holds keys alone and whose queries fetch the items; None where that cannot be, or is so.
+
+    A collection takes what the index has, and a need says itself how it is asked.
+    """
+    held = any(collection.index == index.name for collection in table.collections)
+    routed = any(need.route is not None and need.route.index == index.name for need in design.needs)
+    if index.projection == "KEYS_ONLY" or held or routed:
+        return None
+    thin = replace(index, projection="KEYS_ONLY")
+    changed = replace(
+        table, indexes=tuple(thin if each.name == index.name else each for each in table.indexes)
+    )
+    asked = False
+    for entity in table.entities:
+
+        def whole(pattern: PatternDesign, name: str = entity.name) -> PatternDesign:
+            if pattern.index != index.name or pattern.hydrate:
+                return pattern
+            access = pattern.access
+            if access is not None and index.projection != "ALL":
+                access = replace(access, item_bytes=None)  # it was that of an entry
+            return replace(pattern, hydrate=True, result=name, access=access)
+
+        hydrated = with_patterns(entity, whole)
+        asked = asked or hydrated != entity
+        changed = with_entity(changed, hydrated)
+    return changed if asked else None
+
+
+def dropped(table: TableDesign, index: IndexDesign) -> TableDesign:
+    """Return a table without an index."""
+    return replace(
+        table,
+        indexes=tuple(each for each in table.indexes if each.name != index.name),
+        entities=tuple(
+            replace(entity, keys=tuple(key for key in entity.keys if key.index != index.name))
+            for entity in table.entities
+        ),
+    )
+
+
+def eventual(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> TableDesign:
+    """Return a table of which one pattern is read eventually."""
+
+    def change(pattern: PatternDesign) -> PatternDesign:
+        if pattern != asked or pattern.access is None:
+            return pattern
+        return replace(pattern, access=replace(pattern.access, consistent=False))
+
+    return with_entity(table, with_patterns(entity, change))
+
+
+def eventual_collection(table: TableDesign, asked: CollectionDesign) -> TableDesign:
+    """Return a table of which one collection is read eventually."""
+    assert asked.access is not None, "who calls has looked"
+    changed = replace(asked, access=replace(asked.access, consistent=False))
+    return replace(table, collections=tuple(changed if each == asked else each for each in table.collections))
+
+
+def regathered(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, count: int) -> TableDesign:
+    """Return a table of which one key has so many shards; one is none."""
+    assert sharded.shards is not None, "who calls has looked"
+    shards = Shards(count, sharded.shards.by, sharded.shards.of) if count > 1 else None
+    keys = tuple(replace(key, shards=shards) if key == sharded else key for key in entity.keys)
+    return with_entity(table, replace(entity, keys=keys))
+
+
+def shortened(table: TableDesign) -> TableDesign:
+    """Return a table whose attributes have names of two letters, those of keys aside."""
+    names: dict[str, str] = {}
+    codes = ("".join(pair) for pair in product(ascii_lowercase, ascii_lowercase + digits))
+    for entity in table.entities:
+        for field in entity.fields:
+            name = field.attribute
+            if name not in names and name not in table.key_types and len(name) > _SHORT:
+                names[name] = next(codes, name)
+    tag = table.settings.tag
+    if tag is not None and len(tag) > _SHORT:
+        names.setdefault(tag, next(codes, tag))
+    indexes = tuple(
+        index
+        if isinstance(index.projection, str)
+        else replace(index, projection=tuple(names.get(name, name) for name in index.projection))
+        for index in table.indexes
+    )
+    settings = replace(table.settings, tag=None if tag is None else names.get(tag, tag))
+    changed = replace(table, indexes=indexes, settings=settings)
+    for entity in table.entities:
+        changed = with_entity(changed, _shortened(table, entity, names))
+    return changed
+
+
+def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) -> EntityDesign:
+    saved = {
+        old: len(old.encode()) - len(new)
+        for old, new in names.items()
+        if old in item_size(table, entity).attributes
+    }
+    whole = sum(saved.values())
+
+    def shorter(pattern: PatternDesign) -> PatternDesign:
+        less = whole
+        if pattern.index is not None and not pattern.hydrate:
+            less = sum(saved[name] for name in projected(table, table.index(pattern.index), saved))
+        return _sized(pattern, lambda size: size - less)
+
+    fields = tuple(
+        replace(field, attribute=names.get(field.attribute, field.attribute)) for field in entity.fields
+    )
+    writes = tuple(_sized_write(write, lambda size: size - whole) for write in entity.writes)
+    return with_patterns(replace(entity, fields=fields, writes=writes), shorter)
+
+
+def apart(
+    design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]
+) -> TableDesign | None:
+    """Return a table in which some fields of an entity stand in an item of their own, under the same partition key.
+
+    What reads both asks one query for the two items; what writes both does so in a transaction. None where a
+    key is made of such a field, an index gives it, a need is asked for both, or the item cannot do without it.
+    """
+    keyed = keyed_fields(entity)
+    known = {field.name for field in entity.fields}
+    if not moved or not moved <= known or moved & (keyed | bound_fields(table, entity)):
+        return None
+    if not known - moved - keyed or _given_by_index(design, table, entity, moved):
+        return None
+    views = {view.name: view for view in design.views}
+    size = item_size(table, entity)
+    attributes = {entity.field(name).attribute for name in moved}
+    share = sum(size.attributes.get(name, 0.0) for name in attributes) / size.total
+    own = [*table.settings.key_names, *([table.settings.tag] if table.settings.tag else [])]
+    key_bytes = sum(size.attributes.get(name, 0.0) for name in own)
+
+    together: list[AccessPattern] = []
+
+    def read(pattern: PatternDesign) -> PatternDesign:
+        if pattern.index is not None:
+            return _sized(pattern, lambda whole: whole * (1 - share)) if _whole(table, pattern) else pattern
+        access = pattern.access
+        if access is None:
+            return pattern
+        if {field.name for field in read_fields(entity, pattern, views)} & moved:
+            together.append(_both(access, size.total + key_bytes, alone=pattern == entity.primary))
+            return replace(pattern, access=None)
+        return _sized(_given(pattern, size.total), lambda whole: whole * (1 - share))
+
+    locked = any(field.lock for field in entity.fields)  # which counts every change of either part
+    rest: list[WritePattern] = []
+    parts: list[WritePattern] = []
+    for write in entity.writes:
+        told = replace(write, item_bytes=write.item_bytes or size.total)
+        part = _sized_write(told, lambda whole: whole * share + key_bytes)
+        changed = {*write.changes, *write.adds}
+        if write.kind == "update" and changed and changed <= moved and not locked:
+            parts.append(part)
+        elif write.kind == "update" and changed and not changed & moved:
+            rest.append(_sized_write(told, lambda whole: whole * (1 - share)))
+        else:
+            rest.append(replace(_sized_write(told, lambda whole: whole * (1 - share)), transactional=True))
+            parts.append(replace(part, transactional=True))
+    fields = tuple(field for field in entity.fields if field.name not in moved)
+    kept = with_patterns(replace(entity, fields=fields, writes=tuple(rest)), read)
+    key = entity.key
+    key_fields = () if key is None else key.fields
+    beside = EntityDesign(
+        f"{entity.name}, apart",
+        entity.tag,
+        tuple(field for field in entity.fields if field.name in moved or field.name in key_fields),
+        key,
+        writes=tuple(parts),
+        items=entity.items,
+    )
+    members = (MemberDesign("first", kept.name, many=True), MemberDesign("second", beside.name, many=True))
+    collections = tuple(
+        CollectionDesign(access.title, None, Template.parse("both"), "", (), members, access)
+        for access in together
+    )
+    changed_table = with_entity(table, kept)
+    return replace(
+        changed_table,
+        entities=(*changed_table.entities, beside),
+        collections=(
+            *(_with_part(table, each, entity, key_bytes) for each in table.collections),
+            *collections,
+        ),
+    )
+
+
+def keyed_fields(entity: EntityDesign) -> frozenset[str]:
+    """Return the fields that any key of an entity is made of, or decided by."""
+    return frozenset(name for key in (entity.key, *entity.keys) if key is not None for name in key.fields)
+
+
+def bound_fields(table: TableDesign, entity: EntityDesign) -> frozenset[str]:
+    """Return the fields that an item itself must have: what it expires by, its lock, whose it is, what is unique."""
+    told: set[str] = set()
+    for field in entity.fields:
+        if field.lock or field.tenant or field.unique or field.attribute == table.settings.ttl:
+            told |= {field.name, *field.within}
+    return frozenset(told)
+
+
+def _given_by_index(design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]) -> bool:
+    """Return whether an index, or a need as it is asked today, gives fields that would stand in another item."""
+    views = {view.name: view for view in design.views}
+
+    def held(index: str | None, names: frozenset[str]) -> bool:
+        attributes = {entity.field(name).attribute for name in names}
+        return index is None or bool(attributes & set(projected(table, table.index(index), attributes)))
+
+    for pattern in entity.patterns:
+        if pattern.index is not None and not pattern.hydrate:
+            reads = {field.name for field in read_fields(entity, pattern, views)}
+            if held(pattern.index, moved & reads):
+                return True
+    for collection in table.collections:
+        member = any(each.entity == entity.name for each in collection.members)
+        if member and collection.index is not None and held(collection.index, moved):
+            return True
+    names = {each.name for each in table.indexes}
+    for need in design.needs:
+        if need.route is None or entity.name not in need.entities or need.route.index not in {None, *names}:
+            continue
+        access = need.access
+        filtered = {field.name for field in entity.fields if field.attribute in _attributes_of(need)}
+        reads = (
+            {*access.reads, *access.filters} | filtered if access is not None and access.reads else set(moved)
+        )
+        by_key = need.route.operation in ("get", "batch_get") or need.route.index is not None
+        if not by_key or (moved & reads and held(need.route.index, moved & frozenset(reads))):
+            return True
+    return False
+
+
+def _attributes_of(need: Need) -> set[str]:
+    return set() if need.route is None else {given.field for given in need.route.filters}
+
+
+def _with_part(
+    table: TableDesign, collection: CollectionDesign, entity: EntityDesign, key_bytes: float
+) -> CollectionDesign:
+    """Return a collection of an entity that has a part beside it: it reads both, and one more key of each."""
+    if collection.index is not None or all(each.entity != entity.name for each in collection.members):
+        return collection
+    access = collection.access or AccessPattern(collection.name)
+    sizes = [item_bytes(table, table.entity(each.entity)) for each in collection.members]
+    size = access.item_bytes or ceil(sum(sizes) / len(sizes))
+    items = len(collection.members) if access.items is None else access.items
+    return replace(collection, access=replace(access, items=items, item_bytes=ceil(size + key_bytes)))
+
+
+def _both(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
+    """Return an access of items that became two each, which one query gives; of keys, one query for each."""
+    size = max(1, ceil((access.item_bytes or whole) / 2))
+    items = 1 if access.items is None else access.items
+    if alone:
+        rate, peak = access.per_second, access.peak_per_second
+        times = max(1, items)
+        return replace(
+            access,
+            items=2,
+            item_bytes=size,
+            per_second=None if rate is None else rate * times,
+            peak_per_second=None if peak is None else peak * times,
+            transactional=False,
+            consistent=access.consistent or access.transactional,
+        )
+    return replace(access, items=2 * items, item_bytes=size)
+
+
+def _whole(table: TableDesign, pattern: PatternDesign) -> bool:
+    """Return whether a pattern reads whole items of an index."""
+    assert pattern.index is not None, "who calls has looked"
+    return table.index(pattern.index).projection == "ALL"
+
+
+def _given(pattern: PatternDesign, size: int) -> PatternDesign:
+    access = pattern.access
+    if access is None or access.item_bytes is not None:
+        return pattern
+    return replace(pattern, access=replace(access, item_bytes=size))
+
+
+def _sized(pattern: PatternDesign, change: Callable[[int], float]) -> PatternDesign:
+    """Return a pattern of other items' size, where it declares one."""
+    access = pattern.access
+    if access is None or access.item_bytes is None:
+        return pattern
+    return replace(pattern, access=replace(access, item_bytes=max(1, floor(change(access.item_bytes)))))
+
+
+def _sized_write(write: WritePattern, change: Callable[[int], float]) -> WritePattern:
+    if write.item_bytes is None:
+        return write
+    return replace(write, item_bytes=max(1, floor(change(write.item_bytes))))

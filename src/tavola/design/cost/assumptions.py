@@ -1,0 +1,53 @@
+"""Assumptions: what a month is computed with beside the design, each with a default that is said aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tavola.design.cost.capacity import SPARSE_SHARE
+from tavola.errors import TavolaError
+
+Mode = Literal["on-demand", "provisioned"]
+Class = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
+Term = Literal["one_year", "three_years"]
+
+HOURS_PER_MONTH = 730  # as AWS's own calculator counts; a real month has 672 to 744
+TARGET = 70  # per cent that auto scaling keeps units used, where a table does not say
+
+
+class CostRefused(TavolaError):
+    """A design or a number that no month can be computed of: what it is, and what to give instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """How the tables are paid for, and what the design does not say."""
+
+    mode: Mode | None = None  # None: as each table declares
+    table_class: Class | None = None  # None: as each table declares
+    reserved: Term | None = None  # of provisioned Standard tables
+    target: int = TARGET
+    hours_per_month: int = HOURS_PER_MONTH
+    hours_per_day: int = 24  # in which there is traffic, at the rates declared
+    free_tier: bool = False  # take off what is free in each account
+    sparse_share: float = SPARSE_SHARE
+    backups: int = 0  # on-demand backups that are kept, each as large as the table
+    stream_polls_per_second: float = 0.0  # GetRecords calls of readers other than Lambda, on each stream
+    storage_gb: Mapping[str, float] = field(default_factory=dict)  # measured sizes of tables, by name
+
+    def __post_init__(self) -> None:
+        if not 20 <= self.target <= 90:
+            raise CostRefused(f"a target of {self.target} % is none that auto scaling takes; give 20 to 90")
+        if not 1 <= self.hours_per_day <= 24:
+            raise CostRefused(f"{self.hours_per_day} hours a day are none; give 1 to 24")
+        if self.hours_per_month < 1:
+            raise CostRefused(f"a month of {self.hours_per_month} hours is none; 730 is usual")
+        if not 0 <= self.sparse_share <= 1:
+            raise CostRefused(f"a share of {self.sparse_share} is none; give 0 to 1")
+        if self.backups < 0 or not 0 <= self.stream_polls_per_second < float("inf"):
+            raise CostRefused("backups and polls of a stream cannot be fewer than none; give 0 or more")
+        for name, size in self.storage_gb.items():
+            if not 0 <= size < float("inf"):
+                raise CostRefused(f"{name} of {size} GB is no size; give 0 or more")

@@ -1,0 +1,169 @@
+"""Calculation report: a calculation from rates alone, as text, as a document and as rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from decimal import Decimal
+from textwrap import wrap
+from typing import Any
+
+from tavola.design.cost.calculator import Calculation, Step, Sums
+from tavola.design.cost.modes import money
+from tavola.design.cost.report import WIDTH, exact, heading, laid_out, listed
+
+
+def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[str]) -> str:
+    """Return a calculation as plain text; `steps` tell why a document has other figures."""
+    month, demand = told.month, told.demand
+    consistency = "strongly" if demand.consistent else "eventually"
+    hours = "" if demand.hours_per_day == 24 else f", {demand.hours_per_day} hours a day"
+    asked = (
+        f"{demand.reads_per_second:g} reads a second ({consistency} consistent), {demand.writes_per_second:g} writes a "
+        f"second, items of {demand.item_kb:g} KB, {demand.storage_gb:g} GB{hours}: {heading(month)}"
+    )
+    units = (
+        f"A read takes {_units(told.read_units)} and a write {_units(told.write_units)}: {told.read_capacity:,} read and "
+        f"{told.write_capacity:,} write units a second while there is traffic."
+    )
+    lines = [*wrap(asked, WIDTH), "", *wrap(units, WIDTH), ""]
+    more = any(sums.other for _, sums in _ways(told))
+    rows = [
+        (
+            name,
+            *(money(amount, month) for amount in (sums.reads, sums.writes, sums.storage)),
+            *((money(sums.other, month),) if more else ()),
+            "not known" if sums.unpriced else money(sums.total, month),
+        )
+        for name, sums in _ways(told)
+    ]
+    heads = ("way of paying", "reads", "writes", "storage", *(("other",) if more else ()), "a month")
+    lines += laid_out(heads, rows, "l" + "r" * (len(heads) - 1))
+    lines += ["", *wrap(recommended(told), WIDTH)]
+    if steps:
+        lines += ["", "what differs from the document, and why"]
+        shown = [
+            (money(each.on_demand, month), money(each.provisioned, month), each.sentence) for each in steps
+        ]
+        widths = [
+            max(len(heading_), *(len(row[at]) for row in shown))
+            for at, heading_ in enumerate(("on demand", "provisioned"))
+        ]
+        lines.append(f"  {'on demand':>{widths[0]}}  {'provisioned':>{widths[1]}}")
+        for row in shown:
+            head = f"  {row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  "
+            lines += wrap(row[2], WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    notes = (*_missing(told), *notes)
+    if notes:
+        lines += ["", "taken for this", *listed(notes)]
+    return "\n".join(lines)
+
+
+def recommended(told: Calculation) -> str:
+    """Return in a sentence which way of paying to take, and why."""
+    month = told.month
+    if told.recommended is None:
+        return f"The price book of {month.book} has too few prices to compare ways of paying."
+    if not told.on_demand.total and told.on_demand.other:
+        return "All of it is within what an account has free each month, paid on demand."
+    if not told.on_demand.total:
+        return "There is no traffic and nothing stored, so there is nothing to pay; give --reads, --writes or --storage-gb."
+    kind = "fixed at the need" if told.provisioned == told.fixed else "that scale with the traffic"
+    if told.recommended == "on demand":
+        return (
+            f"Pay on demand: {money(told.saving, month)} a month less than provisioned units {kind}, which would stand idle "
+            "too much of the time."
+        )
+    used = Decimal(told.demand.hours_per_day) / 24
+    return (
+        f"Pay for provisioned units {kind}: {money(told.saving, month)} a month less than on demand. Fixed units would be "
+        f"used {used:.0%} of the time here, and have no room: what comes beyond them in a second is throttled, so take more "
+        f"of them, or units that scale, for {money(told.scaled.total, month)}."
+    )
+
+
+def _missing(told: Calculation) -> tuple[str, ...]:
+    if not told.unpriced:
+        return ()
+    sentence = (
+        f"the price book of {told.month.book} has no price for {', '.join(told.unpriced)}: that is not in any figure; give "
+        "another book with --prices"
+    )
+    return (sentence,)
+
+
+def calculation_document(told: Calculation, steps: Sequence[Step], notes: Sequence[str]) -> dict[str, Any]:
+    """Return a calculation as JSON has it."""
+    month, demand = told.month, told.demand
+    return {
+        "demand": {
+            "reads_per_second": demand.reads_per_second,
+            "writes_per_second": demand.writes_per_second,
+            "item_kb": demand.item_kb,
+            "storage_gb": demand.storage_gb,
+            "hours_per_day": demand.hours_per_day,
+            "consistent": demand.consistent,
+        },
+        "book": {"title": month.book, "region": month.region, "date": month.date.isoformat()},
+        "currency": month.currency,
+        "hours": month.hours,
+        "units": {
+            "read": told.read_units,
+            "write": told.write_units,
+            "read_capacity": told.read_capacity,
+            "write_capacity": told.write_capacity,
+        },
+        "ways": [
+            {
+                "name": name,
+                "reads": exact(sums.reads),
+                "writes": exact(sums.writes),
+                "storage": exact(sums.storage),
+                "other": exact(sums.other),
+                "total": None if sums.unpriced else exact(sums.total),
+            }
+            for name, sums in _ways(told)
+        ],
+        "recommended": told.recommended,
+        "saving": None if told.unpriced else exact(told.saving),
+        "recommendation": recommended(told),
+        "differences": [
+            {
+                "sentence": each.sentence,
+                "on_demand": exact(each.on_demand),
+                "provisioned": exact(each.provisioned),
+            }
+            for each in steps
+        ],
+        "notes": [*_missing(told), *notes],
+    }
+
+
+def calculation_csv(told: Calculation) -> str:
+    """Return a calculation as rows, one for each way of paying."""
+    month = told.month
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ("way", "reads", "writes", "storage", "other", "total", "currency", "region", "date", "hours")
+    )
+    for name, sums in _ways(told):
+        amounts = (exact(amount) for amount in (sums.reads, sums.writes, sums.storage, sums.other))
+        total = "" if sums.unpriced else exact(sums.total)
+        writer.writerow(
+            (name, *amounts, total, month.currency, month.region, month.date.isoformat(), month.hours)
+        )
+    return file.getvalue()
+
+
+def _ways(told: Calculation) -> tuple[tuple[str, Sums], ...]:
+    return (
+        ("on demand", told.on_demand),
+        ("provisioned, fixed at the need", told.fixed),
+        ("provisioned, scaled", told.scaled),
+    )
+
+
+def _units(told: float) -> str:
+    return f"{told:g} unit{'' if told == 1 else 's'}"

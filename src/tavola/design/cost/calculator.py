@@ -1,0 +1,270 @@
+"""Calculator: capacity and money from rates alone, for who has no design yet.
+
+Makes a design of one table with one read and one write, and computes its month as any other's. The support desk's
+document has such a calculator; its figures can be computed again as it counts, and held against ours step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import ceil
+
+from tavola.design.cost.assumptions import Assumptions, CostRefused
+from tavola.design.cost.capacity import pattern_units, write_pattern_units
+from tavola.design.cost.month import Month, estimate
+from tavola.limits import ITEM_BYTES_MAX
+from tavola.model.document import (
+    AccessPattern,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    KeyDesign,
+    PatternDesign,
+    SourceDesign,
+    TableDesign,
+    TableSettings,
+    WritePattern,
+)
+from tavola.prices import PriceBook
+
+DOCUMENT = "support-desk"  # whose calculator is retold
+
+_KB = 1024
+_RATE_MAX = 1e9  # a second
+_TABLE = "table"
+_DOCUMENT_DAYS = 30  # of a month of requests, where the document counts 730 hours of units
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked of a table: rates while there is traffic, the size of an item, what is stored."""
+
+    reads_per_second: float
+    writes_per_second: float
+    item_kb: float
+    storage_gb: float = 0.0
+    hours_per_day: int = 24
+    consistent: bool = True
+
+    def __post_init__(self) -> None:
+        for word, told in (("reads", self.reads_per_second), ("writes", self.writes_per_second)):
+            if not 0 <= told < float("inf"):
+                raise CostRefused(f"{told} {word} a second are no rate; give 0 or more")
+            if told > _RATE_MAX:
+                raise CostRefused(f"{told:g} {word} a second cannot be; give {_RATE_MAX:g} at most")
+        if not 0 < self.item_kb <= ITEM_BYTES_MAX / _KB:
+            raise CostRefused(f"an item of {self.item_kb} KB cannot be; give up to {ITEM_BYTES_MAX // _KB}")
+
+    @property
+    def item_bytes(self) -> int:
+        """The size of an item, as DynamoDB counts it."""
+        return ceil(round(self.item_kb * _KB, 6))
+
+
+EXAMPLE = Demand(100, 20, 3, 50, 12)  # the document's own
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """A month's reads, writes, storage and what else there is."""
+
+    reads: Decimal
+    writes: Decimal
+    storage: Decimal
+    other: Decimal = Decimal(0)  # backups, and what is free
+    unpriced: tuple[str, ...] = ()  # prices that the book lacks: the sum is not known
+
+    @property
+    def total(self) -> Decimal:
+        """All that the book has a price for, together."""
+        return self.reads + self.writes + self.storage + self.other
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """What a demand needs, and what that costs: by the request, with fixed units, and with units that scale."""
+
+    demand: Demand
+    read_units: float  # of one read
+    write_units: float
+    read_capacity: int  # units a second that serve the demand
+    write_capacity: int
+    on_demand: Sums
+    fixed: Sums
+    scaled: Sums
+    month: Month  # the one on demand: it has the book, the notes and the lines
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The prices that the book lacks."""
+        each = (self.on_demand, self.fixed, self.scaled)
+        return tuple(dict.fromkeys(name for sums in each for name in sums.unpriced))
+
+    @property
+    def recommended(self) -> str | None:
+        """Which of on demand and provisioned units is cheaper; None where a price is not known."""
+        if self.unpriced:
+            return None
+        return "on demand" if self.on_demand.total <= self.provisioned.total else "provisioned"
+
+    @property
+    def provisioned(self) -> Sums:
+        """The cheaper kind of provisioned units."""
+        return min(self.fixed, self.scaled, key=lambda sums: sums.total)
+
+    @property
+    def saving(self) -> Decimal:
+        """How much the cheaper one saves."""
+        return abs(self.on_demand.total - self.provisioned.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One reason why two calculations differ, and both sums after it."""
+
+    sentence: str
+    on_demand: Decimal
+    provisioned: Decimal
+
+
+def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None = None) -> Calculation:
+    """Return what a demand needs and costs; provisioned units are fixed at the need, or follow it."""
+    assumed = replace(
+        assumptions or Assumptions(),
+        hours_per_day=demand.hours_per_day,
+        storage_gb={_TABLE: demand.storage_gb},
+    )
+    design = plain_design(demand)
+    table = design.tables[0]
+    entity = table.entities[0]
+    assert entity.primary is not None, "it was made with one"
+    read = pattern_units(table, entity, entity.primary)[0].read
+    write = write_pattern_units(table, entity, entity.writes[0])[0].write
+    reads = max(1, ceil(round(demand.reads_per_second * read, 9)))
+    writes = max(1, ceil(round(demand.writes_per_second * write, 9)))
+    fixed = replace(
+        design,
+        tables=(replace(table, settings=replace(table.settings, read_units=reads, write_units=writes)),),
+    )
+    month = estimate(design, replace(assumed, mode="on-demand"), book)
+    by_units = replace(assumed, mode="provisioned")
+    return Calculation(
+        demand,
+        read,
+        write,
+        reads,
+        writes,
+        _sums(month),
+        _sums(estimate(fixed, by_units, book)),
+        _sums(estimate(design, by_units, book)),
+        month,
+    )
+
+
+def plain_design(demand: Demand) -> Design:
+    """Return the design of a demand: one table of one kind of item, read by its key and put."""
+    field = FieldDesign("id", "pk", "text", ("S",), key_kind="text")
+    key = KeyDesign(None, (SourceDesign("pk", "S", field="id"),))
+    size = demand.item_bytes
+    read = AccessPattern(
+        "reads", demand.reads_per_second, item_bytes=size, items=1, consistent=demand.consistent
+    )
+    write = WritePattern("writes", "put", per_second=demand.writes_per_second, item_bytes=size)
+    entity = EntityDesign(
+        "Item",
+        "item",
+        (field,),
+        key,
+        primary=PatternDesign("Key", None, ("id",), access=read),
+        writes=(write,),
+    )
+    settings = TableSettings(
+        _TABLE, "pk", None, None, None, "#", None, recovery=False, recovery_days=35, encryption=None,
+        table_class="STANDARD", deletion_protection=False, read_units=None, write_units=None,
+    )  # fmt: skip
+    return Design((TableDesign("Items", settings, {"pk": "S"}, (), (entity,)),))
+
+
+def as_document(demand: Demand, book: PriceBook) -> tuple[Sums, Sums]:
+    """Return the figures as the support desk's document counts them, on demand and provisioned.
+
+    It prices a request and not its units, counts 30 days of requests and 730 hours of units, and rounds 4.5 KB to
+    one unit of reading; so it is no calculation to go by.
+    """
+    reads, writes = demand.reads_per_second, demand.writes_per_second
+    blocks = max(1, int((demand.item_kb + 3) / 4))
+    read_units = int(reads * blocks if demand.consistent else reads * blocks / 2)
+    write_units = int(writes * max(1, int(demand.item_kb)))
+    active_s = 3600 * demand.hours_per_day * _DOCUMENT_DAYS
+    storage = book.price("storage_gb_month").of(Decimal(str(demand.storage_gb)))
+    on_demand = Sums(
+        book.price("read_request_unit").of(Decimal(str(reads)) * active_s),
+        book.price("write_request_unit").of(Decimal(str(writes)) * active_s),
+        storage,
+    )
+    provisioned = Sums(
+        book.price("read_capacity_unit_hour").of(read_units * Assumptions().hours_per_month),
+        book.price("write_capacity_unit_hour").of(write_units * Assumptions().hours_per_month),
+        storage,
+    )
+    return on_demand, provisioned
+
+
+def steps(demand: Demand, document: PriceBook, book: PriceBook) -> tuple[Step, ...]:
+    """Return how the document's figures become right ones: what differs, why, and both sums after each step."""
+    on_demand, provisioned = as_document(demand, document)
+    right = calculate(demand, document)
+    today = calculate(demand, book)
+    month = Decimal(Assumptions().hours_per_month) / 24 / _DOCUMENT_DAYS
+    longer = (on_demand.reads + on_demand.writes) * month + on_demand.storage
+    told = [
+        Step(
+            f"as the {DOCUMENT} document counts, at its prices: requests {on_demand.reads:.2f} + {on_demand.writes:.2f}, units "
+            f"{provisioned.reads:.2f} + {provisioned.writes:.2f}, storage {on_demand.storage:.2f}; the difference is "
+            f"{abs(on_demand.total - provisioned.total):.2f}",
+            on_demand.total,
+            provisioned.total,
+        ),
+        Step(
+            "a month of 730 hours for requests too, where the document takes 30 days of them",
+            longer,
+            provisioned.total,
+        ),
+        Step(
+            f"units and not requests: of {demand.item_kb:g} KB a write takes {right.write_units:g} and a read "
+            f"{right.read_units:g}, rounded up",
+            right.on_demand.total,
+            right.fixed.total,
+        ),
+        Step(
+            f"at the prices of {book.title}: {_price_changes(document, book)}",
+            today.on_demand.total,
+            today.fixed.total,
+        ),
+    ]
+    return tuple(told)
+
+
+def _price_changes(document: PriceBook, book: PriceBook) -> str:
+    words = {
+        "read_request_unit": "a million reads",
+        "write_request_unit": "a million writes",
+        "read_capacity_unit_hour": "an hour of a read unit",
+        "write_capacity_unit_hour": "an hour of a write unit",
+    }
+    told = []
+    for name, word in words.items():
+        before, after = document.prices.get(name), book.prices.get(name)
+        if (
+            before is not None
+            and after is not None
+            and before.of(before.per) / before.per != after.of(after.per) / after.per
+        ):
+            told.append(f"{word} {after.amount} instead of {before.amount}")
+    return ", ".join(told) or "the same"
+
+
+def _sums(month: Month) -> Sums:
+    reads, writes, storage = month.of("reads"), month.of("writes"), month.of("storage")
+    return Sums(reads, writes, storage, month.total - reads - writes - storage, month.unpriced)

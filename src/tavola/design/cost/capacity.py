@@ -1,0 +1,476 @@
+"""Capacity: the units of one access, at each place that it touches.
+
+A read pays where it reads: the table, an index, or both where an index's answer is fetched whole. A write pays on
+the table and on each index whose entry it makes, moves, changes or removes. Everything is for one request;
+`traffic` multiplies by the rates. The arithmetic of a unit is the engine's own (`tavola.values`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from tavola.design.cost.sizes import entry_bytes, item_bytes
+from tavola.model.document import (
+    AccessPattern,
+    CollectionDesign,
+    Design,
+    EntityDesign,
+    IndexDesign,
+    KeyDesign,
+    Membership,
+    Need,
+    PatternDesign,
+    TableDesign,
+    WritePattern,
+)
+from tavola.values import (
+    Value,
+    index_units,
+    read_units,
+    transact_read_units,
+    transact_write_units,
+    write_units,
+)
+
+EffectKind = Literal["added", "removed", "entered", "moved", "changed", "untouched"]
+
+SPARSE_SHARE = 0.1  # of an entity's items that are in a sparse index, where nobody says how many
+
+_GUARD_BYTES = 120  # of the item that keeps a unique value taken, its key aside
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What one request takes at one place: a table, or one of its indexes."""
+
+    table: str
+    index: str | None  # None: the table itself
+    read: float = 0.0
+    write: float = 0.0
+    transacted: float = 0.0  # the part of them, reads of a read or writes of a write, that a transaction adds
+    moved: float = 0.0  # the part that is paid because an index key changes: the entry is put again elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEffect:
+    """What one write does to its item's entry in one index."""
+
+    index: str
+    kind: EffectKind  # `entered`: what decides whether the item is in the index changes
+    entry_bytes: int
+    units: float  # of a mean item: not all are in a sparse index
+    moved: float = 0.0  # the part of them that is paid because its key changes
+
+
+def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> tuple[Units, ...]:
+    """Return the units of asking a key or query once, the table's and the index's apart.
+
+    A number of items that nobody declared is taken as one; filters save nothing, so `items` is what is read.
+    """
+    access = pattern.access or AccessPattern(pattern.name)
+    items = 1 if access.items is None else access.items
+    if pattern == entity.primary:
+        size = access.item_bytes or item_bytes(table, entity)
+        return (_fetch(table, size, max(1, items), access),)
+    if pattern.index is None:
+        size = access.item_bytes or item_bytes(table, entity)
+        shards = _shards_asked(entity.key, pattern)
+        consistent = access.consistent
+        return (
+            Units(table.name, None, read=_scattered(items, size, shards, pattern, consistent=consistent)),
+        )
+    index = table.index(pattern.index)
+    whole = item_bytes(table, entity)
+    entry = entry_bytes(table, entity, index)
+    if access.item_bytes is not None and not pattern.hydrate:
+        entry = access.item_bytes
+    shards = _shards_asked(entity.key_on(index.name), pattern)
+    consistent = access.consistent and index.local
+    told = [
+        Units(table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent))
+    ]
+    if pattern.hydrate:
+        size = access.item_bytes or whole
+        told.append(Units(table.name, None, read=items * read_units(size, consistent=access.consistent)))
+    elif index.local and not _holds(table, entity, index, access.reads):
+        told.append(Units(table.name, None, read=items * read_units(whole, consistent=consistent)))
+    return tuple(told)
+
+
+def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[Units, ...]:
+    """Return the units of fetching a collection once: one query over all of it."""
+    access = collection.access or AccessPattern(collection.name)
+    items = len(collection.members) if access.items is None else access.items
+    index = None if collection.index is None else table.index(collection.index)
+    size = access.item_bytes or _mean(
+        item_bytes(table, entity) if index is None else entry_bytes(table, entity, index)
+        for entity in (table.entity(member.entity) for member in collection.members)
+    )
+    consistent = access.consistent and (index is None or index.local)
+    return (Units(table.name, collection.index, read=read_units(items * size, consistent=consistent)),)
+
+
+def need_units(design: Design, need: Need) -> tuple[Units, ...]:
+    """Return the units of a need as it is asked today; none of one without a route, which nobody asks yet.
+
+    Its items are those of the whole question, however many requests share them. A scan reads everything that is
+    there: as many items as it declares, else as many as the entities have.
+    """
+    route = need.route
+    found = [
+        (table, entity)
+        for table in design.tables
+        for entity in table.entities
+        if entity.name in need.entities and (route is None or _has(table, route.index))
+    ]
+    if route is None or not found:
+        return ()
+    access = need.access or AccessPattern(need.name)
+    told: list[Units] = []
+    fetched = max(len(found), access.items or 0, route.queries) / len(found)  # of each entity, by its key
+    for table, entity in found:
+        index = None if route.index is None else table.index(route.index)
+        items = 1 if access.items is None else access.items
+        size = access.item_bytes or (
+            item_bytes(table, entity) if index is None else entry_bytes(table, entity, index)
+        )
+        if route.operation in ("get", "batch_get"):
+            told.append(_fetch(table, size, fetched, access))
+        elif all(units.table != table.name for units in told):  # one query gives all the entities of a table
+            if route.operation == "scan" and access.items is None:
+                items, size = (
+                    1,
+                    max(size, sum((each.items or 0) * item_bytes(table, each) for each in table.entities)),
+                )
+            consistent = access.consistent and (index is None or index.local)
+            share = read_units(-(-items // route.queries) * size, consistent=consistent)
+            told.append(Units(table.name, route.index, read=share * route.queries))
+    return tuple(told)
+
+
+def write_pattern_units(
+    table: TableDesign, entity: EntityDesign, write: WritePattern, *, sparse_share: float = SPARSE_SHARE
+) -> tuple[Units, ...]:
+    """Return the units of one request of a write pattern: first the table's, then each index's that it touches.
+
+    In a transaction the table pays twice and its indexes once. Values that must be unique each keep a small item
+    of their own, written in the same transaction. A write that must know its item reads it first (`reads_first`).
+    Of a sparse index the units are those of a mean item: so many of them are in it.
+    """
+    size = write.item_bytes or item_bytes(table, entity)
+    guards = _guards(entity, write)
+    transacted = write.transactional or bool(write.together) or guards > 0
+    guarded = guards * transact_write_units(0, _GUARD_BYTES)
+    units = (transact_write_units(size, size) if transacted else write_units(size, size)) + guarded
+    many = write.items
+    told = [
+        Units(
+            table.name,
+            None,
+            read=_read_around(table, entity, write, size) * many,
+            write=units * many,
+            transacted=units * many / 2 if transacted else 0.0,
+        )
+    ]
+    told += [
+        Units(
+            table.name,
+            effect.index,
+            write=effect.units * many,
+            moved=effect.moved * many,
+        )
+        for effect in index_effects(table, entity, write, sparse_share=sparse_share)
+        if effect.units
+    ]
+    return tuple(told)
+
+
+def index_effects(
+    table: TableDesign, entity: EntityDesign, write: WritePattern, *, sparse_share: float = SPARSE_SHARE
+) -> tuple[IndexEffect, ...]:
+    """Return what a write does to each index that the entity may be in, with the units of one item.
+
+    A put without `changes` makes a new item; one with them replaces an item that stands, as an update does. An
+    update whose changes nobody declared is taken to change something that each index holds.
+    """
+    told = []
+    for index in table.indexes:
+        key = entity.key_on(index.name)
+        if key is None:
+            continue
+        size = entry_bytes(table, entity, index, write.item_bytes)
+        kind = _effect(table, entity, index, key, write)
+        units = _effect_units(kind, size)
+        decided = changed_fields(entity, write) & deciding_fields(entity, key)
+        if kind == "added":
+            units *= begins_in(entity, key, sparse_share)
+        elif kind == "removed" or not decided:
+            units *= share_in(entity, key, sparse_share)  # an item that is not there has no entry to change
+        else:
+            told.append(_crossing(entity, index, key, decided, kind, size, sparse_share))
+            continue
+        told.append(IndexEffect(index.name, kind, size, units, units / 2 if kind == "moved" else 0.0))
+    return tuple(told)
+
+
+def _crossing(
+    entity: EntityDesign,
+    index: IndexDesign,
+    key: KeyDesign,
+    decided: frozenset[str],
+    kind: EffectKind,
+    size: int,
+    sparse_share: float,
+) -> IndexEffect:
+    """Return what a change of fields that decide about an index does to it, by how many items stay, come and go.
+
+    `kind` is what happens to the entry of an item that is there before and after.
+    """
+    stay = before = after = 1.0
+    for name in sorted(decided):
+        stays, leaves, comes = _passages(entity, key, name, sparse_share)
+        stay, before, after = stay * stays, before * (stays + leaves), after * (stays + comes)
+    others = share_in(entity, key, sparse_share, of=deciding_fields(entity, key) - decided)
+    stay, crossed = stay * others, (before + after - 2 * stay) * others
+    kept = stay * _effect_units(kind, size)
+    units = round(kept + crossed * _effect_units("entered", size), 9)
+    moved = kept / 2 if kind == "moved" else 0.0
+    return IndexEffect(index.name, "entered" if crossed > 0 else kind, size, units, moved)
+
+
+def _passages(
+    entity: EntityDesign, key: KeyDesign, name: str, sparse_share: float
+) -> tuple[float, float, float]:
+    """Return of how many changes of a field the item stays in the index, leaves it and comes into it.
+
+    Of a choice every change from one value to another is as likely. A field that may be absent is set: the items
+    that have a value already stay.
+    """
+    members = next((member.values for member in key.members if member.field == name), None)
+    choices = entity.field(name).choices
+    if members is None:
+        return sparse_share, 0.0, 1 - sparse_share
+    within = len([value for value in members if value is not None])
+    if not choices:
+        return (sparse_share, 0.0, 1 - sparse_share) if within > 1 else (0.0, 0.0, 1.0)
+    pairs = len(choices) * (len(choices) - 1)
+    if not pairs:
+        return 1.0, 0.0, 0.0
+    across = within * (len(choices) - within) / pairs
+    return within * (within - 1) / pairs, across, across
+
+
+def reads_first(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
+    """Return whether a write reads its item first, to keep right what depends on fields that it does not set.
+
+    Such is an index key of which an update sets one part, and the guards of unique values, which come and go with
+    the item. Whoever writes keys by other code than Tavola's reads nothing.
+    """
+    if table.foreign or entity.key is None:
+        return False
+    if _watches(table, entity, write):
+        return True
+    if entity.stale == "refuse" or write.kind != "update":
+        return False
+    known = {*write.changes, *entity.key.fields}
+    fed = (key for key in entity.keys if set(key.fields) & {*write.changes, *write.adds})
+    return any(not set(key.fields) <= known for key in fed)
+
+
+def _read_around(table: TableDesign, entity: EntityDesign, write: WritePattern, size: int) -> float:
+    """Return the units of the reads that a write makes of its item: before it, and after an update with guards.
+
+    Where a new item is put there is nothing to read, which takes the least. Alone, an update gives back the item that
+    it made, and its transaction does not tell that.
+    """
+    if not reads_first(table, entity, write):
+        return 0.0
+    new = write.kind == "put" and not changed_fields(entity, write)
+    first = read_units(1 if new else size, consistent=True)
+    alone = not write.transactional and not write.together
+    again = write.kind == "update" and alone and _watches(table, entity, write)
+    return 2 * first if again else first
+
+
+def _watches(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
+    """Return whether a write may make or remove guards of unique values, so that it must know the item."""
+    unique = [field for field in entity.fields if field.unique]
+    if write.kind != "update":
+        return bool(unique)
+    watched = {name for field in unique for name in (field.name, *field.within)}
+    watched |= {field.name for field in entity.fields if field.attribute == table.settings.ttl and unique}
+    return bool(watched & {*write.changes, *write.adds})
+
+
+def changed_fields(entity: EntityDesign, write: WritePattern) -> frozenset[str]:
+    """Return the fields that a write over a standing item gives other values; a lock counts itself up."""
+    told = {*write.changes, *write.adds}
+    return frozenset(told | {field.name for field in entity.fields if field.lock} if told else told)
+
+
+def _effect(
+    table: TableDesign, entity: EntityDesign, index: IndexDesign, key: KeyDesign, write: WritePattern
+) -> EffectKind:
+    """Return what a write does to an entry that is there; of a new item, whether it may have one."""
+    if write.kind == "delete":
+        return "removed"
+    changed = changed_fields(entity, write)
+    if write.kind == "put" and not changed:
+        return "added" if begins_in(entity, key, 0.5) else "untouched"
+    attributes = {entity.field(name).attribute for name in changed if _known(entity, name)}
+    if table.foreign:
+        if set(write.rewrites) & set(index.attributes) or attributes & set(index.attributes):
+            return "moved"
+    elif changed & _made_of(key):
+        return "moved"
+    if not changed or index.projection == "ALL":
+        return "changed"
+    if index.projection != "KEYS_ONLY" and attributes & set(index.projection):
+        return "changed"
+    return "untouched"
+
+
+def _effect_units(kind: EffectKind, size: int) -> float:
+    match kind:
+        case "untouched":
+            return index_units(size, size, same=True)
+        case "added" | "entered":
+            return index_units(None, size)
+        case "removed":
+            return index_units(size, None)
+        case "moved":
+            return index_units(size, size, moved=True)
+        case "changed":
+            return index_units(size, size)
+
+
+def deciding_fields(entity: EntityDesign, key: KeyDesign) -> frozenset[str]:
+    """Return the fields that decide whether an item is in an index at all."""
+    told = {member.field for member in key.members}
+    if key.sparse:
+        told |= {name for name in key.fields if _known(entity, name) and entity.field(name).nullable}
+    return frozenset(told)
+
+
+def _made_of(key: KeyDesign) -> frozenset[str]:
+    """Return the fields that an index key is made of, the shard's too."""
+    told = {name for source in key.sources for name in source.fields}
+    return frozenset(told | set(key.shards.of if key.shards else ()))
+
+
+def share_in(
+    entity: EntityDesign,
+    key: KeyDesign,
+    sparse_share: float = SPARSE_SHARE,
+    *,
+    of: frozenset[str] | None = None,
+) -> float:
+    """Return which part of an entity's items is in an index: of a choice its values' part, else what is assumed.
+
+    `of` are the fields to go by, where not all that decide.
+    """
+    decide = deciding_fields(entity, key) if of is None else of
+    share = 1.0
+    by_choice = set()
+    for member in key.members:
+        choices = entity.field(member.field).choices
+        if choices and member.field in decide:
+            share *= _within(member, choices)
+            by_choice.add(member.field)
+    return share * sparse_share if decide - by_choice else share
+
+
+def begins_in(entity: EntityDesign, key: KeyDesign, sparse_share: float = SPARSE_SHARE) -> float:
+    """Return which part of new items is put into an index.
+
+    What an update sets later begins absent where it may be, and a choice that updates change with its first value.
+    What no update touches is as in `share_in`.
+    """
+    set_later = {
+        name for write in entity.writes if write.kind == "update" for name in (*write.changes, *write.adds)
+    }
+    members = {member.field: member for member in key.members}
+    share, assumed = 1.0, False
+    for name in sorted(deciding_fields(entity, key)):
+        field, member = entity.field(name), members.get(name)
+        if name in set_later and field.nullable:
+            share *= member is not None and None in member.values
+        elif member is None or not field.choices:
+            assumed = True
+        elif name in set_later:
+            share *= field.choices[0] in [_plain(value) for value in member.values]
+        else:
+            share *= _within(member, field.choices)
+    return share * sparse_share if assumed else share
+
+
+def _within(member: Membership, choices: Sequence[object]) -> float:
+    return len([value for value in member.values if value is not None]) / len(choices)
+
+
+def _plain(value: Value | None) -> object:
+    """Return a member's value as a choice has it."""
+    if value is None:
+        return None
+    [(tag, told)] = value.items()
+    return Decimal(told) if tag == "N" else told
+
+
+def _guards(entity: EntityDesign, write: WritePattern) -> int:
+    """Return how many guards of unique values a write makes or removes."""
+    unique = [field for field in entity.fields if field.unique]
+    changed = changed_fields(entity, write)
+    if write.kind == "update" or changed:  # the old value's, and the new one's
+        return 2 * len([field for field in unique if changed & {field.name, *field.within}])
+    return len(unique)
+
+
+def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -> Units:
+    """Return the units of fetching items by their keys, each rounded by itself."""
+    if access.transactional:
+        units = items * transact_read_units(size)
+        return Units(table.name, None, read=units, transacted=units / 2)
+    return Units(table.name, None, read=items * read_units(size, consistent=access.consistent))
+
+
+def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, consistent: bool) -> float:
+    """Return the units of a query over so many shards, each of which is asked and pays at least the least.
+
+    What is merged in order takes from any shard up to the whole answer; without an order they share it.
+    """
+    each = items if shards == 1 or pattern.sorts else -(-items // shards)
+    return shards * read_units(each * size, consistent=consistent)
+
+
+def _shards_asked(key: KeyDesign | None, pattern: PatternDesign) -> int:
+    if key is None or key.shards is None or key.shards.by == "time":
+        return 1  # stretches of time are asked one after another, as far as a page reaches
+    if key.shards.of and set(key.shards.of) <= {*pattern.partition}:
+        return 1
+    return max(1, key.shards.reads)
+
+
+def _holds(table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]) -> bool:
+    """Return whether an index's entries have the fields that are read; of none named, all."""
+    if index.projection == "ALL":
+        return True
+    wanted = reads or tuple(field.name for field in entity.fields)
+    held = {*table.settings.key_names, *index.attributes}
+    held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
+    return all(entity.field(name).attribute in held for name in wanted if _known(entity, name))
+
+
+def _has(table: TableDesign, index: str | None) -> bool:
+    return index is None or any(each.name == index for each in table.indexes)
+
+
+def _known(entity: EntityDesign, name: str) -> bool:
+    return any(field.name == name for field in entity.fields)
+
+
+def _mean(sizes: Iterable[int]) -> int:
+    told = list(sizes)
+    return -(-sum(told) // len(told)) if told else 1

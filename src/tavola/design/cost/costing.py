@@ -1,0 +1,135 @@
+"""Costing: everything that is told of a design's month, computed once and as plain data."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.assumptions import Assumptions
+from tavola.design.cost.break_even import BreakEven, break_evens
+from tavola.design.cost.modes import Way, recommendation, ways
+from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.savings import Saving, savings
+from tavola.design.cost.sizes import item_size
+from tavola.model.document import Design
+from tavola.prices import PriceBook, strange_prices
+
+BOOK_DAYS_MAX = 180  # after which a book is said to be old
+
+_NAMED = 6  # of a longer list
+
+
+@dataclass(frozen=True, slots=True)
+class Costing:
+    """A design's month, the ways to pay for it, and what would change it."""
+
+    tables: tuple[str, ...]
+    month: Month
+    ways: tuple[Way, ...]
+    break_evens: tuple[BreakEven, ...]
+    savings: tuple[Saving, ...]
+    recommendation: str
+    notes: tuple[str, ...]
+
+
+def cost_of(design: Design, assumptions: Assumptions, book: PriceBook, today: datetime.date) -> Costing:
+    """Return a design's month with all that is to be said of it."""
+    month = estimate(design, assumptions, book)
+    told = ways(design, assumptions, book)
+    standard = estimate(design, replace(assumptions, table_class="STANDARD"), book)
+    provisioned = estimate(
+        unfixed(design), replace(assumptions, mode="provisioned", table_class="STANDARD"), book
+    )
+    return Costing(
+        tuple(table.name for table in design.tables),
+        month,
+        told,
+        break_evens(book, standard, provisioned) if any(bill.per_second for bill in month.bills) else (),
+        savings(design, assumptions, book),
+        recommendation(design, assumptions, book, told),
+        (*_notes(design, month, assumptions), *book_notes(book, today)),
+    )
+
+
+def book_notes(book: PriceBook, today: datetime.date) -> tuple[str, ...]:
+    """Return what is to be said of a book: that it is old, or that it retells a document."""
+    told = []
+    days = (today - book.date).days
+    if book.label is not None:
+        told.append(
+            f"the prices are those that the {book.label} document tells, right or wrong, and not AWS's; leave --prices "
+            "out for a dated book"
+        )
+    elif days > BOOK_DAYS_MAX:
+        told.append(
+            f"the price book of {book.title} is {days} days old and may be out of date; give another with --prices "
+            "FILE.toml, a file of the same form as those in tavola/prices/books"
+        )
+    strange = strange_prices(book)
+    if strange:
+        told.append(
+            f"nothing is computed with {_list(strange)} of the price book of {book.title}; look at how the books here call it"
+        )
+    return tuple(told)
+
+
+def _notes(design: Design, month: Month, assumptions: Assumptions) -> tuple[str, ...]:
+    told = []
+    if month.unrated:
+        told.append(
+            f"{_counted(month.unrated, 'access pattern')} without a rate, counted as nothing: {_list(month.unrated)}; "
+            "declare per_second= in its AccessPattern or WritePattern"
+        )
+    if month.unwritten:
+        told.append(
+            f"{_counted(month.unwritten, 'entity', 'entities')} without a write pattern, counted as never written: "
+            f"{_list(month.unwritten)}; declare writes=(WritePattern(…),)"
+        )
+    if month.unsized:
+        told.append(
+            f"storage is not counted of {_counted(month.unsized, 'entity', 'entities')}: {_list(month.unsized)}; declare "
+            "items= of the entity, or give the table's size with --storage-gb"
+        )
+    guessed = _guessed(design)
+    if guessed:
+        told.append(
+            f"the size of {_counted(guessed, 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
+            f"{_list(guessed)}; declare item_bytes= of a write or of the key's AccessPattern, or typical_bytes= of the fields"
+        )
+    if month.unpriced:
+        told.append(
+            f"the price book of {month.book} has no price for {_list(month.unpriced)}: that is not in the sum; give "
+            "another book with --prices"
+        )
+    streams = [table.name for table in design.tables if table.settings.stream is not None]
+    if streams and not assumptions.stream_polls_per_second:
+        told.append(
+            f"the stream of {_list(streams)} is taken to be read by Lambda, which pays nothing for it; of a reader of your "
+            "own give its GetRecords calls with --stream-polls"
+        )
+    if not assumptions.free_tier:
+        told.append("what an account has free each month is not taken off; --free-tier does")
+    return (*month.notes, *told)
+
+
+def _guessed(design: Design) -> tuple[str, ...]:
+    """Return the entities of which nobody says how large an item is, each with what it is taken for."""
+    return tuple(
+        f"{entity.name} {size.total:,} B"
+        for table in design.tables
+        for entity in table.entities
+        if not (size := item_size(table, entity)).declared
+        and not all(field.typical_bytes is not None or field.choices for field in entity.fields)
+    )
+
+
+def _counted(told: Sequence[str], one: str, many: str = "") -> str:
+    return f"{len(told)} {one if len(told) == 1 else many or one + 's'}"
+
+
+def _list(told: Sequence[str]) -> str:
+    if len(told) <= _NAMED:
+        return ", ".join(told)
+    return f"{', '.join(told[: _NAMED - 1])} and {len(told) - _NAMED + 1} more"

@@ -1,0 +1,187 @@
+"""Modes: the same design under each way of paying, and which one to take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.assumptions import Assumptions, Class, CostRefused, Mode, Term
+from tavola.design.cost.break_even import storage_share
+from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.traffic import HOURS, accesses
+from tavola.model.document import Design
+from tavola.prices import PriceBook
+
+WORTH = Decimal("0.02")  # less than this part of the bill is not worth a change
+CENT = Decimal("0.005")  # what rounds to one
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of paying for a design."""
+
+    name: str
+    mode: Mode
+    table_class: Class
+    reserved: Term | None
+    month: Month | None  # None: the book has no prices for it
+    reason: str = ""  # why it has none
+
+    @property
+    def total(self) -> Decimal | None:
+        """What it costs in a month, if that is known."""
+        return None if self.month is None else self.month.total
+
+
+_WAYS: tuple[tuple[str, Mode, Class, Term | None], ...] = (
+    ("on demand", "on-demand", "STANDARD", None),
+    ("on demand, Standard-IA", "on-demand", "STANDARD_INFREQUENT_ACCESS", None),
+    ("provisioned, scaled", "provisioned", "STANDARD", None),
+    ("provisioned, scaled, Standard-IA", "provisioned", "STANDARD_INFREQUENT_ACCESS", None),
+    ("provisioned, reserved 1 year", "provisioned", "STANDARD", "one_year"),
+    ("provisioned, reserved 3 years", "provisioned", "STANDARD", "three_years"),
+)
+
+
+def ways(design: Design, assumptions: Assumptions, book: PriceBook) -> tuple[Way, ...]:
+    """Return a design under every way of paying; provisioned units follow the traffic, whatever a table fixes them at."""
+    return tuple(_way(design, assumptions, book, *told) for told in _WAYS)
+
+
+def _way(
+    design: Design,
+    assumptions: Assumptions,
+    book: PriceBook,
+    name: str,
+    mode: Mode,
+    table_class: Class,
+    term: Term | None,
+) -> Way:
+    assumed = replace(assumptions, mode=mode, table_class=table_class, reserved=term)
+    try:
+        month = estimate(unfixed(design), assumed, book)
+    except CostRefused as error:
+        return Way(name, mode, table_class, term, None, str(error))
+    if month.unpriced:
+        return Way(name, mode, table_class, term, None, f"the book has no {', '.join(month.unpriced)}")
+    return Way(name, mode, table_class, term, month)
+
+
+def recommendation(
+    design: Design, assumptions: Assumptions, book: PriceBook, told: Sequence[Way] | None = None
+) -> str:
+    """Return in a sentence how to pay for a design, and why; `told` are its ways, where they are known."""
+    now = estimate(design, assumptions, book)
+    asked = accesses(design)
+    if not now.total:
+        return _free_of_cost(design, assumptions, now)
+    if not any(each.rate for each in asked):
+        return (
+            "No access pattern has a rate, so this is only what is paid for standing there, and no way of paying can be "
+            "recommended: declare AccessPattern(per_second=…) and WritePattern(per_second=…)."
+        )
+    told = [way for way in told or ways(design, assumptions, book) if way.month is not None]
+    if not told:
+        return f"The book of {book.title} has too few prices to compare ways of paying."
+    free = [way for way in told if way.reserved is None]
+    best = min(free, key=lambda way: (way.total or Decimal(0), way.name))
+    assert best.month is not None, "ways without a price were left out"
+    saving = now.total - best.month.total
+    if saving < 0:
+        sentence = (
+            "Stay as it is: no one way of paying for everything is cheaper than what each table declares."
+        )
+    elif not saving:
+        sentence = (
+            f"Stay as it is: no other way of paying saves anything, because {_reason(best, told, book)}."
+        )
+    elif saving <= now.total * WORTH:
+        sentence = f"Stay as it is: {best.name} would save no more than {WORTH:.0%}, although {_reason(best, told, book)}."
+    else:
+        sentence = f"Pay {best.name}: {money(saving, now)} a month less than now ({saving / now.total:.0%}), because "
+        sentence += f"{_reason(best, told, book)}."
+    if not any(each.peak_per_second for each in asked):
+        sentence += " No pattern declares peak_per_second, so its traffic is taken as even; peaks make provisioned units dearer."
+    bound = [way for way in told if way.reserved is not None]
+    cheapest = min(bound, key=lambda way: way.total or Decimal(0), default=best)
+    less = best.month.total - (cheapest.total or Decimal(0))
+    if less >= CENT:
+        sentence += (
+            f" Traffic that stays for years is cheaper still {cheapest.name}: up to {money(less, now)} less."
+        )
+    return sentence
+
+
+def _free_of_cost(design: Design, assumptions: Assumptions, now: Month) -> str:
+    """Return why a month costs nothing."""
+    if now.unpriced:
+        return (
+            f"The price book of {now.book} has none of the prices that this takes ({', '.join(now.unpriced)}), so nothing "
+            "could be summed up: give another with --prices."
+        )
+    if now.of("free tier"):
+        return "All of it is within what an account has free each month."
+    kept = any(entity.items for table in design.tables for entity in table.entities)
+    if kept or any(assumptions.storage_gb.values()) or any(bill.per_second for bill in now.bills):
+        return "It is so little that it comes to nothing."
+    return (
+        "No access pattern has a rate and no entity a number of items, so the month costs nothing yet: declare "
+        "AccessPattern(per_second=…), WritePattern(per_second=…) and items=… of the entities."
+    )
+
+
+def _reason(best: Way, told: Sequence[Way], book: PriceBook) -> str:
+    """Return why the cheapest way is so: what stands there in its class, and how much of it is used.
+
+    Units are weighed by what they cost, so that the side of the break-even point is the side of the cheaper sum.
+    """
+    alike = {
+        way.mode: way.month for way in told if way.table_class == best.table_class and way.reserved is None
+    }
+    reasons = []
+    on_demand, provisioned = alike.get("on-demand"), alike.get("provisioned")
+    if on_demand is not None and provisioned is not None and on_demand.requests and provisioned.requests:
+        worth = _worth_used(provisioned, book)
+        used, share = worth / provisioned.requests, worth / on_demand.requests
+        cheaper = provisioned.total < on_demand.total
+        if cheaper == (used > share):
+            side = "above" if cheaper else "below"
+            reasons.append(
+                f"units scaled to its traffic would be {used:.0%} used, {side} the {share:.0%} from which provisioned units pay"
+            )
+        else:
+            reasons.append("of provisioned units an account has some free, and of requests none")
+    standard = next(
+        (way.month for way in told if (way.mode, way.table_class) == (best.mode, "STANDARD")), None
+    )
+    if standard is not None and standard.requests and best.month is not None:
+        threshold = storage_share(book, standard)
+        stands = standard.of("storage") / standard.requests
+        rare = best.table_class != "STANDARD"
+        if threshold is not None and (stands > threshold) is rare and (rare or stands > threshold / 2):
+            side = "above" if rare else "below"
+            reasons.append(
+                f"storage costs {stands:.0%} of what requests do, {side} the {threshold:.0%} from which Standard-IA pays"
+            )
+    return " and ".join(reasons) or "it has the lowest sum at these prices"
+
+
+def _worth_used(month: Month, book: PriceBook) -> Decimal:
+    """Return what the used part of provisioned units costs."""
+    return sum(
+        (
+            book.price(each.price).of(Decimal(str(each.used)) * month.hours / HOURS)
+            for each in month.capacities
+            if each.used
+        ),
+        Decimal(0),
+    )
+
+
+def money(amount: Decimal, month: Month) -> str:
+    """Return an amount as people write it, to the cent."""
+    told = f"{abs(amount):,.2f}"
+    sign = "-" if amount < 0 and told.strip("0.,") else ""
+    return f"{sign}${told}" if month.currency == "USD" else f"{sign}{told} {month.currency}"

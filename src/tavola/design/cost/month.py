@@ -1,0 +1,557 @@
+"""Month: a design's bill, line by line and access by access.
+
+`estimate` is a pure function of a design, assumptions and a price book: whoever shows its numbers shows the same.
+Each charge is rounded to a ten-thousand-millionth before anything is summed, so that every sum of charges is exact:
+the lines give the total, and the bills of the access patterns give the lines of requests.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from tavola.design.cost.assumptions import Assumptions, CostRefused
+from tavola.design.cost.storage import sparse, stored, unsized
+from tavola.design.cost.traffic import HOURS, Access, AccessKind, Flow, accesses, day, flows, scaled
+from tavola.model.document import Design, TableDesign
+from tavola.prices import Price, PriceBook
+
+What = Literal[
+    "reads", "writes", "transactions", "key changes", "replicated writes", "storage", "recovery", "backups", "streams",
+    "reserved", "free tier",
+]  # fmt: skip
+
+REQUESTS: tuple[What, ...] = ("reads", "writes", "transactions", "key changes", "replicated writes")
+IDLE = "capacity that nobody asks for"
+
+_STEP = Decimal("1e-10")
+_AMOUNT_MAX = Decimal("1e14")  # that a charge may be: beyond it sums would no longer be exact
+_RATE_MAX = 1e12  # requests a second, and units of one, that anything can be computed of
+_HOUR_S = 3600
+_BLOCK = 100  # units that are reserved together
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One kind of thing that is paid for, at one place."""
+
+    table: str
+    index: str | None
+    what: What
+    quantity: Decimal
+    unit: str
+    price: str  # its name in the book
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What one access pattern costs in requests, wherever it makes them."""
+
+    kind: AccessKind
+    place: str
+    title: str
+    per_second: float | None
+    units: float  # of one request, all places together
+    amount: Decimal
+    parts: tuple[tuple[What, Decimal], ...] = ()  # the same, by what is paid for
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Provisioned units of one kind at one place, hour by hour of a day.
+
+    A global table's replicas have writes of their own, which are told apart.
+    """
+
+    table: str
+    index: str | None
+    kind: AccessKind
+    hourly: tuple[int, ...]
+    mean: float  # units a second that are asked for
+    peak: float
+    standard: bool
+    price: str  # of an hour of a unit
+    regions: int = 1  # that hold as many
+    reservable: bool = True  # replicated units are not, nor are those of Standard-IA
+
+    @property
+    def units(self) -> int:
+        """The units of all hours of a day, in all its regions."""
+        return sum(self.hourly) * self.regions
+
+    @property
+    def used(self) -> float:
+        """How many of them are used."""
+        return self.mean * HOURS * self.regions
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A month's bill, with what it was computed from."""
+
+    book: str
+    region: str
+    date: datetime.date
+    currency: str
+    hours: int
+    lines: tuple[Line, ...]
+    bills: tuple[Bill, ...]
+    capacities: tuple[Capacity, ...]
+    unrated: tuple[str, ...]  # access patterns without a rate, which count for nothing
+    unwritten: tuple[str, ...]  # entities that nobody says are written
+    unsized: tuple[str, ...]  # entities of which nobody said how many there are
+    unpriced: tuple[str, ...]  # prices that the book lacks; what they would cost is not counted
+    notes: tuple[str, ...]
+
+    @property
+    def total(self) -> Decimal:
+        """Everything together."""
+        return sum((line.amount for line in self.lines), Decimal(0))
+
+    def of(self, *whats: What) -> Decimal:
+        """Return what some kinds of things cost together."""
+        return sum((line.amount for line in self.lines if line.what in whats), Decimal(0))
+
+    @property
+    def requests(self) -> Decimal:
+        """What reads and writes cost, however they are paid for."""
+        return self.of(*REQUESTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Units a second of one access that stand on one line."""
+
+    access: int | None  # its number; None: nobody's
+    index: str | None
+    what: What
+    per_second: Decimal
+    copied: bool  # a global table's replicas make it again
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    access: int | None
+    line: tuple[str, str | None, What, str]
+    quantity: Decimal
+    amount: Decimal
+
+
+class _Ledger:
+    """Charges as they come, priced from one book; remembers what the book has no price for."""
+
+    def __init__(self, book: PriceBook) -> None:
+        self.book = book
+        told = next(iter(book.prices.values()), None)
+        self.currency = "USD" if told is None else told.currency
+        self.charges: list[_Charge] = []
+        self.capacities: list[Capacity] = []
+        self.unpriced: dict[str, None] = {}
+        self.notes: list[str] = []
+
+    def price(self, name: str) -> Price | None:
+        found = self.book.prices.get(name)
+        return None if found is None or found.currency != self.currency else found
+
+    def add(
+        self,
+        table: str,
+        index: str | None,
+        what: What,
+        price: str,
+        quantity: Decimal,
+        access: int | None = None,
+    ) -> None:
+        if not quantity:
+            return
+        found = self.price(price)
+        if found is None:
+            self.unpriced[price] = None
+            return
+        amount = found.of(quantity)
+        if amount > _AMOUNT_MAX:
+            place = table if index is None else f"{table}/{index}"
+            raise CostRefused(
+                f"{place} would have {quantity:.3g} of {found.unit} in a month, which is more than can be summed up; look at "
+                "its rates, its sizes and how many items there are, and give what can be"
+            )
+        amount = amount.quantize(_STEP)
+        self.charges.append(_Charge(access, (table, index, what, price), quantity, amount))
+
+    def credit(self, what: What, price: str, units: Decimal, amount: Decimal) -> None:
+        self.charges.append(_Charge(None, ("", None, what, price), units, -amount.quantize(_STEP)))
+
+
+def estimate(design: Design, assumptions: Assumptions, book: PriceBook) -> Month:
+    """Return what a design costs in a month; patterns without a rate cost nothing, and are named."""
+    if not design.tables:
+        raise CostRefused(
+            "the design has no table, so there is nothing to pay for; declare one, or solve it first"
+        )
+    told = _bounded(design, assumptions)
+    ledger = _Ledger(book)
+    for table in design.tables:
+        _requests(ledger, table, told, assumptions)
+        _keeping(ledger, table, assumptions)
+    if assumptions.reserved is not None:
+        _reserve(ledger, assumptions)
+    if assumptions.free_tier:
+        _free(ledger)
+    return Month(
+        book.title,
+        book.region,
+        book.date,
+        ledger.currency,
+        assumptions.hours_per_month,
+        _lines(ledger),
+        _bills(ledger, told),
+        tuple(ledger.capacities),
+        tuple(f"{each.place}: {each.title}" for each in told if each.per_second is None),
+        tuple(entity.name for table in design.tables for entity in table.entities if not entity.writes),
+        tuple(
+            name
+            for table in design.tables
+            if table.name not in assumptions.storage_gb
+            for name in unsized(table)
+        ),
+        tuple(ledger.unpriced),
+        tuple(ledger.notes),
+    )
+
+
+def _bounded(design: Design, assumptions: Assumptions) -> tuple[Access, ...]:
+    """Return every access of a design; refuse one that is asked more often, or takes more, than anything can be."""
+    try:
+        told = accesses(design, sparse_share=assumptions.sparse_share)
+    except OverflowError as error:
+        raise CostRefused(
+            "an access pattern reads or writes more than can be counted; look at items= and item_bytes=, and give what can be"
+        ) from error
+    for access in told:
+        units = max((each.read + each.write for each in access.units), default=0.0)
+        if access.peak > _RATE_MAX or units > _RATE_MAX:
+            much = f"{access.peak:g} a second" if access.peak > _RATE_MAX else f"{units:g} units a request"
+            raise CostRefused(
+                f"{access.place}: {access.title!r} has {much}, which nothing can have; give {_RATE_MAX:g} at most"
+            )
+    return told
+
+
+def _requests(
+    ledger: _Ledger, table: TableDesign, told: tuple[Access, ...], assumptions: Assumptions
+) -> None:
+    local = {index.name for index in table.indexes if index.local}
+    kinds: tuple[AccessKind, ...] = ("read", "write")
+    provisioned = _provisioned(table, assumptions)
+    by_place = {(flow.index, flow.kind): flow for flow in flows(told) if flow.table == table.name}
+    for place in (None, *(index.name for index in table.indexes if not index.local)):
+        joined: set[str | None] = (
+            {None, *local} if place is None else {place}
+        )  # a local index lives on its table's units
+        for kind in kinds:
+            parts = list(_parts(table, told, kind, joined))
+            if not provisioned:
+                _on_demand(ledger, table, kind, parts, assumptions)
+                continue
+            met = [
+                flow for index in sorted(joined, key=str) if (flow := by_place.get((index, kind))) is not None
+            ]
+            capacity = _capacity(ledger, table, place, kind, met, assumptions)
+            ledger.capacities.append(capacity)
+            _told_throttled(ledger, capacity)
+            _by_the_hour(ledger, table, capacity, parts, assumptions)
+            if kind == "write" and _replicas(table, ledger.book):
+                _replicated(ledger, table, place, told, joined, assumptions)
+
+
+def _parts(
+    table: TableDesign, told: tuple[Access, ...], kind: AccessKind, places: set[str | None]
+) -> Iterator[_Part]:
+    plain: What = "reads" if kind == "read" else "writes"
+    for number, access in enumerate(told):
+        if not access.rate:
+            continue
+        rate = _decimal(access.rate)
+        for units in access.units:
+            if units.table != table.name or units.index not in places:
+                continue
+            whole = units.read if kind == "read" else units.write
+            if access.kind != kind:  # a write that reads its item first
+                yield _Part(number, units.index, plain, rate * _decimal(whole), copied=False)
+                continue
+            rest = whole - units.transacted - units.moved
+            yield _Part(number, units.index, plain, rate * _decimal(rest), copied=True)
+            if units.transacted:
+                # What a transaction adds is paid where it is made: replicas copy it as a plain write.
+                yield _Part(
+                    number, units.index, "transactions", rate * _decimal(units.transacted), copied=False
+                )
+            if units.moved:
+                yield _Part(number, units.index, "key changes", rate * _decimal(units.moved), copied=True)
+
+
+def _decimal(told: float) -> Decimal:
+    """Return a float as it is written: a tenth is a tenth."""
+    return Decimal(str(round(told, 9)))
+
+
+def _on_demand(
+    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: list[_Part], assumptions: Assumptions
+) -> None:
+    active_s = _HOUR_S * assumptions.hours_per_month * Decimal(assumptions.hours_per_day) / HOURS
+    replicas = _replicas(table, ledger.book) if kind == "write" else 0
+    for part in parts:
+        name = _price_of(ledger, table, part.index, kind, "request_unit", assumptions)
+        quantity = part.per_second * active_s
+        ledger.add(table.name, part.index, part.what, name, quantity, part.access)
+        if part.copied:
+            ledger.add(table.name, part.index, "replicated writes", name, quantity * replicas, part.access)
+
+
+def _by_the_hour(
+    ledger: _Ledger, table: TableDesign, capacity: Capacity, parts: list[_Part], assumptions: Assumptions
+) -> None:
+    """Share the hours of provisioned units among those who use them."""
+    hours = Decimal(capacity.units) * assumptions.hours_per_month / HOURS
+    asked = sum((part.per_second for part in parts), Decimal(0))
+    if not asked:
+        what: What = "reads" if capacity.kind == "read" else "writes"
+        parts = [_Part(None, capacity.index, what, Decimal(1), copied=True)]
+        asked = Decimal(1)
+    for part in parts:
+        name = _price_of(ledger, table, part.index, capacity.kind, "capacity_unit_hour", assumptions)
+        ledger.add(table.name, part.index, part.what, name, hours * part.per_second / asked, part.access)
+
+
+def _replicated(
+    ledger: _Ledger,
+    table: TableDesign,
+    place: str | None,
+    told: tuple[Access, ...],
+    joined: set[str | None],
+    assumptions: Assumptions,
+) -> None:
+    """Charge the units that each replica has for the writes that come to it: whole ones, and at least one."""
+    copied = [
+        replace(part, what="replicated writes")
+        for part in _parts(table, told, "write", joined)
+        if part.copied
+    ]
+    met = [
+        Flow(table.name, units.index, "write", amount * access.rate, amount * access.peak)
+        for access in told
+        for units in access.units
+        if units.table == table.name and units.index in joined and (amount := units.write - units.transacted)
+    ]
+    replicas = _replicas(table, ledger.book)
+    own = _capacity(ledger, table, place, "write", met, assumptions)
+    capacity = replace(own, regions=replicas, reservable=False)
+    ledger.capacities.append(capacity)
+    copied = copied or [_Part(None, place, "replicated writes", Decimal(1), copied=True)]
+    _by_the_hour(ledger, table, capacity, copied, assumptions)
+
+
+def _price_of(
+    ledger: _Ledger,
+    table: TableDesign,
+    index: str | None,
+    kind: AccessKind,
+    unit: str,
+    assumptions: Assumptions,
+) -> str:
+    """Return the name of a unit's price; writes to a global table itself have their own, where the book has it."""
+    standard = _standard(table, assumptions)
+    plain = f"{'' if standard else 'ia_'}{kind}_{unit}"
+    if kind == "write" and index is None and standard and _replicas(table, ledger.book):
+        own = f"replicated_{plain}"
+        if ledger.price(own) is not None or ledger.price(plain) is None:
+            return own
+    return plain
+
+
+def _capacity(
+    ledger: _Ledger,
+    table: TableDesign,
+    index: str | None,
+    kind: AccessKind,
+    met: list[Flow],
+    assumptions: Assumptions,
+) -> Capacity:
+    """Return the units of a place, hour by hour: as scaling makes them, or as they are fixed."""
+    settings = table.settings
+    mean, peak = sum(flow.mean for flow in met), sum(flow.peak for flow in met)
+    demand = day(mean, peak, assumptions.hours_per_day)
+    fixed = settings.read_units if kind == "read" else settings.write_units
+    scaling = settings.scaling
+    if fixed is not None and scaling is None:
+        hourly: tuple[int, ...] = (fixed,) * HOURS
+    elif scaling is None:
+        hourly = scaled(demand, target=assumptions.target)
+    elif kind == "read":
+        hourly = scaled(demand, target=scaling.target, least=scaling.read_min, most=scaling.read_max)
+    else:
+        hourly = scaled(demand, target=scaling.target, least=scaling.write_min, most=scaling.write_max)
+    standard = _standard(table, assumptions)
+    name = _price_of(ledger, table, index, kind, "capacity_unit_hour", assumptions)
+    copied = kind == "write" and index is None and bool(_replicas(table, ledger.book))
+    used = mean * assumptions.hours_per_day / HOURS
+    return Capacity(
+        table.name, index, kind, hourly, used, peak, standard, name, reservable=standard and not copied
+    )
+
+
+def _told_throttled(ledger: _Ledger, capacity: Capacity) -> None:
+    most = max(capacity.hourly)
+    if most < capacity.peak:
+        where = capacity.table if capacity.index is None else f"{capacity.table}/{capacity.index}"
+        ledger.notes.append(
+            f"{where} has at most {most:,} {capacity.kind} units and is asked for {capacity.peak:,.0f} a second at its peak: "
+            f"the rest is throttled, and is not in this sum; raise its {capacity.kind}_units or the bound of its scaling"
+        )
+
+
+def _keeping(ledger: _Ledger, table: TableDesign, assumptions: Assumptions) -> None:
+    """Charge what stands there whether it is asked for or not: storage, recovery, backups, streams."""
+    name, settings = table.name, table.settings
+    measured = assumptions.storage_gb.get(name)
+    held = stored(table, sparse_share=assumptions.sparse_share, measured_gb=measured)
+    standard = _standard(table, assumptions)
+    copies = 1 + _replicas(table, ledger.book)
+    for each in held:
+        price = "storage_gb_month" if standard else "ia_storage_gb_month"
+        ledger.add(name, each.index, "storage", price, each.gb * copies)
+    backed_up = sum((each.gb for each in held if each.index is None or each.local), Decimal(0))
+    if settings.recovery:
+        ledger.add(name, None, "recovery", "pitr_gb_month", backed_up * copies)
+    ledger.add(name, None, "backups", "backup_gb_month", backed_up * assumptions.backups)
+    if settings.stream is not None:
+        polls = Decimal(str(assumptions.stream_polls_per_second)) * _HOUR_S * assumptions.hours_per_month
+        ledger.add(name, None, "streams", "stream_read_request", polls)
+    guessed = [index.name for index in table.indexes if sparse(table, index)]
+    if guessed:
+        ledger.notes.append(
+            f"of {name}, {', '.join(guessed)} {'are' if len(guessed) > 1 else 'is'} taken to hold "
+            f"{assumptions.sparse_share:.0%} of the items that may be there (--sparse-share)"
+        )
+    if copies > 1:
+        ledger.notes.append(
+            f"{name} has {copies - 1} more region{'s' if copies > 2 else ''} ({', '.join(settings.replicas)}), priced as "
+            f"{ledger.book.region}; traffic between regions is not counted, and on-demand backups are of one region"
+        )
+
+
+def _reserve(ledger: _Ledger, assumptions: Assumptions) -> None:
+    """Credit what reserved blocks save: as many as are used enough of the day to pay for themselves."""
+    discount = ledger.book.discounts.get(f"reserved_{assumptions.reserved}")
+    if discount is None:
+        raise CostRefused(
+            f"the price book of {ledger.book.title} has no discount for reserved capacity; give another with --prices"
+        )
+    paid = 1 - discount.percent_max / 100
+    kinds: tuple[AccessKind, ...] = ("read", "write")
+    for kind in kinds:
+        name = f"{kind}_capacity_unit_hour"
+        price = ledger.price(name)
+        own = [each for each in ledger.capacities if each.kind == kind and each.reservable]
+        if price is None or not own:
+            continue
+        hourly = [sum(each.hourly[hour] for each in own) for hour in range(HOURS)]
+        # A block further up is used less, so the last one that pays is found by halving.
+        low, high = 0, max(hourly) // _BLOCK + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (
+                (middle + 1, high)
+                if _held(hourly, middle + 1) - _held(hourly, middle) > paid * _BLOCK
+                else (low, middle)
+            )
+        if low:
+            saved = price.of((_held(hourly, low) - low * _BLOCK * paid) * assumptions.hours_per_month)
+            ledger.credit("reserved", name, Decimal(low * _BLOCK), saved)
+
+
+def _held(hourly: list[int], blocks: int) -> Decimal:
+    """Return the units in use within so many blocks, as the mean of a day."""
+    return Decimal(sum(min(units, blocks * _BLOCK) for units in hourly)) / HOURS
+
+
+def _free(ledger: _Ledger) -> None:
+    """Credit what an account has for nothing each month."""
+    quantities: dict[str, Decimal] = {}
+    amounts: dict[str, Decimal] = {}
+    for charge in ledger.charges:
+        name = charge.line[3]
+        if charge.amount > 0:
+            quantities[name] = quantities.get(name, Decimal(0)) + charge.quantity
+        amounts[name] = amounts.get(name, Decimal(0)) + charge.amount
+    for name, quantity in quantities.items():
+        price = ledger.price(name)
+        if price is not None and price.free is not None:
+            free = min(quantity, price.free)
+            ledger.credit("free tier", name, free, min(price.of(free), amounts[name]))
+
+
+def _lines(ledger: _Ledger) -> tuple[Line, ...]:
+    quantities: dict[tuple[str, str | None, What, str], Decimal] = {}
+    amounts: dict[tuple[str, str | None, What, str], Decimal] = {}
+    for charge in ledger.charges:
+        quantities[charge.line] = quantities.get(charge.line, Decimal(0)) + charge.quantity
+        amounts[charge.line] = amounts.get(charge.line, Decimal(0)) + charge.amount
+    return tuple(
+        Line(
+            table,
+            index,
+            what,
+            quantity,
+            ledger.book.prices[price].unit,
+            price,
+            amounts[table, index, what, price],
+        )
+        for (table, index, what, price), quantity in quantities.items()
+    )
+
+
+def _bills(ledger: _Ledger, told: tuple[Access, ...]) -> tuple[Bill, ...]:
+    parts: dict[int | None, dict[What, Decimal]] = {}
+    for charge in ledger.charges:
+        what = charge.line[2]
+        if what in REQUESTS:
+            own = parts.setdefault(charge.access, {})
+            own[what] = own.get(what, Decimal(0)) + charge.amount
+
+    def bill(
+        number: int | None, kind: AccessKind, place: str, title: str, rate: float | None, units: float
+    ) -> Bill:
+        own = parts.get(number, {})
+        return Bill(kind, place, title, rate, units, sum(own.values(), Decimal(0)), tuple(own.items()))
+
+    bills = [
+        bill(
+            number,
+            access.kind,
+            access.place,
+            access.title,
+            access.per_second,
+            sum(units.read + units.write for units in access.units),
+        )
+        for number, access in enumerate(told)
+    ]
+    return (*bills, bill(None, "read", "", IDLE, None, 0.0)) if None in parts else tuple(bills)
+
+
+def _provisioned(table: TableDesign, assumptions: Assumptions) -> bool:
+    if assumptions.mode is not None:
+        return assumptions.mode == "provisioned"
+    return table.settings.read_units is not None
+
+
+def _standard(table: TableDesign, assumptions: Assumptions) -> bool:
+    return (assumptions.table_class or table.settings.table_class) == "STANDARD"
+
+
+def _replicas(table: TableDesign, book: PriceBook) -> int:
+    return len([region for region in table.settings.replicas if region != book.region])

@@ -1,0 +1,254 @@
+"""Savings: what would change the bill, each priced by computing the month of the changed design.
+
+No rule of thumb: a change is made to the design, its month is computed as the first one was, and the difference
+is what it saves. What saves nothing is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tavola.design.cost.alterations import (
+    apart,
+    bound_fields,
+    dropped,
+    eventual,
+    eventual_collection,
+    fetched,
+    keyed_fields,
+    narrowed,
+    needed_attributes,
+    regathered,
+    shortened,
+    unfixed,
+    with_table,
+)
+from tavola.design.cost.assumptions import Assumptions
+from tavola.design.cost.modes import CENT
+from tavola.design.cost.month import estimate
+from tavola.design.cost.sizes import item_size
+from tavola.design.cost.traffic import accesses, flows
+from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
+from tavola.model.document import Design, EntityDesign, TableDesign
+from tavola.prices import PriceBook
+
+PLANNED = 0.5  # of what a partition takes, as `tavola.patterns.shards_for` plans with
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """A change, and how much less a month then costs."""
+
+    change: str
+    place: str
+    sentence: str
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    change: str
+    place: str
+    sentence: str
+    design: Design
+
+
+def savings(design: Design, assumptions: Assumptions, book: PriceBook) -> tuple[Saving, ...]:
+    """Return what would make a month cheaper, the most first; each is computed by itself, they do not add up.
+
+    Of a design without a rate nothing is told: what nobody asks for is not what nobody needs.
+    """
+    if not any(access.rate for access in accesses(design)):
+        return ()
+    now = estimate(design, assumptions, book).total
+    told: dict[tuple[str, str], Saving] = {}
+    for change in _changes(design):
+        amount = now - estimate(change.design, assumptions, book).total
+        before = told.get((change.change, change.place))
+        if amount >= CENT and (before is None or before.amount < amount):
+            told[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
+    found = [*told.values(), *_paying(design, assumptions, book, now)]
+    return tuple(sorted(found, key=lambda saving: (-saving.amount, saving.change, saving.place)))
+
+
+def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Decimal) -> Iterator[Saving]:
+    """Give what another mode, or another table class, saves where everything else stays."""
+    fixed = any(
+        table.settings.read_units is not None and table.settings.scaling is None for table in design.tables
+    )
+    units = "provisioned units with auto scaling instead of "
+    others: tuple[tuple[str, str, Design, Assumptions], ...] = (
+        (
+            "provisioned",
+            units
+            + ("fixed ones" if fixed and assumptions.mode != "on-demand" else "paying for each request"),
+            unfixed(design),
+            replace(assumptions, mode="provisioned"),
+        ),
+        (
+            "on demand",
+            "paying for each request instead of for provisioned units",
+            design,
+            replace(assumptions, mode="on-demand"),
+        ),
+        (
+            "Standard-IA",
+            "the table class Standard-IA",
+            design,
+            replace(assumptions, table_class="STANDARD_INFREQUENT_ACCESS"),
+        ),
+        ("Standard", "the table class Standard", design, replace(assumptions, table_class="STANDARD")),
+    )
+    for name, sentence, changed, assumed in others:
+        month = estimate(changed, assumed, book)
+        if not month.unpriced and now - month.total >= CENT:
+            yield Saving("billing", name, sentence, now - month.total)
+
+
+def _changes(design: Design) -> Iterator[_Change]:
+    for table in design.tables:
+        yield from _index_changes(design, table)
+        yield from _consistency(design, table)
+        yield from _shards(design, table)
+        for entity in table.entities:
+            yield from _splits(design, table, entity)
+        told = with_table(design, shortened(table))
+        yield _Change(
+            "shorter names",
+            table.name,
+            "attribute names of two letters, which count in every item and entry",
+            told,
+        )
+
+
+def _index_changes(design: Design, table: TableDesign) -> Iterator[_Change]:
+    silent = (
+        not table.collections and not any(entity.patterns for entity in table.entities) and not design.needs
+    )
+    for index in table.indexes:
+        place = f"{table.name}/{index.name}"
+        needed = needed_attributes(design, table, index)
+        if needed is None and silent:
+            continue  # nobody said how the table is asked
+        if needed is None:
+            told = with_table(design, dropped(table, index))
+            yield _Change("unused index", place, "no access pattern reads it: drop it", told)
+            continue
+        bare = fetched(design, table, index)
+        if bare is not None:
+            titles = [
+                pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
+                for entity in table.entities
+                for pattern in entity.patterns
+                if pattern.index == index.name and not pattern.hydrate
+            ]
+            yield _Change(
+                "keys alone",
+                place,
+                f"project KEYS_ONLY and fetch the items (hydrate=True) of {', '.join(f'“{title}”' for title in titles)}, which "
+                "then takes a second request",
+                with_table(design, bare),
+            )
+        thin = narrowed(table, index, needed)
+        if thin is None:
+            continue
+        projection = thin.index(index.name).projection
+        words = projection if isinstance(projection, str) else f"only {', '.join(projection)}"
+        yield _Change(
+            "narrower projection",
+            place,
+            f"project {words}: all that its patterns read beside the keys",
+            with_table(design, thin),
+        )
+
+
+def _consistency(design: Design, table: TableDesign) -> Iterator[_Change]:
+    for entity in table.entities:
+        for pattern in (entity.primary, *entity.patterns):
+            access = None if pattern is None else pattern.access
+            if pattern is not None and access is not None and access.consistent and not access.transactional:
+                yield _Change(
+                    "eventual reads",
+                    f"{entity.name}.{pattern.name}",
+                    f"read “{access.title}” eventually, if it may miss the last second's writes",
+                    with_table(design, eventual(table, entity, pattern)),
+                )
+
+    for collection in table.collections:
+        access = collection.access
+        if access is not None and access.consistent:
+            yield _Change(
+                "eventual reads",
+                collection.name,
+                f"read “{access.title}” eventually, if it may miss the last second's writes",
+                with_table(design, eventual_collection(table, collection)),
+            )
+
+
+def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
+    for entity in table.entities:
+        for key in entity.keys:
+            if key.shards is None or key.shards.by == "time" or key.shards.count < 2:
+                continue
+            asked = _peaks(design, table.name, key.index)[0] / key.shards.reads  # of each shard, today
+            for count in range(1, key.shards.reads):
+                changed = with_table(design, regathered(table, entity, key, count))
+                reads, writes = _peaks(changed, table.name, key.index)
+                spared = max(PLANNED * PARTITION_READS_PER_S, min(asked, PARTITION_READS_PER_S))
+                if reads <= count * spared and writes <= count * PLANNED * PARTITION_WRITES_PER_S:
+                    break
+            else:
+                continue  # all of them are needed
+            yield _Change(
+                "fewer shards",
+                f"{entity.name} in {key.index}",
+                f"{count} shard{'s' if count > 1 else ''} instead of {key.shards.reads}: the index then takes {reads:,.0f} read "
+                f"and {writes:,.0f} write units a second at its peak, and one partition {PARTITION_READS_PER_S:,} and "
+                f"{PARTITION_WRITES_PER_S:,}, of which {PLANNED:.0%} is planned with",
+                changed,
+            )
+
+
+def _peaks(design: Design, table: str, index: str | None) -> tuple[float, float]:
+    """Return the read and the write units a second that an index is asked for at its peak."""
+    found = {
+        flow.kind: flow.peak for flow in flows(accesses(design)) if (flow.table, flow.index) == (table, index)
+    }
+    return found.get("read", 0.0), found.get("write", 0.0)
+
+
+def _splits(design: Design, table: TableDesign, entity: EntityDesign) -> Iterator[_Change]:
+    size = item_size(table, entity)
+    if size.total <= WRITE_UNIT_BYTES:
+        return
+    for write in entity.writes:
+        hot = frozenset({*write.changes, *write.adds})
+        split = apart(design, table, entity, hot) if hot and write.kind == "update" else None
+        if split is not None:
+            yield _Change(
+                "vertical split",
+                entity.name,
+                f"keep {_names(hot)} in an item of their own beside it, so that “{write.title}” writes "
+                f"that alone and not {size.total:,} bytes",
+                with_table(design, split),
+            )
+    for pattern in (entity.primary, *entity.patterns):
+        if pattern is None or pattern.index is not None or pattern.access is None or not pattern.access.reads:
+            continue
+        cold = frozenset(field.name for field in entity.fields) - set(pattern.access.reads)
+        cold -= keyed_fields(entity) | bound_fields(table, entity)
+        split = apart(design, table, entity, cold) if cold else None
+        if split is not None:
+            yield _Change(
+                "vertical split",
+                entity.name,
+                f"keep {_names(cold)} in an item of their own beside it, which “{pattern.access.title}” does not read",
+                with_table(design, split),
+            )
+
+
+def _names(names: frozenset[str]) -> str:
+    told = sorted(names)
+    return ", ".join(told) if len(told) <= 4 else f"{', '.join(told[:3])} and {len(told) - 3} more"

@@ -1,0 +1,136 @@
+"""Traffic: every access of a design with its rate, and what each table and index is asked for in a second.
+
+A pattern without a rate is told apart and counts for nothing. A peak that nobody declared is the average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil, cos, pi
+from typing import Literal
+
+from tavola.design.cost.capacity import (
+    SPARSE_SHARE,
+    Units,
+    collection_units,
+    need_units,
+    pattern_units,
+    write_pattern_units,
+)
+from tavola.model.document import AccessPattern, Design, EntityDesign, WritePattern
+
+AccessKind = Literal["read", "write"]
+
+HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One way in which the application reads or writes, and the units of one request."""
+
+    kind: AccessKind
+    place: str  # `Ticket.ByStatus`, or the entity that is written
+    title: str
+    units: tuple[Units, ...]
+    per_second: float | None  # None: nobody said how often
+    peak_per_second: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """How often it is asked in a second, on average; 0 where nobody said it."""
+        return self.per_second or 0.0
+
+    @property
+    def peak(self) -> float:
+        """How often it is asked at its peak."""
+        return max(self.rate, self.peak_per_second or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Units a second of one kind at one place: on average, and when all of them have their peak at once."""
+
+    table: str
+    index: str | None
+    kind: AccessKind
+    mean: float
+    peak: float
+
+
+def accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[Access, ...]:
+    """Return every declared way in which a design is read and written, in its order."""
+    return tuple(_accesses(design, sparse_share))
+
+
+def _accesses(design: Design, sparse_share: float) -> Iterator[Access]:
+    titles: set[str] = set()
+    for table in design.tables:
+        for entity in table.entities:
+            for pattern in (entity.primary, *entity.patterns):
+                # A key that nobody says anything of is no access pattern; a query is declared to be asked.
+                if pattern is not None and (pattern.access is not None or pattern != entity.primary):
+                    told = pattern.access or AccessPattern(pattern.name)
+                    titles.add(told.title)
+                    units = pattern_units(table, entity, pattern)
+                    yield _read(f"{entity.name}.{pattern.name}", told, units)
+            for write in entity.writes:
+                units = write_pattern_units(table, entity, write, sparse_share=sparse_share)
+                yield _write(entity, write, units)
+        for collection in table.collections:
+            told = collection.access or AccessPattern(collection.name)
+            titles.add(told.title)
+            yield _read(collection.name, told, collection_units(table, collection))
+    for need in design.needs:
+        if need.route is not None and need.title not in titles:
+            told = need.access or AccessPattern(need.name)
+            yield _read(need.name, told, need_units(design, need))
+
+
+def _read(place: str, told: AccessPattern, units: tuple[Units, ...]) -> Access:
+    return Access("read", place, told.title, units, told.per_second, told.peak_per_second)
+
+
+def _write(entity: EntityDesign, write: WritePattern, units: tuple[Units, ...]) -> Access:
+    return Access("write", entity.name, write.title, units, write.per_second, write.peak_per_second)
+
+
+def flows(told: Iterable[Access]) -> tuple[Flow, ...]:
+    """Return what each place is asked for, reads and writes apart, of the places that are asked at all."""
+    means: dict[tuple[str, str | None, AccessKind], float] = {}
+    peaks: dict[tuple[str, str | None, AccessKind], float] = {}
+    for access in told:
+        for units in access.units:
+            amounts: tuple[tuple[AccessKind, float], ...] = (("read", units.read), ("write", units.write))
+            for kind, amount in amounts:
+                place = (units.table, units.index, kind)
+                if amount:
+                    means[place] = means.get(place, 0.0) + amount * access.rate
+                    peaks[place] = peaks.get(place, 0.0) + amount * access.peak
+    return tuple(Flow(*place, mean, peaks[place]) for place, mean in means.items())
+
+
+def day(mean: float, peak: float, hours: int = HOURS) -> tuple[float, ...]:
+    """Return the most that is asked in each hour of a day whose traffic swells and falls again.
+
+    It swells as a cosine, to twice its mean at most; a peak beyond that comes once, and has its hour. `mean` and `peak`
+    are of the hours that have traffic; the others have none.
+    """
+    swell = min(mean, peak - mean)
+    middle = hours // 2
+    told = []
+    for hour in range(hours):
+        away = max(
+            0.0, abs(hour - middle) - 0.5
+        )  # the end of the hour that is nearer to the height of the day
+        told.append(mean + swell * cos(2 * pi * away / hours))
+    told[middle] = peak
+    return (*told, *[0.0] * (HOURS - hours))
+
+
+def scaled(
+    demand: Iterable[float], *, target: int, least: int = 1, most: int | None = None
+) -> tuple[int, ...]:
+    """Return the units that auto scaling holds in each hour for a demand, between its bounds."""
+    told = (max(least, ceil(round(each * 100 / target, 9))) for each in demand)
+    return tuple(each if most is None else min(each, most) for each in told)
