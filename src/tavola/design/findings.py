@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,3 +49,9 @@ class Finding:
     place: Place
     message: str
     remedy: str
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return names as a sentence lists them where there may be many: the first ones, and how many more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -222,16 +222,6 @@ def leading_tests(statement: PolicyStatement) -> tuple[ConditionTest, ...]:
     )
 
 
-def wants_leading(statement: PolicyStatement) -> bool:
-    """Tell whether a statement asks that the request names a partition key at all."""
-    return any(
-        test.key.lower() in LEADING
-        and test.operator == "Null"
-        and "false" in [v.lower() for v in test.values]
-        for test in statement.conditions
-    )
-
-
 def told(statement: PolicyStatement) -> str:
     """Return what a person finds a statement by."""
     return f"statement {statement.sid}" if statement.sid else statement.place

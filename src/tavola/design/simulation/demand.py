@@ -20,6 +20,7 @@ from tavola.design.cost.capacity import (
     write_pattern_units,
 )
 from tavola.design.cost.sizes import stored_entry_bytes, stored_item_bytes
+from tavola.design.findings import first_few
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Spread
 from tavola.design.simulation.layout import Plan
@@ -396,13 +397,8 @@ def _joined(asked: list[_Asked]) -> list[_Asked]:
 
 def _no_rates(builder: _Builder) -> str:
     if builder.zero and not builder.without:
-        return f"every rate is 0: {_listed(builder.zero)}; give per_second above 0 to one of them at least"
+        return f"every rate is 0: {first_few(builder.zero, _NAMED)}; give per_second above 0 to one of them at least"
     if not builder.without:
         return "the design has no access pattern and no write; declare them, with per_second"
-    zero = f" ({_listed(builder.zero)}: 0)" if builder.zero else ""
-    return f"no pattern says how often it is asked; give per_second to {_listed(builder.without)}{zero}"
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    zero = f" ({first_few(builder.zero, _NAMED)}: 0)" if builder.zero else ""
+    return f"no pattern says how often it is asked; give per_second to {first_few(builder.without, _NAMED)}{zero}"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from tavola.design.cost.capacity import write_pattern_units
 from tavola.design.cost.sizes import item_size
-from tavola.design.findings import Finding, Place, Severity
+from tavola.design.findings import Finding, Place, Severity, first_few
 from tavola.design.lint.naming import FEW, words
 from tavola.design.lint.rates import peak
 from tavola.design.lint.rule import Subject
@@ -24,8 +24,6 @@ from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.document import AccessPattern, TableDesign, WritePattern
 
 SEVERITY: Severity = "advice"
-
-_TOLD = 3
 
 
 def find(subject: Subject) -> Iterator[Finding]:
@@ -54,7 +52,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         ]
         parts = [
             f"{len(names)} of its {len(declared):,} access patterns and writes {'has' if len(names) == 1 else 'have'} {what} "
-            f"({_listed(names)}): {so}"
+            f"({first_few(names)}): {so}"
             for names, _, what, so in lacks
             if names
         ]
@@ -68,11 +66,6 @@ def find(subject: Subject) -> Iterator[Finding]:
             else "none of its entities says how often it is read or written: heat and cost cannot be judged",
             f"give {' and '.join(wanted)} to each, by estimate if need be",
         )
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _TOLD} more" if len(names) > _TOLD else ""
-    return ", ".join(names[:_TOLD]) + more
 
 
 def _uncounted(subject: Subject) -> Iterator[Finding]:

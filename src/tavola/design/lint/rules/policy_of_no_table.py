@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity
+from tavola.design.findings import Finding, Severity, first_few
 from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
 from tavola.design.lint.rule import Subject
 from tavola.protocol import PolicyStatement
@@ -40,8 +40,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                     "policy-of-no-table",
                     "advice",
                     each.place,
-                    f"it is about {_listed(list(names))} and about none of the design's tables, which "
-                    f"{'is' if len(each.tables) == 1 else 'are'} {_listed([table.name for table in each.tables])}",
+                    f"it is about {first_few(list(names))} and about none of the design's tables, which "
+                    f"{'is' if len(each.tables) == 1 else 'are'} {first_few([table.name for table in each.tables])}",
                     "name the tables as the design does; leave it out if it is another design's",
                 )
             continue
@@ -62,7 +62,7 @@ def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
                     SEVERITY,
                     each.place,
                     f"{told(statement)} grants the index {index} of {table.name}, which has "
-                    f"{_listed(sorted(known)) if known else 'no index'}: every query of it is denied",
+                    f"{first_few(sorted(known)) if known else 'no index'}: every query of it is denied",
                     "name the index as the table does",
                 )
 
@@ -95,7 +95,3 @@ def _touches(each: Grants, statement: PolicyStatement) -> bool:
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))
     )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

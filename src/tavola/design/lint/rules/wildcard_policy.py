@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from tavola.design.findings import Finding, Severity
+from tavola.design.findings import Finding, Severity, first_few
 from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
 from tavola.design.lint.rule import Subject
 from tavola.iam import ACTIONS
@@ -70,11 +70,11 @@ def _wide(each: Grants, statement: PolicyStatement) -> str | None:
     along = {text: found for text in statement.actions or () if (found := _along(text))}
     if along and _touches(each, statement):
         return "; ".join(
-            f"{text.partition(':')[2]}, which is {_listed(found)}" for text, found in along.items()
+            f"{text.partition(':')[2]}, which is {first_few(found)}" for text, found in along.items()
         )
     if any(test.key.lower().startswith("aws:resourcetag/") for test in statement.conditions):
         return None  # tables are told by their tags
-    what = _listed([action.partition(":")[2] for action in statement.actions or ()])
+    what = first_few([action.partition(":")[2] for action in statement.actions or ()])
     if statement.not_resources is not None:
         return f"{what} on every resource but {', '.join(map(_short, statement.not_resources))}"
     wide = [text for text in statement.resources or () if _any_table(each, text)]
@@ -116,10 +116,6 @@ def _any_table(each: Grants, text: str) -> bool:
     if kind != "table" or not ({"*", "?"} & set(name)):
         return False
     return any(fnmatchcase(arn_name(table), name) for table in each.tables)
-
-
-def _listed(actions: list[str]) -> str:
-    return ", ".join(actions[:3]) + (f" and {len(actions) - 3} more" if len(actions) > 3 else "")
 
 
 def _short(text: str) -> str:
