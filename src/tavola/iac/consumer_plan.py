@@ -14,17 +14,8 @@ from tavola.iac.errors import PlanRefused
 from tavola.iac.grants import Grant, RolePolicy
 from tavola.iac.identifiers import digest, shortened, snake
 from tavola.iac.policy_plan import characters_of
-from tavola.limits import (
-    TRIGGER_BATCH_RECORDS_MAX,
-    TRIGGER_BATCHING_WINDOW_S_MAX,
-    TRIGGER_PARALLELIZATION_MAX,
-    TRIGGER_PATTERN_CHARACTERS_MAX,
-    TRIGGER_RECORD_AGE_S_MAX,
-    TRIGGER_RECORD_AGE_S_MIN,
-    TRIGGER_RETRIES_MAX,
-    TRIGGER_TIMEOUT_S_MAX,
-)
-from tavola.model.document import Consumer, Design, TableDesign
+from tavola.limits import TRIGGER_PATTERN_CHARACTERS_MAX
+from tavola.model.document import Consumer, Design, TableDesign, beyond_limits
 
 FUNCTION_NAME_MAX = 64
 FUNCTION_MEMORY_MB = (128, 10_240)
@@ -95,20 +86,10 @@ def _function(table: str, consumer: str, taken: set[str]) -> str:
 
 
 def _refused(consumer: Consumer) -> Iterator[str]:
+    yield from beyond_limits(consumer)
     least_mb, most_mb = FUNCTION_MEMORY_MB
-    for word, told, least, most in (
-        ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
-        ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
-        ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
-        ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
-        ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
-        ("memory_mb", consumer.memory_mb, least_mb, most_mb),
-    ):
-        if not least <= told <= most:
-            yield f"{word}={told:,} is outside {least} to {most:,}"
-    age = consumer.max_age_s
-    if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
-        yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"
+    if not least_mb <= consumer.memory_mb <= most_mb:
+        yield f"memory_mb={consumer.memory_mb:,} is outside {least_mb} to {most_mb:,}"
     if len(consumer.filters) > FILTERS_MAX:
         yield f"it has {len(consumer.filters)} filters, and there may be {FILTERS_MAX}"
     for pattern in _patterns(consumer):

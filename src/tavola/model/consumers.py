@@ -6,9 +6,19 @@ infrastructure is written from them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from tavola.limits import (
+    TRIGGER_BATCH_RECORDS_MAX,
+    TRIGGER_BATCHING_WINDOW_S_MAX,
+    TRIGGER_PARALLELIZATION_MAX,
+    TRIGGER_RECORD_AGE_S_MAX,
+    TRIGGER_RECORD_AGE_S_MIN,
+    TRIGGER_RETRIES_MAX,
+    TRIGGER_TIMEOUT_S_MAX,
+)
 
 RecordKind = Literal["INSERT", "MODIFY", "REMOVE"]
 Starting = Literal["TRIM_HORIZON", "LATEST"]
@@ -37,3 +47,19 @@ class Consumer:
     writes: tuple[str, ...] = ()  # the entities that it writes, by name
     idempotent: bool = False  # a record that comes twice counts once
     function: str = ""  # the name or ARN of a function that is there; none: infrastructure makes one
+
+
+def beyond_limits(consumer: Consumer) -> Iterator[str]:
+    """Give what Lambda would refuse of a consumer's amounts, each as a sentence; filters are judged by who writes them."""
+    for word, told, least, most in (
+        ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
+        ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
+        ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
+        ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
+        ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
+    ):
+        if not least <= told <= most:
+            yield f"{word}={told:,} is outside {least} to {most:,}"
+    age = consumer.max_age_s
+    if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
+        yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.model.access import AccessPattern, WritePattern
-from tavola.model.consumers import Consumer
+from tavola.model.consumers import Consumer, beyond_limits
 from tavola.model.design import (
     CollectionDesign,
     Design,
@@ -84,6 +84,7 @@ __all__ = [
     "TableDesign",
     "TableSettings",
     "WritePattern",
+    "beyond_limits",
     "check_references",
     "declared_in",
     "design_document",

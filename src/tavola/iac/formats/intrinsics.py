@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.circles import Once
 from tavola.iac.formats.imported import Report
 from tavola.iac.formats.reading import shown
 from tavola.iac.formats.surroundings import stream_arn, table_arn
@@ -35,10 +35,7 @@ class Resolver:
         self.mappings = _section(template, "Mappings")
         self.conditions = _section(template, "Conditions")
         self.resources = _section(template, "Resources")
-        self._opened: list[str] = []
-        self._known: dict[
-            str, Any
-        ] = {}  # what names were found to stand for, so that each is worked out once
+        self._within = Once()
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Fn::GetAtt": self._get_att,
@@ -99,19 +96,6 @@ class Resolver:
             f"Conditions.{name}", lambda: self._decide(self.conditions.get(name))
         )
         return found
-
-    def _within(self, name: str, work: Callable[[], Any]) -> Any:
-        if name in self._known:
-            return self._known[name]
-        if name in self._opened:
-            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
-            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
-        self._opened.append(name)
-        try:
-            self._known[name] = work()
-        finally:
-            self._opened.pop()
-        return self._known[name]
 
     def _ref(self, name: Any) -> Any:
         if name == "AWS::NoValue":

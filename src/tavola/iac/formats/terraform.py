@@ -6,9 +6,10 @@ Other modules are not, but for one that everybody uses: the registry's `dynamodb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tavola.iac.formats.circles import Once
 from tavola.iac.formats.errors import FormatRefused
 from tavola.iac.formats.hcl import Block, Evaluator, walked
 from tavola.iac.formats.hcl_functions import bounded
@@ -63,8 +64,7 @@ class _Module:
                 if (block.kind, *block.labels) in self.named:
                     report.add(".".join(block.labels), "it is declared twice; the last is taken")
                 self.named[block.kind, *block.labels] = block
-        self._opened: list[str] = []
-        self._known: dict[str, Any] = {}
+        self._once = Once()
 
     def resources(self) -> Iterator[Resource]:
         """Give every resource that may matter, once for each of its instances."""
@@ -227,19 +227,6 @@ class _Module:
             self.report.add(f"var.{name}", f"it {why}, so it stays ${{var.{name}}}")
             return Unresolved(f"${{var.{name}}}")
         return self.evaluator.value(block.attributes["default"], block.text)
-
-    def _once(self, name: str, work: Callable[[], Any]) -> Any:
-        if name in self._known:
-            return self._known[name]
-        if name in self._opened:
-            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
-            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
-        self._opened.append(name)
-        try:
-            self._known[name] = work()
-        finally:
-            self._opened.pop()
-        return self._known[name]
 
     def _module(self, block: Block) -> Iterator[Resource]:
         """Give the table that the registry's module for tables makes; tell of any other module."""

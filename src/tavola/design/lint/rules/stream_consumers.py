@@ -17,18 +17,8 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Place, Severity
 from tavola.design.lint.rule import Subject
-from tavola.limits import (
-    TRIGGER_BATCH_RECORDS_MAX,
-    TRIGGER_BATCHING_WINDOW_S_MAX,
-    TRIGGER_FILTERS_MAX,
-    TRIGGER_PARALLELIZATION_MAX,
-    TRIGGER_PATTERN_CHARACTERS_MAX,
-    TRIGGER_RECORD_AGE_S_MAX,
-    TRIGGER_RECORD_AGE_S_MIN,
-    TRIGGER_RETRIES_MAX,
-    TRIGGER_TIMEOUT_S_MAX,
-)
-from tavola.model.document import Consumer
+from tavola.limits import TRIGGER_FILTERS_MAX, TRIGGER_PATTERN_CHARACTERS_MAX
+from tavola.model.document import Consumer, beyond_limits
 
 SEVERITY: Severity = "error"
 
@@ -62,18 +52,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 
 def _refused(consumer: Consumer) -> Iterator[str]:
-    for word, told, least, most in (
-        ("batch_size", consumer.batch_size, 1, TRIGGER_BATCH_RECORDS_MAX),
-        ("window_s", consumer.window_s, 0, TRIGGER_BATCHING_WINDOW_S_MAX),
-        ("parallelization", consumer.parallelization, 1, TRIGGER_PARALLELIZATION_MAX),
-        ("retries", consumer.retries, -1, TRIGGER_RETRIES_MAX),
-        ("timeout_s", consumer.timeout_s, 1, TRIGGER_TIMEOUT_S_MAX),
-    ):
-        if not least <= told <= most:
-            yield f"{word}={told:,} is outside {least} to {most:,}"
-    age = consumer.max_age_s
-    if age != -1 and not TRIGGER_RECORD_AGE_S_MIN <= age <= TRIGGER_RECORD_AGE_S_MAX:
-        yield f"max_age_s={age:,} is neither -1 nor {TRIGGER_RECORD_AGE_S_MIN} to {TRIGGER_RECORD_AGE_S_MAX:,}"
+    yield from beyond_limits(consumer)
     if len(consumer.filters) > TRIGGER_FILTERS_MAX:
         yield f"it has {len(consumer.filters)} filters, and there may be {TRIGGER_FILTERS_MAX}"
     for each in consumer.filters:

@@ -1,0 +1,30 @@
+"""Circles: what names other things in a file is found once, and never while it is being looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tavola.iac.formats.errors import FormatRefused
+
+
+class Once:
+    """Things by their names, each worked out when it is first asked for; one that stands on itself is refused."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+        self._opened: list[str] = []
+
+    def __call__(self, name: str, work: Callable[[], Any]) -> Any:
+        """Return what a name stands for; `work` finds it, and may ask for other names meanwhile."""
+        if name in self._known:
+            return self._known[name]
+        if name in self._opened:
+            circle = " → ".join([*self._opened[self._opened.index(name) :], name])
+            raise FormatRefused(f"it stands on itself: {circle}; break the circle", name)
+        self._opened.append(name)
+        try:
+            self._known[name] = work()
+        finally:
+            self._opened.pop()
+        return self._known[name]
