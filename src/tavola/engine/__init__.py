@@ -7,6 +7,7 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
 from tavola.engine.engine import Engine
+from tavola.engine.observing import Observer, Observing
 from tavola.engine.storage import (
     StoreDamaged,
     StoreError,
@@ -28,6 +29,8 @@ __all__ = [
     "Guard",
     "HotItem",
     "Hottest",
+    "Observer",
+    "Observing",
     "Problem",
     "Report",
     "Resources",

@@ -8,8 +8,9 @@ a lock makes it safe from several threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from threading import RLock, get_ident
 from types import TracebackType
 from typing import Any, get_args
@@ -23,11 +24,12 @@ from tavola.engine.chores import Chores, upgrade
 from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches, watching
 from tavola.engine.isolation import Tokens
 from tavola.engine.jobs import Jobs
+from tavola.engine.observing import Observer, Observing, Watched
 from tavola.engine.operations import HANDLERS, Call, Services
 from tavola.engine.seals import Seals
 from tavola.engine.storage import SqliteStore, StoreError, StoreFailed, StoreFull
 from tavola.engine.transfer import Buckets
-from tavola.engine.visits import Visit
+from tavola.engine.visits import Touch, Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol import (
     DEFAULT_SCOPE,
@@ -73,6 +75,7 @@ class Engine:
         self._closed = False
         self._wording: Wording = wording
         self._catalog = Catalog(store, clock, remembers=switches.remembers)
+        self._observing: Observing | None = None  # who is told of every call; None: nobody
         self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
         self._services = Services(
             catalog=self._catalog,
@@ -158,6 +161,8 @@ class Engine:
         `dirty` then, and if so commits by that name before anything is told of the answer. A name for each call is
         told of that call alone.
         """
+        if self._observing is not None and not isinstance(visit, Watched):
+            return self._observed(self._observing, operation, body, scope, visit, by)
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unserved(operation)
@@ -197,6 +202,50 @@ class Engine:
                 self._settle()
             return answer
 
+    def _observed(
+        self,
+        observing: Observing,
+        operation: str,
+        body: bytes,
+        scope: Scope,
+        visit: Visit | None,
+        by: object,
+    ) -> bytes:
+        """Answer a call and have it told; one whose answer must wait for a commit is told then."""
+        began_s, began = self._services.clock.now(), monotonic()
+        watched = Watched.of(visit)
+        fault: Fault | None = None
+        with self._lock:  # nobody commits between the call and the look whether it must wait
+            try:
+                return self.execute(operation, body, scope, watched, by=by)
+            except Fault as raised:
+                fault = raised
+                raise
+            except BaseException as error:
+                fault = InternalServerFault(str(error))
+                raise
+            finally:
+                if visit is not None:
+                    watched.hand_on(visit)
+                touches: Sequence[Touch] = watched.touches or ()
+                if self._services.emulation is not None:
+                    touches = (*touches, *self._services.emulation.take_refused())
+                note = operation, scope, began_s, began, touches, fault, body
+                if self._begun:
+                    observing.wait(note)
+                else:
+                    observing.tell(note)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Tell this one of every call from now on, in the place of whoever was told before; None: nobody.
+
+        With nobody to tell, a call pays for one test.
+        """
+        with self._lock:
+            if self._services.emulation is not None:
+                self._services.emulation.take_refused()  # what nobody saw is not this one's
+            self._observing = None if observer is None else Observing(observer)
+
     def call(
         self,
         operation: str,
@@ -228,6 +277,20 @@ class Engine:
                 )
             emulation = self._services.emulation
             return Hottest() if emulation is None else emulation.hottest(table, index, count)
+
+    def changes_between(
+        self, table_name: str, moments_us: Sequence[int], scope: Scope = DEFAULT_SCOPE
+    ) -> tuple[int, ...]:
+        """Return how many changes a table's log has between each two moments; none where it keeps no log."""
+        with self._lock:
+            self._check_open()
+            table = self._catalog.find(scope, table_name)
+            if table is None:
+                raise ResourceNotFoundFault.of_table(table_name)
+            if table.journal is None:
+                return ()
+            places = [table.journal.log.id_at(moment_us) for moment_us in moments_us]
+            return tuple(later - earlier for earlier, later in pairwise(places))
 
     @property
     def clock(self) -> Clock:
@@ -355,6 +418,8 @@ class Engine:
                         StoreError("the engine was closed before the write was durable; it is not kept")
                     )
                 self._begun = False
+                if self._observing is not None:
+                    self._observing.undone("the engine was closed before the write was durable")
                 if self._services.buckets is not None:
                     self._services.buckets.close()
                 try:
@@ -430,6 +495,8 @@ class Engine:
             raise
         self._begun = False
         self._party.clear()
+        if self._observing is not None:
+            self._observing.settled()
         if self._store.trouble is not None:
             self._failure = str(self._store.trouble)
 
@@ -456,6 +523,8 @@ class Engine:
         if begun and self._party and not told:
             self._doom(error)
         self._party.clear()
+        if self._observing is not None:
+            self._observing.undone(str(error))
         try:
             self._store.rollback()
             if begun:

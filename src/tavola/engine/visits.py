@@ -44,6 +44,9 @@ class Touch(NamedTuple):
     key: bytes | None  # the item's ordered key; of a query, the partition's; None for a scan
     reads: float
     writes: float
+    entry: bytes | None = (
+        None  # of a write on an index, the entry's own ordered key; told where it is asked for
+    )
 
 
 @dataclass(slots=True)
@@ -53,4 +56,5 @@ class Visit:
     guard: Guard | None = None  # None: everybody may
     as_of_us: int | None = None  # reads see the state of then, and writes are refused
     touches: list[Touch] | None = None  # a list to note in what was touched; None: nothing is noted
+    entries: bool = False  # whether the keys of index entries are noted too
     denied: int = 0  # statements of batches that were denied one by one, since somebody last looked

@@ -44,6 +44,14 @@ from tavola.iam.errors import (
     IamError,
     NotInDirectory,
 )
+from tavola.iam.explaining import (
+    ConditionMisfit,
+    DescribedTable,
+    KeyUnknown,
+    explain_action,
+    explain_request,
+    explanation,
+)
 from tavola.iam.files import DirectoryFile, load_directory, save_directory
 from tavola.iam.guard import Circumstances, Compiled, Explained, Guard, Guards
 from tavola.iam.managed import MANAGED
@@ -61,9 +69,11 @@ __all__ = [
     "AssumeRefused",
     "Circumstances",
     "Compiled",
+    "ConditionMisfit",
     "Considered",
     "Credential",
     "Decision",
+    "DescribedTable",
     "Directory",
     "DirectoryFile",
     "DirectoryRefused",
@@ -76,6 +86,7 @@ __all__ = [
     "IamError",
     "ItemAccess",
     "Key",
+    "KeyUnknown",
     "NotInDirectory",
     "Principal",
     "RangeAccess",
@@ -98,6 +109,9 @@ __all__ = [
     "decide",
     "denial",
     "detach",
+    "explain_action",
+    "explain_request",
+    "explanation",
     "load_directory",
     "narrow",
     "parse_directory",

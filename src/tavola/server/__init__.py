@@ -8,7 +8,14 @@ framework: between a socket and an engine that answers in microseconds it would 
 
 from tavola.server.access_log import AccessLog, key_hash, secret_path
 from tavola.server.authorization import StrictCallers
-from tavola.server.errors import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
+from tavola.server.errors import (
+    AccessLogUnusable,
+    AddressInUse,
+    AddressUnusable,
+    CertificateUnusable,
+    LogKeyMalformed,
+    LogSecretUnreadable,
+)
 from tavola.server.hosts import is_loopback
 from tavola.server.limits import ServerLimits
 from tavola.server.listener import Endpoint, Server, allow_files, new_loop, running, serve
@@ -17,6 +24,7 @@ from tavola.server.log_queries import (
     LogQuery,
     decision_of,
     hash_of_item,
+    log_key,
     parse_moment,
     places_of,
     read_records,
@@ -32,7 +40,9 @@ __all__ = [
     "AddressUnusable",
     "CertificateUnusable",
     "Endpoint",
+    "LogKeyMalformed",
     "LogQuery",
+    "LogSecretUnreadable",
     "Safeguards",
     "Served",
     "Server",
@@ -44,6 +54,7 @@ __all__ = [
     "hash_of_item",
     "is_loopback",
     "key_hash",
+    "log_key",
     "new_loop",
     "parse_moment",
     "places_of",

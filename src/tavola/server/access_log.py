@@ -175,7 +175,7 @@ class AccessLog:
                 parts += (head, self._time, request_id, form % count, rest)
                 continue
             if isinstance(touched, Touch):
-                table, index, key, reads, writes = touched
+                table, index, key, reads, writes, _ = touched
                 place = (table, index, key is None, reads, writes)
                 begins, ends = places.get(place) or self._place(place, (touched,))
             else:
@@ -205,7 +205,7 @@ class AccessLog:
 
     def _joined(self, touches: Sequence[Touch]) -> tuple[bytes | None, tuple[bytes, bytes]]:
         """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
-        tables, indexes, keys, reads, writes = zip(*touches, strict=True)
+        tables, indexes, keys, reads, writes, _ = zip(*touches, strict=True)
         table, many = tables[0], len(touches)
         key = (
             keys[0] if keys[-1] is None else keys[-1]

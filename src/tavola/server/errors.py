@@ -39,6 +39,26 @@ class CertificateUnusable(TavolaError):
         super().__init__(f"The certificate {certificate} with the key {key} cannot be used: {reason}.")
 
 
+class LogSecretUnreadable(TavolaError):
+    """The secret that a log's hashes are made with is not there, or not ours to read."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        super().__init__(
+            f"The log's secret {place} cannot be read; ask whoever runs the server for it, or give the hash of the key."
+        )
+
+
+class LogKeyMalformed(TavolaError):
+    """What was to be looked for in a log is no key."""
+
+    def __init__(self, item: str) -> None:
+        self.item = item
+        super().__init__(
+            f'{item} is no key; write it as DynamoDB JSON, hash attribute first: {{"pk": {{"S": "o#1"}}, "sk": {{"S": "2026"}}}}.'
+        )
+
+
 class AccessLogUnusable(TavolaError):
     """The access log cannot be opened."""
 

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from tavola.keys import KeyAttribute, KeyRefused, KeySchema
-from tavola.server.access_log import key_hash
+from tavola.server.access_log import key_hash, secret_path
+from tavola.server.errors import LogKeyMalformed, LogSecretUnreadable
 from tavola.server.log_files import files_of
 
 Record = dict[str, Any]
@@ -55,7 +56,7 @@ class LogQuery:
 
 
 def read_records(path: Path, query: LogQuery) -> Iterator[tuple[bytes, Record]]:
-    """Give each line of a log that is wanted, as it is written and as data; a torn line is passed over."""
+    """Give each line of a log that is wanted, as it is written and as data; what is no record is passed over."""
     for file in files_of(path):
         with file.open("rb") as lines:
             for line in lines:
@@ -63,7 +64,11 @@ def read_records(path: Path, query: LogQuery) -> Iterator[tuple[bytes, Record]]:
                     record = _decode(line)
                 except msgspec.DecodeError:
                     continue  # the process ended in the middle of it
-                if query.wants(record):
+                try:
+                    wanted = query.wants(record)
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    continue  # some other program's line
+                if wanted:
                     yield line, record
 
 
@@ -119,6 +124,23 @@ def hash_of_item(secret: bytes, item: Mapping[str, Any]) -> str | None:
         return key_hash(secret, schema.key_of(item))
     except (KeyRefused, ValueError, AttributeError):
         return None
+
+
+def log_key(path: Path, item: str) -> str:
+    """Return the hash that a log has for a key in DynamoDB JSON, its hash attribute first; it takes the log's secret."""
+    try:
+        key = msgspec.json.decode(item.encode(), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise LogKeyMalformed(item) from error
+    place = secret_path(path)
+    try:
+        secret = bytes.fromhex(place.read_text("ascii"))
+    except (OSError, ValueError) as error:
+        raise LogSecretUnreadable(place) from error
+    found = hash_of_item(secret, key)
+    if found is None:
+        raise LogKeyMalformed(item)
+    return found
 
 
 def _same(told: Any, wanted: str) -> bool:

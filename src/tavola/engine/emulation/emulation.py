@@ -7,6 +7,7 @@ too, since this is where every access comes by.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from tavola.engine.emulation.switches import Switches
 from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, reason_of
 from tavola.engine.reads import Span
 from tavola.engine.storage import Log, LogRow
+from tavola.engine.visits import Touch
 from tavola.engine.writes import Change, Standing
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
@@ -37,6 +39,7 @@ from tavola.protocol import (
 from tavola.values import Item
 
 _PASSED = CancellationReason("None")
+_REFUSED_MAX = 400  # charges that one call can have refused: a hundred actions, with some indexes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class Emulation:
         self.conflicts: Conflicts | None = None
         self.unprocessed: Unprocessed | None = None
         self._watches: dict[tuple[int, int], Watch] = {}
+        self._refused: deque[Touch] = deque(maxlen=_REFUSED_MAX)  # since somebody last asked
         if switches.throughput:
             self.throughput = Throughput(clock, switches.split_after_s)
         if switches.remembers:
@@ -252,6 +256,14 @@ class Emulation:
             throttled_items=told(watch.throttled if bare else watch.throttled_items),
         )
 
+    def take_refused(self) -> tuple[Touch, ...]:
+        """Return what was refused for want of throughput since this was last asked, as touches without units."""
+        if not self._refused:
+            return ()
+        refused = tuple(self._refused)
+        self._refused.clear()
+        return refused
+
     def forget(self, table: Table, index: Index | None) -> None:
         """Count a table's or index's keys anew."""
         self._watches.pop(_watched(table, index), None)
@@ -309,6 +321,7 @@ class Emulation:
             if self.throughput.resource(charge.table, charge.index).arn in refusing
         ]
         self._note(own, throttled=True)
+        self._refused.extend(_refusal(charge) for charge in own)
 
     def _note(self, charges: Sequence[Charge], *, throttled: bool) -> None:
         for charge in charges:
@@ -356,6 +369,13 @@ def is_watched(catalog: Catalog) -> bool:
     return any(
         setting.enabled for table in catalog.tables() for setting in table.definition.insights.values()
     )
+
+
+def _refusal(charge: Charge) -> Touch:
+    key = None if charge.reach == "scan" else charge.key
+    if charge.index is None:
+        return Touch(charge.table.arn, None, key, 0.0, 0.0)
+    return Touch(charge.table.arn, charge.index.name, None, 0.0, 0.0, key)
 
 
 def _place(table: Table, key: bytes) -> tuple[int, bytes]:

@@ -13,6 +13,7 @@ from tavola.engine.capacity import (
     vector_write_bytes,
 )
 from tavola.engine.catalog import Table
+from tavola.engine.indexes import keys_of, sizes_of
 from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.terms import (
@@ -93,7 +94,7 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
         emulation.read_item(table, key, units)
     if call.visit is not None and call.visit.touches is not None:
         units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
-        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0)))
+        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0, None)))
     body = EMPTY
     if line is not None:
         data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
@@ -275,9 +276,41 @@ def touch_write(call: Call, change: Change, factor: float = 1.0) -> None:
     note = call.visit.touches.append
     arn, key = change.table.arn, change.standing.key
     units = factor * write_units(change.standing.size, change.size)
-    note(_tuple(Touch, (arn, None, key, 0.0, units)))
-    for name, units in _index_units(change).items():
-        note(_tuple(Touch, (arn, name, key, 0.0, units)))
+    note(_tuple(Touch, (arn, None, key, 0.0, units, None)))
+    if not change.table.indexes:
+        return
+    if not call.visit.entries:
+        for name, units in _index_units(change).items():
+            note(_tuple(Touch, (arn, name, key, 0.0, units, None)))
+        return
+    for name, units, entry in _entry_units(change):
+        note(_tuple(Touch, (arn, name, key, 0.0, units, entry)))
+
+
+def _entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
+    """Return what a write costs on each index, by the key of the entry; an entry that moves is two."""
+    units = _index_units(change)
+    if not units:
+        return []
+    table, standing = change.table, change.standing
+    gone = None if standing.data is None else keys_of(table, standing.entries)
+    come = None if change.item is None else keys_of(table, change.entries)
+    found: list[tuple[str, float, bytes | None]] = []
+    for place, index in enumerate(table.indexes):
+        cost = units.get(index.name)
+        if cost is None:
+            continue
+        before = None if gone is None else gone[place]
+        after = None if come is None else come[place]
+        if isinstance(before, bytes) and isinstance(after, bytes) and before != after:
+            size = sizes_of(table, change.size, change.entries)[place]
+            put = write_units(0, size or 0)
+            found.append((index.name, put, after))
+            found.append((index.name, cost - put, before))
+        else:
+            entry = before if after is None else after
+            found.append((index.name, cost, entry if isinstance(entry, bytes) else None))
+    return found
 
 
 def _index_units(change: Change) -> dict[str, float]:
