@@ -9,10 +9,9 @@ from tavola.apps.shell.application import Shell, new_application, problem_answer
 from tavola.apps.shell.declarations import problems
 from tavola.apps.shell.etags import etag_of, not_modified, require_match
 from tavola.apps.shell.followers import Follower, Projecting, cause_of
-from tavola.apps.shell.guards import Upload
 from tavola.apps.shell.pages import Link, Pages
 from tavola.apps.shell.paging import Paged, next_query, page_response
-from tavola.apps.shell.problems import Problem, field_errors, member_of, not_found, problem_of, too_large
+from tavola.apps.shell.problems import field_errors, member_of, problem_of
 from tavola.apps.shell.requests import (
     Cursor,
     IdempotencyKey,
@@ -23,7 +22,6 @@ from tavola.apps.shell.requests import (
     limit_of,
     parameters,
 )
-from tavola.apps.shell.serving import Address, AddressTaken, Serving, serve, serving
 from tavola.apps.shell.start import Mounted, Start, start_page
 from tavola.apps.shell.stores import (
     OpenedStore,
@@ -32,6 +30,17 @@ from tavola.apps.shell.stores import (
     SettingsRefused,
     opened_store,
     ready_tables,
+)
+from tavola.web import (
+    Address,
+    AddressTaken,
+    Problem,
+    Serving,
+    Upload,
+    not_found,
+    serve,
+    serving,
+    too_large,
 )
 
 __all__ = [

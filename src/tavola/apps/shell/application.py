@@ -20,12 +20,12 @@ from starlette.routing import Match, Route
 from tavola import AccessDeniedFault, TavolaError, __version__
 from tavola.apps.shell.declarations import declare_problems, problems
 from tavola.apps.shell.followers import Follower
-from tavola.apps.shell.guards import BODY_BYTES_MAX, Guard, Upload
 from tavola.apps.shell.measures import MEDIA_TYPE, Measured, Measures
 from tavola.apps.shell.operations import groups_of
 from tavola.apps.shell.pages import Pages
-from tavola.apps.shell.problems import Problem, not_found, problem_of
+from tavola.apps.shell.problems import problem_of
 from tavola.apps.shell.stores import OpenedStore, Settings
+from tavola.web import BODY_BYTES_MAX, Guard, Problem, Upload, not_found
 
 Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from tavola.apps.shell.problems import MEDIA_TYPE, URN
+from tavola.web import MEDIA_TYPE, URN
 
 SCHEMAS: Mapping[str, Any] = {
     "Problem": {

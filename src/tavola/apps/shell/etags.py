@@ -7,7 +7,7 @@ import re
 from fastapi import Request
 from fastapi.responses import Response
 
-from tavola.apps.shell.problems import Problem
+from tavola.web import Problem
 
 _TAGS = re.compile(r'\s*(?:(W/)?"([\x21\x23-\x7e\x80-\xff]*)")?\s*(?:,|$)')  # a list may have empty places
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import traceback
 from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Protocol
@@ -29,6 +28,7 @@ from tavola import (
 from tavola.apps.shell.places import Place, room_in
 from tavola.clock import SYSTEM_CLOCK, monotonic
 from tavola.patterns import Projected, ProjectionFailed, Rebuilt
+from tavola.web import placed
 
 State = Literal["stopped", "starting", "rebuilding", "following", "failing"]
 
@@ -321,6 +321,4 @@ def cause_of(error: BaseException) -> str:
         return f"{len(error.failed)} records, {cause_of(error.failed[0].error)}"
     if isinstance(error, Fault | StreamError | CheckpointRefused | OSError):
         return f"{type(error).__name__}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}{place}"
+    return placed(error)

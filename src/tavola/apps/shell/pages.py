@@ -23,8 +23,8 @@ from markupsafe import Markup
 
 from tavola import Clock
 from tavola.apps.shell import charts
-from tavola.apps.shell.problems import Problem
 from tavola.clock import SYSTEM_CLOCK
+from tavola.web import Problem
 
 SHELL = Path(__file__).parent
 STATIC = "/ui/static"

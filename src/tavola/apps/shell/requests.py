@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import Header, Query, Request
 
-from tavola.apps.shell.problems import Problem
+from tavola.web import Problem
 
 LIMIT = 20
 LIMIT_MAX = 100

@@ -16,9 +16,9 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from tavola.apps.shell.application import new_application, shell_of
-from tavola.apps.shell.guards import put_under
 from tavola.apps.shell.pages import HOME, Link, Pages
 from tavola.apps.shell.stores import Settings
+from tavola.web import put_under
 
 
 @dataclass(frozen=True, slots=True)

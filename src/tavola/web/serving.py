@@ -16,10 +16,12 @@ from dataclasses import dataclass
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tavola import TavolaError
+from tavola.errors import TavolaError
 
 DRAIN_S = 10  # how long answers under way may take once it is asked to stop
+MAY_LEAVE = "tavola.may_leave"
 _BACKLOG = 1024
 
 
@@ -110,13 +112,15 @@ async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0
     """
     sockets = open_sockets(host, port)
     try:
-        server = _Server(_configuration(application))
+        ending = asyncio.Event()
+        server = _Server(_configuration(_Ending(application, ending)))
         async with application.router.lifespan_context(application):
             task = asyncio.create_task(server.serve(sockets=sockets), name="serving")
             try:
                 await server.answering.wait()
                 yield Serving(Address(host, sockets[0].getsockname()[1]), server)
             finally:
+                ending.set()
                 server.should_exit = True
                 await task
     finally:
@@ -124,7 +128,55 @@ async def serving(application: Starlette, host: str = "127.0.0.1", port: int = 0
             each.close()
 
 
-def _configuration(application: Starlette) -> uvicorn.Config:
+class _Ending:
+    """ASGI: tells a stream of events that its client is gone once serving ends, for it would go on for ever.
+
+    It tells the same to whoever put `MAY_LEAVE` into the scope: its answer is not worth waiting for.
+    """
+
+    def __init__(self, app: ASGIApp, ending: asyncio.Event) -> None:
+        self.app = app
+        self.ending = ending
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        events = open_ = False
+
+        async def sent(message: Message) -> None:
+            nonlocal events, open_
+            if message["type"] == "http.response.start":
+                events = _is_events(message)
+            open_ = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        async def received() -> Message:
+            waiting = asyncio.ensure_future(receive())
+            ended = asyncio.ensure_future(self.ending.wait())
+            try:
+                await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
+                if not waiting.done() and (events or scope.get(MAY_LEAVE)):
+                    return {"type": "http.disconnect"}
+                return await waiting
+            finally:
+                waiting.cancel()
+                ended.cancel()
+
+        await self.app(scope, received, sent)
+        if events and open_ and self.ending.is_set():
+            await send({"type": "http.response.body", "body": b""})  # else uvicorn takes it for a mistake
+
+
+def _is_events(start: Message) -> bool:
+    return any(
+        name.lower() == b"content-type" and value.startswith(b"text/event-stream")
+        for name, value in start.get("headers", ())
+    )
+
+
+def _configuration(application: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http="httptools",

@@ -1,4 +1,4 @@
-"""Guards: what every request passes before a route sees it, and every answer on its way out.
+"""Guard: what every request passes before a route sees it, and every answer on its way out.
 
 A page of another site can make a browser send requests here. It cannot forge two headers: `Host` tells the name
 it used, `Origin` (or `Sec-Fetch-Site`) where it is from. So an application that only this machine can reach answers to names of
@@ -23,9 +23,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tavola import Entropy
-from tavola.apps.shell.problems import Problem, of_status, too_large, unexpected
-from tavola.entropy import SYSTEM_ENTROPY
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.web.problems import Problem, of_status, too_large, unexpected
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -36,7 +35,6 @@ BODY_BYTES_MAX = MEGABYTE
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 _HEADERS = (
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),  # with none at all, browsers hide the Origin of their own forms
@@ -51,7 +49,7 @@ Answering: TypeAlias = Callable[
     [Scope, Problem], Response
 ]  # how a problem is told: as a document, or as a page
 
-_log = logging.getLogger("tavola.apps")
+_log = logging.getLogger("tavola.web")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +71,32 @@ class Guard:
         body_bytes_max: int = BODY_BYTES_MAX,
         accepts: Iterable[str] = (),
         uploads: Sequence[Upload] = (),
+        forms_under: str = "/ui/",
+        private_under: str | None = None,
+        known_names: bool = False,
+        policy: str = CONTENT_SECURITY_POLICY,
         base_path: str = "",
         answer: Answering = lambda scope, problem: problem.response(scope["path"]),
         entropy: Entropy = SYSTEM_ENTROPY,
     ) -> None:
+        """Guard an application; below `private_under` pages of other sites may not even read.
+
+        `known_names`: no name is answered that nobody gave, whichever address was reached. Without it, what other machines can
+        reach answers to every name, so a page that points a name of its own there (in a container, on a local network) is its
+        own site's page and may read all.
+        """
         self.app = app
         self.hosts = frozenset(name.lower().rstrip(".") for name in hosts)
         self.body_bytes_max = body_bytes_max
         self.accepts = frozenset(kind.lower() for kind in accepts)
         self.uploads = tuple(uploads)
+        self.forms_under = forms_under
+        self.private_under = private_under
+        self.known_names = known_names
         self.base_path = base_path
         self.answer = answer
         self.entropy = entropy
+        self._headers = ((b"content-security-policy", policy.encode()), *_HEADERS)
         self._known: set[tuple[str | None, bytes]] = set()  # names that need no second look
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,16 +118,18 @@ class Guard:
                 headers = message["headers"]
                 for name, _ in headers:
                     if name == b"cache-control":
-                        message["headers"] = [*headers, *_HEADERS]
+                        message["headers"] = [*headers, *self._headers]
                         break
                 else:
-                    message["headers"] = [*headers, _CACHE, *_HEADERS]
+                    message["headers"] = [*headers, _CACHE, *self._headers]
             elif head:
                 message = {**message, "body": b""}
             await send(message)
 
         try:
             self._check_host(scope)
+            if self.private_under is not None and _below(scope).startswith(self.private_under):
+                self._check_origin(Headers(scope=scope))
             if head:
                 scope["method"] = "GET"  # routed as it; what is sent is the same, without the body
             elif scope["method"] not in _SAFE:
@@ -135,7 +149,7 @@ class Guard:
                 await self.answer(scope, unexpected(incident))(scope, receive, sent)
 
     def _check_host(self, scope: Scope) -> None:
-        """Refuse a name that is not this machine's, where only this machine can connect."""
+        """Refuse a name that is not this machine's, where only this machine can connect or names must be known."""
         host = b""
         for name, value in scope["headers"]:
             if name == b"host":
@@ -145,13 +159,14 @@ class Guard:
         asked = (None if server is None else server[0], host)
         if asked in self._known:
             return
-        if server is not None and is_loopback(str(server[0])) and not self._is_ours(host.decode("latin-1")):
+        alone = server is not None and is_loopback(str(server[0]))
+        if (alone or self.known_names) and not self._is_ours(host.decode("latin-1")):
+            listens = "This application listens on this machine alone and" if alone else "This application"
             raise Problem(
                 403,
                 "host-refused",
                 "Host refused",
-                "This application listens on this machine alone and does not answer to that name. If the name is "
-                "yours, start it with --allow-host and that name.",
+                f"{listens} does not answer to that name. If the name is yours, start it with --allow-host and that name.",
             )
         if len(self._known) < _KNOWN_MAX:
             self._known.add(asked)
@@ -186,7 +201,7 @@ class Guard:
 
     async def _checked_body(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """Return what gives the body, once it is known to be one that a route can read."""
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = _below(scope)
         upload = next((each for each in self.uploads if each.path.fullmatch(path)), None)
         most = self.body_bytes_max if upload is None else upload.bytes_max
         length = headers.get("content-length")
@@ -199,9 +214,14 @@ class Guard:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
             return _replayed(refused_or(await _read(receive, most)), receive)
-        if kind in self.accepts or (kind in FORMS and path.startswith("/ui/")):
+        if kind in self.accepts or (kind in FORMS and path.startswith(self.forms_under)):
             return receive if length is not None else _counted(receive, most)
         raise of_status(415)
+
+
+def _below(scope: Scope) -> str:
+    """Return the path that is asked, as seen from the application."""
+    return str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
 
 
 def put_under(scope: Scope, base_path: str) -> None:
@@ -209,6 +229,8 @@ def put_under(scope: Scope, base_path: str) -> None:
     scope["root_path"] = base_path
     if not f"{scope['path']}/".startswith(f"{base_path}/"):
         scope["path"] = base_path + scope["path"]
+    elif scope["path"] == base_path:
+        scope["path"] += "/"  # routes begin with one
 
 
 async def _read(receive: Receive, most: int) -> bytes:
@@ -323,6 +345,13 @@ def told(error: BaseException, incident: str, scope: Mapping[str, Any]) -> str:
         ]
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
     return "\n".join(lines)
+
+
+def placed(error: BaseException) -> str:
+    """Return the kind of an error and where it was raised; not its text, which may hold what was sent."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}{place}"
 
 
 def is_loopback(host: str) -> bool:

@@ -1,0 +1,43 @@
+"""Web: what every face in a browser shares.
+
+Holds the guard before an application (Host, Origin, body sizes, headers, errors that nobody foresaw), the problems it answers
+with, and serving on a port. Knows no page, no table and no ticket: the applications and the studio bring those.
+"""
+
+from tavola.web.guard import (
+    BODY_BYTES_MAX,
+    CONTENT_SECURITY_POLICY,
+    MEGABYTE,
+    Guard,
+    Upload,
+    is_loopback,
+    placed,
+    put_under,
+)
+from tavola.web.problems import MEDIA_TYPE, URN, Problem, not_found, of_status, too_large, unexpected
+from tavola.web.serving import MAY_LEAVE, Address, AddressTaken, Serving, open_sockets, serve, serving
+
+__all__ = [
+    "BODY_BYTES_MAX",
+    "CONTENT_SECURITY_POLICY",
+    "MAY_LEAVE",
+    "MEDIA_TYPE",
+    "MEGABYTE",
+    "URN",
+    "Address",
+    "AddressTaken",
+    "Guard",
+    "Problem",
+    "Serving",
+    "Upload",
+    "is_loopback",
+    "not_found",
+    "of_status",
+    "open_sockets",
+    "placed",
+    "put_under",
+    "serve",
+    "serving",
+    "too_large",
+    "unexpected",
+]
