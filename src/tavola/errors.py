@@ -37,13 +37,17 @@ The families, each in the room that raises it:
     ├── TransferError         engine: a file, row or bucket that cannot be moved in or out
     ├── CertificateUnusable   server: a certificate or key for TLS that cannot be used
     ├── AccessLogUnusable     server: an access log that cannot be written
+    ├── LogKeyMalformed       server: what is to be looked for in a log, and is no key
+    ├── LogSecretUnreadable   server: the secret of a log's hashes, which cannot be read
     ├── CostRefused           design: a design or a number that no month can be computed of
     ├── SolveRefused          design: entities or needs that no keys can be found for
-    ├── Problem               apps: an answer that is no success, as whoever sent the request is told it
+    ├── Problem               web: an answer that is no success, as whoever sent the request is told it
     ├── SettingsRefused       apps: a setting that an application cannot be started with
     ├── AnalyserError         apps: an analysis of Terraform code that could not begin
     ├── IntakeRefused         apps: a file that holds no review result
-    ├── AddressTaken          apps: an address that an application cannot listen on
+    ├── AddressTaken          web: an address that cannot be listened on
+    ├── Refused               studio: a question that the studio does not answer
+    ├── StudioMissing         cli: the web stack of the studio, which is not installed
     ├── LintError             design: a rule that the linter does not know
     ├── IacError              iac: a design without infrastructure, a change that is not made, a file that is not Tavola's
     ├── CopyGivenUp           cli: a backup or restore that was waited for, and taken back

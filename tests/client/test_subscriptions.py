@@ -27,6 +27,7 @@ from tavola.client import (
     Context,
     Driver,
     EntityChange,
+    RawChange,
     RecordsLost,
     StreamMissing,
     Subscription,
@@ -299,6 +300,19 @@ def test_a_shard_that_disappeared_unfinished_is_an_error() -> None:
     assert numbers(reading(stream, clock, kept, on_loss="go on")) == [2]
 
 
+def test_a_place_without_a_number_holds_where_no_time_is_known() -> None:
+    """Who began at now, and was away before the first change, gets it from an endpoint without AT_TIMESTAMP too."""
+    stream, kept, clock = FakeStream(page=2), Kept(), ManualClock(START_S + 100)
+    stream.knows_times = False
+    stream.add("a")
+    for _ in range(20):
+        stream.put("a")
+    reading(stream, clock, kept, from_="now")
+    stream.put("a", at_s=START_S + 101)
+
+    assert numbers(reading(stream, clock, kept)) == [21]
+
+
 def test_an_error_of_one_shard_loses_nothing_of_another() -> None:
     """What other shards brought at the same time is given when the reading goes on."""
     stream, clock = FakeStream(), ManualClock(START_S)
@@ -424,3 +438,15 @@ def test_the_campaign_finds_a_place_that_runs_ahead(monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(AssertionError, match="was written"):
         campaigns(150)
+
+
+def test_a_table_is_followed_by_its_name(db: Connection) -> None:
+    """Without a model every change is one of an item, the guards of unique values too."""
+    db.put(ticket("t-1"))
+    modelled = told(db)
+    (name,) = (each for each in db.call("ListTables")["TableNames"] if each.endswith(Desk.settings.name))
+    named = listed(db, db.subscribe(name, from_="start", follow=False))
+
+    assert all(isinstance(change, RawChange) for change in named)
+    assert len(named) >= len(modelled)
+    assert {change.sequence for change in named} >= {change.sequence for change in modelled}

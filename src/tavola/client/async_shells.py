@@ -347,7 +347,7 @@ class AsyncDb(AsyncUpkeep):
 
     async def subscribe(
         self,
-        table: type[Table],
+        table: type[Table] | str,
         *,
         from_: From = "now",
         checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
@@ -359,7 +359,8 @@ class AsyncDb(AsyncUpkeep):
 
         With a `checkpoint`, a file's path or an object of one's own, it goes on after what was dealt with. `follow`
         waits for more, looking every `poll_s` seconds; without, it ends at the end. Where changes were lost because
-        nobody read them for a day, it raises `RecordsLost` unless `on_loss` is "go on".
+        nobody read them for a day, it raises `RecordsLost` unless `on_loss` is "go on", or a function that is told.
+        A table given by its name is followed as it is: every change is a `RawChange`.
         """
         manner = Manner(from_, follow, poll_s, on_loss, kept_in(checkpoint))
         following = Following(self._context, table, manner)

@@ -146,7 +146,7 @@ AnyChange: TypeAlias = EntityChange[Any] | RawChange
 
 
 def changes_of(
-    table: type[Table],
+    table: type[Table] | None,
     event: Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
     stream: str | None = None,
@@ -155,7 +155,8 @@ def changes_of(
     """Give the changes in an event of Lambda, an answer of GetRecords, one record or several, in their order.
 
     An item that was overwritten by one of another entity was removed as the one and inserted as the other,
-    with one sequence number. `stream` and `shard` say where records are from that do not tell it.
+    with one sequence number. `stream` and `shard` say where records are from that do not tell it. Without a table
+    every change is one of an item, the guards' too.
     """
     for record in records_in(event):
         yield from _changes(table, record, stream, shard)
@@ -199,7 +200,7 @@ def key_of(entity: type[E], keys: Item, found: Entity | None = None) -> PrimaryK
 
 
 def _changes(
-    table: type[Table], record: Mapping[str, Any], stream: str | None, shard: str | None
+    table: type[Table] | None, record: Mapping[str, Any], stream: str | None, shard: str | None
 ) -> Iterator[AnyChange]:
     try:
         told = record["dynamodb"]
@@ -211,6 +212,9 @@ def _changes(
     if isinstance(told.get("ApproximateCreationDateTime"), datetime):  # botocore's parsing: binary as bytes
         keys, old, new = (None if item is None else as_json(item) for item in (keys, old, new))
     expired = is_expiry(record)
+    if table is None:
+        yield RawChange(kind, old, new, expired, keys, origin)
+        return
     if UNIQUE_ATTRIBUTE in (new or old or {}):
         return
     before, after = _side(table, keys, old), _side(table, keys, new)

@@ -19,6 +19,9 @@ LATEST_SLACK_S = (
     5.0  # how far before its beginning a shard begun at LATEST is read again, for clocks that differ
 )
 
+# AT_TIMESTAMP is newer than the other places: what older servers answer to a word that they do not know.
+_TIME_UNKNOWN = frozenset({"ValidationException", "SerializationException"})
+
 # Records too old to be there, a shard that is there no more, or a place beyond the shard's end.
 Loss: TypeAlias = Literal["trimmed", "gone", "ahead"]
 Telling: TypeAlias = Callable[[Loss, str, str | None], None]  # with the shard, and what was read of it last
@@ -76,6 +79,7 @@ class Records:
 
     records: tuple[dict[str, Any], ...]
     ended: bool
+    passed: int = 0  # records that lie before the moment at which the reading begins
 
 
 def latest_stream_arn(table: str) -> Steps[str]:
@@ -143,6 +147,7 @@ class ShardReading:
         self._latest = latest
         self._tell = tell
         self._iterator: str | None = None
+        self._from_s: float | None = None  # earlier records are passed over here, where the service cannot
 
     def open(self) -> Steps[None]:
         """Find the place to read from now; LATEST means this moment, and not the first reading."""
@@ -176,7 +181,9 @@ class ShardReading:
                         raise
                 continue
             self._iterator = answer.get("NextShardIterator")
-            return Records(self._fresh(answer.get("Records", ())), ended=self._iterator is None)
+            found = answer.get("Records", ())
+            fresh = self._fresh(found)
+            return Records(fresh, ended=self._iterator is None, passed=len(found) - len(fresh))
         return Records((), ended=False)
 
     def _place(self) -> Steps[str]:
@@ -186,7 +193,17 @@ class ShardReading:
             self._latest = False  # a second place is found by the time of the first
             return (yield from self._get("LATEST"))
         if self._since_s is not None:
-            return (yield from self._get("AT_TIMESTAMP", Timestamp=self._since_s - LATEST_SLACK_S))
+            return (yield from self._at(self._since_s - LATEST_SLACK_S))
+        return (yield from self._get("TRIM_HORIZON"))
+
+    def _at(self, at_s: float) -> Steps[str]:
+        """Return a place by its time; an endpoint that knows no such place is read from its beginning."""
+        try:
+            return (yield from self._get("AT_TIMESTAMP", Timestamp=at_s))
+        except Fault as fault:
+            if fault.code not in _TIME_UNKNOWN:
+                raise
+        self._from_s = at_s
         return (yield from self._get("TRIM_HORIZON"))
 
     def _get(self, kind: str, **place: object) -> Steps[str]:
@@ -205,7 +222,13 @@ class ShardReading:
         fresh = tuple(record for record in records if int(sequence_of(record)) > reached)
         if fresh:
             self._reached = sequence_of(fresh[-1])
+        if self._from_s is not None:
+            fresh = tuple(record for record in fresh if _made_s(record) >= self._from_s)
         return fresh
+
+
+def _made_s(record: Mapping[str, Any]) -> float:
+    return float(record["dynamodb"].get("ApproximateCreationDateTime", 0))
 
 
 def _shard(described: Mapping[str, Any]) -> Shard:

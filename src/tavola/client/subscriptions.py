@@ -40,7 +40,6 @@ from tavola.model import Table
 R = TypeVar("R")
 
 From: TypeAlias = Literal["now", "start"]
-OnLoss: TypeAlias = Literal["refuse", "go on"]
 
 SCHEMA = "tavola.subscription/1"
 POLL_S = 0.5
@@ -67,6 +66,9 @@ class RecordsLost(StreamError):
             f"{table}: {what}; bring what was made of the changes up to date from the table itself, and go on with "
             f'on_loss="go on"'
         )
+
+
+OnLoss: TypeAlias = Literal["refuse", "go on"] | Callable[[RecordsLost], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,10 @@ class _Queued:
 class Following:
     """A table's stream under way: what was read and not given yet, and how far each shard is dealt with."""
 
-    def __init__(self, context: Context, table: type[Table], manner: Manner) -> None:
-        self.table = table
+    def __init__(self, context: Context, table: type[Table] | str, manner: Manner) -> None:
+        self.table = None if isinstance(table, str) else table
         self.closed = False
-        self._name = context.name_of(table)
+        self._name = table if isinstance(table, str) else context.name_of(table)
         self._clock = context.clock
         self._manner = manner
         self._stream: Stream | None = None
@@ -180,7 +182,7 @@ class Following:
             if not self._manner.follow:
                 if self._drained():
                     return None
-            elif not self._queue:
+            elif all(each.dry for each in self._open.values()):
                 yield Wait(self._manner.poll_s)
         return None
 
@@ -278,7 +280,7 @@ class Following:
                 raise errors[0]
 
     def _took(self, shard: str, each: _Open, found: Records) -> None:
-        each.dry = 0 if found.records else each.dry + 1
+        each.dry = 0 if found.records or found.passed else each.dry + 1
         if found.records or found.ended:
             self._queue.append(_Queued(shard, found.records, found.ended))
         if found.ended:
@@ -348,8 +350,12 @@ class Following:
         return all(each.dry >= DRY_READS for each in self._open.values())
 
     def _tell(self, loss: Loss, shard: str, after: str | None) -> None:
+        lost = RecordsLost(self._name, shard, after, loss)
         if self._manner.on_loss == "refuse":
-            raise RecordsLost(self._name, shard, after, loss)
+            raise lost
+        if callable(self._manner.on_loss):
+            self._manner.on_loss(lost)
+            return
         _log.warning("%s: what came after %s in %s may be lost", self._name, after or "its beginning", shard)
 
 

@@ -5,7 +5,7 @@ Holds the plan, which knows no vendor's syntax, one folder for each vendor that 
 """
 
 from tavola.iac.cdk import cdk_files
-from tavola.iac.changes import Change, Comparison, compare_designs, compare_live, compare_nothing
+from tavola.iac.changes import Change, Comparison, compare_designs, compare_live, compare_nothing, comparing
 from tavola.iac.cloudformation import render_template, template_of
 from tavola.iac.deployment import Allowed, Deployment, Done, hindrance, progress_of
 from tavola.iac.errors import DeployRefused, FileKept, IacError, PlanRefused
@@ -34,6 +34,7 @@ __all__ = [
     "compare_designs",
     "compare_live",
     "compare_nothing",
+    "comparing",
     "deed_of",
     "held_before",
     "hindrance",

@@ -150,17 +150,20 @@ def compare_designs(was: Design, now: Design) -> tuple[Comparison, ...]:
 def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[Comparison, ...]:
     """Return what is to be made where there is no table yet; nobody is asked."""
     driver = Driver(Standing(Design()), Patience(), _never)
-    return tuple(driver.run(_there(table, None, names)) for table in now.tables)
+    return tuple(driver.run(comparing(table, None, names)) for table in now.tables)
 
 
 def compare_live(
     db: Db, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
 ) -> tuple[Comparison, ...]:
     """Return what the tables that are there have otherwise; a former design tells besides what becomes of items."""
-    return tuple(db.run(_there(table, was, names)) for table in now.tables)
+    return tuple(db.run(comparing(table, was, names)) for table in now.tables)
 
 
-def _there(table: TableDesign, was: Design | None, names: Mapping[str, str] | None) -> Steps[Comparison]:
+def comparing(
+    table: TableDesign, was: Design | None = None, names: Mapping[str, str] | None = None
+) -> Steps[Comparison]:
+    """Return the steps by which one table is held against what is there, for a client of either colour."""
     told, described = yield from _looked_at(blueprint_of(table, (names or {}).get(table.name, table.name)))
     former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
     there = There(described, None if described is None else Counted.of(described))

@@ -40,7 +40,7 @@ from tavola.model.tables import (
     declared_tables,
     table_given,
 )
-from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
+from tavola.model.uniques import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, unique_of
 from tavola.model.views import check_part, projected
 
 __all__ = [
@@ -110,5 +110,6 @@ __all__ = [
     "shard_of",
     "sort",
     "table_given",
+    "unique_of",
     "upgrade",
 ]

@@ -6,6 +6,8 @@ written together with the entity that has it. So the table's keys are text, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tavola.keys import BoundTemplate, Part, Template, part_for
 from tavola.model.errors import ModelError
 from tavola.model.shapes import FieldShape, Shape, Source, Unique
@@ -47,13 +49,8 @@ def bind_uniques(shape: Shape) -> None:
 
 
 def _bound(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
-    parts: dict[str, Part] = {
-        "entity": part_for("text"),
-        "unique": part_for("text"),
-        "digest": part_for("text"),
-    }
-    words = [UNIQUE, "{entity}", "{unique}"]
-    for number, name in enumerate((*found.within, found.name)):
+    parts: list[Part] = []
+    for name in (*found.within, found.name):
         field = shape.fields.get(name)
         if field is None:
             raise ModelError(
@@ -62,15 +59,22 @@ def _bound(shape: Shape, found: FieldShape, delimiter: str) -> Unique:
         if field.converter.key_kind is None:
             word = "be unique" if field is found else "have others unique within it"
             raise ModelError(_place(shape, field), f"it cannot {word}; only what can be part of a key")
-        parts[f"part{number}"] = part_for(field.converter.key_kind, choices=field.converter.choices)
-        words.append(f"{{part{number}}}")
+        parts.append(part_for(field.converter.key_kind, choices=field.converter.choices))
+    return unique_of(shape.name, found.name, found.within, parts, delimiter)
+
+
+def unique_of(
+    entity: str, field: str, within: tuple[str, ...], parts: Sequence[Part], delimiter: str
+) -> Unique:
+    """Return what makes the keys of a unique field's guards; the parts are those of `within`, then its own."""
+    words = [UNIQUE, "{entity}", "{unique}", *(f"{{part{number}}}" for number in range(len(parts)))]
+    bound = {name: part_for("text") for name in ("entity", "unique", "digest")}
+    bound |= {f"part{number}": part for number, part in enumerate(parts)}
 
     def bind(*segments: str) -> BoundTemplate:
-        return Template.parse(delimiter.join(segments), delimiter).bind(parts)
+        return Template.parse(delimiter.join(segments), delimiter).bind(bound)
 
-    return Unique(
-        shape.name, found.name, found.within, bind(*words), bind(_LONG, "{entity}", "{unique}", "{digest}")
-    )
+    return Unique(entity, field, within, bind(*words), bind(_LONG, "{entity}", "{unique}", "{digest}"))
 
 
 def _place(shape: Shape, found: FieldShape) -> str:

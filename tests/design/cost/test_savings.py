@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tavola.cli.designs import load_design
 from tavola.design.cost import Assumptions, Saving, estimate, savings
 from tavola.design.cost.alterations import (
     apart,
@@ -355,3 +356,18 @@ def test_a_saving_is_the_difference_of_two_months() -> None:
 
     before = estimate(whole, Assumptions(), BOOK).total
     assert found(whole, "narrower projection")[0].amount == pytest.approx(before - after)
+
+
+@pytest.mark.parametrize(
+    "assumptions", [Assumptions(), Assumptions(mode="provisioned"), Assumptions(table_class="STANDARD")]
+)
+def test_a_change_saves_the_same_priced_by_its_table_and_by_the_whole(assumptions: Assumptions) -> None:
+    """Tables share nothing, so a change is priced by its own; a need makes it priced by the whole design, to the same digit."""
+    found = load_design("tavola.apps.support_desk.model")
+    first = found.tables[0].entities[0]
+    asked = replace(found, needs=(Need("whatever", first.name, first.fields[0].name),))
+
+    told = savings(found, assumptions, BOOK)
+
+    assert len(told) > 3
+    assert told == savings(asked, assumptions, BOOK)

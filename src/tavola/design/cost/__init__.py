@@ -20,16 +20,20 @@ from tavola.design.cost.capacity import (
 )
 from tavola.design.cost.charts import chart, form_of
 from tavola.design.cost.costing import BOOK_DAYS_MAX, Costing, book_notes, cost_of
+from tavola.design.cost.curves import FACTORS, Curves, curves
 from tavola.design.cost.modes import Way, recommendation, ways
 from tavola.design.cost.month import Bill, Capacity, Line, Month, estimate
 from tavola.design.cost.report import as_csv, as_document, as_text
 from tavola.design.cost.savings import Saving, savings
+from tavola.design.cost.sizes import item_bytes
+from tavola.design.cost.sliders import Consistency, Sliders, Transactions, access_ids, turned
 from tavola.design.cost.traffic import Access, Flow, accesses, flows
 
 __all__ = [
     "BOOK_DAYS_MAX",
     "DOCUMENT",
     "EXAMPLE",
+    "FACTORS",
     "HOURS_PER_MONTH",
     "Access",
     "Assumptions",
@@ -37,18 +41,23 @@ __all__ = [
     "BreakEven",
     "Calculation",
     "Capacity",
+    "Consistency",
     "CostRefused",
     "Costing",
+    "Curves",
     "Demand",
     "Flow",
     "IndexEffect",
     "Line",
     "Month",
     "Saving",
+    "Sliders",
     "Step",
     "Sums",
+    "Transactions",
     "Units",
     "Way",
+    "access_ids",
     "accesses",
     "as_csv",
     "as_document",
@@ -62,15 +71,18 @@ __all__ = [
     "chart",
     "collection_units",
     "cost_of",
+    "curves",
     "estimate",
     "flows",
     "form_of",
     "index_effects",
+    "item_bytes",
     "need_units",
     "pattern_units",
     "recommendation",
     "savings",
     "steps",
+    "turned",
     "ways",
     "write_pattern_units",
 ]

@@ -57,10 +57,11 @@ def unfixed(design: Design) -> Design:
     tables = tuple(
         table
         if table.settings.scaling is not None
+        or (table.settings.read_units is None and table.settings.write_units is None)
         else replace(table, settings=replace(table.settings, read_units=None, write_units=None))
         for table in design.tables
     )
-    return replace(design, tables=tables)
+    return design if tables == design.tables else replace(design, tables=tables)
 
 
 def needed_attributes(design: Design, table: TableDesign, index: IndexDesign) -> frozenset[str] | None:
@@ -231,11 +232,8 @@ def shortened(table: TableDesign) -> TableDesign:
 
 
 def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) -> EntityDesign:
-    saved = {
-        old: len(old.encode()) - len(new)
-        for old, new in names.items()
-        if old in item_size(table, entity).attributes
-    }
+    present = item_size(table, entity).attributes
+    saved = {old: len(old.encode()) - len(new) for old, new in names.items() if old in present}
     whole = sum(saved.values())
 
     def shorter(pattern: PatternDesign) -> PatternDesign:

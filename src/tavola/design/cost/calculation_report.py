@@ -19,6 +19,8 @@ def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[s
     month, demand = told.month, told.demand
     consistency = "strongly" if demand.consistent else "eventually"
     hours = "" if demand.hours_per_day == 24 else f", {demand.hours_per_day} hours a day"
+    if demand.indexes:
+        hours = f", {demand.indexes} index{'' if demand.indexes == 1 else 'es'} of whole items{hours}"
     asked = (
         f"{demand.reads_per_second:g} reads a second ({consistency} consistent), {demand.writes_per_second:g} writes a "
         f"second, items of {demand.item_kb:g} KB, {demand.storage_gb:g} GB{hours}: {heading(month)}"
@@ -104,6 +106,7 @@ def calculation_document(told: Calculation, steps: Sequence[Step], notes: Sequen
             "storage_gb": demand.storage_gb,
             "hours_per_day": demand.hours_per_day,
             "consistent": demand.consistent,
+            "indexes": demand.indexes,
         },
         "book": {"title": month.book, "region": month.region, "date": month.date.isoformat()},
         "currency": month.currency,

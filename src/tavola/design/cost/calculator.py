@@ -13,7 +13,7 @@ from math import ceil
 from tavola.design.cost.assumptions import Assumptions, CostRefused
 from tavola.design.cost.capacity import pattern_units, write_pattern_units
 from tavola.design.cost.month import Month, estimate
-from tavola.limits import ITEM_BYTES_MAX
+from tavola.limits import GLOBAL_INDEXES_MAX, ITEM_BYTES_MAX
 from tavola.model.document import (
     AccessPattern,
     Design,
@@ -46,6 +46,7 @@ class Demand:
     storage_gb: float = 0.0
     hours_per_day: int = 24
     consistent: bool = True
+    indexes: int = 0  # that hold whole items, and are written with each
 
     def __post_init__(self) -> None:
         for word, told in (("reads", self.reads_per_second), ("writes", self.writes_per_second)):
@@ -55,6 +56,8 @@ class Demand:
                 raise CostRefused(f"{told:g} {word} a second cannot be; give {_RATE_MAX:g} at most")
         if not 0 < self.item_kb <= ITEM_BYTES_MAX / _KB:
             raise CostRefused(f"an item of {self.item_kb} KB cannot be; give up to {ITEM_BYTES_MAX // _KB}")
+        if not 0 <= self.indexes <= GLOBAL_INDEXES_MAX:
+            raise CostRefused(f"{self.indexes} indexes cannot be; give 0 to {GLOBAL_INDEXES_MAX}")
 
     @property
     def item_bytes(self) -> int:
@@ -133,7 +136,7 @@ def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None =
     assumed = replace(
         assumptions or Assumptions(),
         hours_per_day=demand.hours_per_day,
-        storage_gb={_TABLE: demand.storage_gb},
+        storage_gb=dict.fromkeys((_TABLE, *_copies(demand)), demand.storage_gb),
     )
     design = plain_design(demand)
     table = design.tables[0]
@@ -145,7 +148,13 @@ def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None =
     writes = max(1, ceil(round(demand.writes_per_second * write, 9)))
     fixed = replace(
         design,
-        tables=(replace(table, settings=replace(table.settings, read_units=reads, write_units=writes)),),
+        tables=tuple(
+            replace(
+                each,
+                settings=replace(each.settings, read_units=reads if each is table else 1, write_units=writes),
+            )
+            for each in design.tables
+        ),
     )
     month = estimate(design, replace(assumed, mode="on-demand"), book)
     by_units = replace(assumed, mode="provisioned")
@@ -163,7 +172,10 @@ def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None =
 
 
 def plain_design(demand: Demand) -> Design:
-    """Return the design of a demand: one table of one kind of item, read by its key and put."""
+    """Return the design of a demand: one table of one kind of item, read by its key and put.
+
+    An index is a table beside it that is put and never read: so units can be fixed for each by itself.
+    """
     field = FieldDesign("id", "pk", "text", ("S",), key_kind="text")
     key = KeyDesign(None, (SourceDesign("pk", "S", field="id"),))
     size = demand.item_bytes
@@ -183,7 +195,16 @@ def plain_design(demand: Demand) -> Design:
         _TABLE, "pk", None, None, None, "#", None, recovery=False, recovery_days=35, encryption=None,
         table_class="STANDARD", deletion_protection=False, read_units=None, write_units=None,
     )  # fmt: skip
-    return Design((TableDesign("Items", settings, {"pk": "S"}, (), (entity,)),))
+    table = TableDesign("Items", settings, {"pk": "S"}, (), (entity,))
+    entry = replace(entity, primary=None)
+    copies = (
+        replace(table, settings=replace(settings, name=name), entities=(entry,)) for name in _copies(demand)
+    )
+    return Design((table, *copies))
+
+
+def _copies(demand: Demand) -> tuple[str, ...]:
+    return tuple(f"index {number}" for number in range(1, demand.indexes + 1))
 
 
 def as_document(demand: Demand, book: PriceBook) -> tuple[Sums, Sums]:

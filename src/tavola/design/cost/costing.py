@@ -47,8 +47,8 @@ def cost_of(design: Design, assumptions: Assumptions, book: PriceBook, today: da
         month,
         told,
         break_evens(book, standard, provisioned) if any(bill.per_second for bill in month.bills) else (),
-        savings(design, assumptions, book),
-        recommendation(design, assumptions, book, told),
+        savings(design, assumptions, book, month),
+        recommendation(design, assumptions, book, told, month),
         (*_notes(design, month, assumptions), *book_notes(book, today)),
     )
 

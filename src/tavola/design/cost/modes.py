@@ -45,9 +45,22 @@ _WAYS: tuple[tuple[str, Mode, Class, Term | None], ...] = (
 )
 
 
-def ways(design: Design, assumptions: Assumptions, book: PriceBook) -> tuple[Way, ...]:
-    """Return a design under every way of paying; provisioned units follow the traffic, whatever a table fixes them at."""
-    return tuple(_way(design, assumptions, book, *told) for told in _WAYS)
+def ways(
+    design: Design,
+    assumptions: Assumptions,
+    book: PriceBook,
+    *,
+    only: Sequence[str] | None = None,
+    times: float = 1.0,
+) -> tuple[Way, ...]:
+    """Return a design under every way of paying; provisioned units follow the traffic, whatever a table fixes them at.
+
+    `only` names some of them, where the others are not wanted; `times` is how many times as often everything is asked.
+    """
+    free = unfixed(design)
+    return tuple(
+        _way(free, assumptions, book, *told, times) for told in _WAYS if only is None or told[0] in only
+    )
 
 
 def _way(
@@ -58,10 +71,11 @@ def _way(
     mode: Mode,
     table_class: Class,
     term: Term | None,
+    times: float,
 ) -> Way:
     assumed = replace(assumptions, mode=mode, table_class=table_class, reserved=term)
     try:
-        month = estimate(unfixed(design), assumed, book)
+        month = estimate(design, assumed, book, times=times)
     except CostRefused as error:
         return Way(name, mode, table_class, term, None, str(error))
     if month.unpriced:
@@ -70,10 +84,14 @@ def _way(
 
 
 def recommendation(
-    design: Design, assumptions: Assumptions, book: PriceBook, told: Sequence[Way] | None = None
+    design: Design,
+    assumptions: Assumptions,
+    book: PriceBook,
+    told: Sequence[Way] | None = None,
+    month: Month | None = None,
 ) -> str:
-    """Return in a sentence how to pay for a design, and why; `told` are its ways, where they are known."""
-    now = estimate(design, assumptions, book)
+    """Return in a sentence how to pay for a design, and why; `told` are its ways and `month` its own, where they are known."""
+    now = month or estimate(design, assumptions, book)
     asked = accesses(design)
     if not now.total:
         return _free_of_cost(design, assumptions, now)

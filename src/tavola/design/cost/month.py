@@ -8,29 +8,24 @@ the lines give the total, and the bills of the access patterns give the lines of
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
 
 from tavola.design.cost.assumptions import Assumptions, CostRefused
-from tavola.design.cost.storage import sparse, stored, unsized
-from tavola.design.cost.traffic import HOURS, Access, AccessKind, Flow, accesses, day, flows, scaled
+from tavola.design.cost.load import Part, TableLoad, What, load_of
+from tavola.design.cost.storage import unsized
+from tavola.design.cost.traffic import HOURS, Access, AccessKind, Flow, hourly_units
 from tavola.model.document import Design, TableDesign
 from tavola.prices import Price, PriceBook
-
-What = Literal[
-    "reads", "writes", "transactions", "key changes", "replicated writes", "storage", "recovery", "backups", "streams",
-    "reserved", "free tier",
-]  # fmt: skip
 
 REQUESTS: tuple[What, ...] = ("reads", "writes", "transactions", "key changes", "replicated writes")
 IDLE = "capacity that nobody asks for"
 
 _STEP = Decimal("1e-10")
 _AMOUNT_MAX = Decimal("1e14")  # that a charge may be: beyond it sums would no longer be exact
-_RATE_MAX = 1e12  # requests a second, and units of one, that anything can be computed of
 _HOUR_S = 3600
+_WRITE: AccessKind = "write"
 _BLOCK = 100  # units that are reserved together
 
 
@@ -123,17 +118,6 @@ class Month:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Units a second of one access that stand on one line."""
-
-    access: int | None  # its number; None: nobody's
-    index: str | None
-    what: What
-    per_second: Decimal
-    copied: bool  # a global table's replicas make it again
-
-
-@dataclass(frozen=True, slots=True)
 class _Charge:
     access: int | None
     line: tuple[str, str | None, What, str]
@@ -186,17 +170,21 @@ class _Ledger:
         self.charges.append(_Charge(None, ("", None, what, price), units, -amount.quantize(_STEP)))
 
 
-def estimate(design: Design, assumptions: Assumptions, book: PriceBook) -> Month:
-    """Return what a design costs in a month; patterns without a rate cost nothing, and are named."""
+def estimate(design: Design, assumptions: Assumptions, book: PriceBook, *, times: float = 1.0) -> Month:
+    """Return what a design costs in a month; patterns without a rate cost nothing, and are named.
+
+    `times` is how many times as often everything is asked.
+    """
     if not design.tables:
         raise CostRefused(
             "the design has no table, so there is nothing to pay for; declare one, or solve it first"
         )
-    told = _bounded(design, assumptions)
+    load = load_of(design, assumptions, times)
+    told = load.accesses
     ledger = _Ledger(book)
-    for table in design.tables:
-        _requests(ledger, table, told, assumptions)
-        _keeping(ledger, table, assumptions)
+    for each in load.tables:
+        _requests(ledger, each, assumptions)
+        _keeping(ledger, each, assumptions)
     if assumptions.reserved is not None:
         _reserve(ledger, assumptions)
     if assumptions.free_tier:
@@ -223,84 +211,27 @@ def estimate(design: Design, assumptions: Assumptions, book: PriceBook) -> Month
     )
 
 
-def _bounded(design: Design, assumptions: Assumptions) -> tuple[Access, ...]:
-    """Return every access of a design; refuse one that is asked more often, or takes more, than anything can be."""
-    try:
-        told = accesses(design, sparse_share=assumptions.sparse_share)
-    except OverflowError as error:
-        raise CostRefused(
-            "an access pattern reads or writes more than can be counted; look at items= and item_bytes=, and give what can be"
-        ) from error
-    for access in told:
-        units = max((each.read + each.write for each in access.units), default=0.0)
-        if access.peak > _RATE_MAX or units > _RATE_MAX:
-            much = f"{access.peak:g} a second" if access.peak > _RATE_MAX else f"{units:g} units a request"
-            raise CostRefused(
-                f"{access.place}: {access.title!r} has {much}, which nothing can have; give {_RATE_MAX:g} at most"
-            )
-    return told
-
-
-def _requests(
-    ledger: _Ledger, table: TableDesign, told: tuple[Access, ...], assumptions: Assumptions
-) -> None:
-    local = {index.name for index in table.indexes if index.local}
+def _requests(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
+    table = load.table
     kinds: tuple[AccessKind, ...] = ("read", "write")
     provisioned = _provisioned(table, assumptions)
-    by_place = {(flow.index, flow.kind): flow for flow in flows(told) if flow.table == table.name}
-    for place in (None, *(index.name for index in table.indexes if not index.local)):
-        joined: set[str | None] = (
-            {None, *local} if place is None else {place}
-        )  # a local index lives on its table's units
+    for index in (None, *(index.name for index in table.indexes if not index.local)):
         for kind in kinds:
-            parts = list(_parts(table, told, kind, joined))
+            place = (index, kind)
+            parts = load.parts.get(place, ())
             if not provisioned:
                 _on_demand(ledger, table, kind, parts, assumptions)
                 continue
-            met = [
-                flow for index in sorted(joined, key=str) if (flow := by_place.get((index, kind))) is not None
-            ]
-            capacity = _capacity(ledger, table, place, kind, met, assumptions)
+            capacity = _capacity(ledger, table, index, kind, load.flows.get(place, ()), assumptions)
             ledger.capacities.append(capacity)
             _told_throttled(ledger, capacity)
             _by_the_hour(ledger, table, capacity, parts, assumptions)
             if kind == "write" and _replicas(table, ledger.book):
-                _replicated(ledger, table, place, told, joined, assumptions)
-
-
-def _parts(
-    table: TableDesign, told: tuple[Access, ...], kind: AccessKind, places: set[str | None]
-) -> Iterator[_Part]:
-    plain: What = "reads" if kind == "read" else "writes"
-    for number, access in enumerate(told):
-        if not access.rate:
-            continue
-        rate = _decimal(access.rate)
-        for units in access.units:
-            if units.table != table.name or units.index not in places:
-                continue
-            whole = units.read if kind == "read" else units.write
-            if access.kind != kind:  # a write that reads its item first
-                yield _Part(number, units.index, plain, rate * _decimal(whole), copied=False)
-                continue
-            rest = whole - units.transacted - units.moved
-            yield _Part(number, units.index, plain, rate * _decimal(rest), copied=True)
-            if units.transacted:
-                # What a transaction adds is paid where it is made: replicas copy it as a plain write.
-                yield _Part(
-                    number, units.index, "transactions", rate * _decimal(units.transacted), copied=False
-                )
-            if units.moved:
-                yield _Part(number, units.index, "key changes", rate * _decimal(units.moved), copied=True)
-
-
-def _decimal(told: float) -> Decimal:
-    """Return a float as it is written: a tenth is a tenth."""
-    return Decimal(str(round(told, 9)))
+                _replicated(ledger, load, index, assumptions)
 
 
 def _on_demand(
-    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: list[_Part], assumptions: Assumptions
+    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: Sequence[Part], assumptions: Assumptions
 ) -> None:
     active_s = _HOUR_S * assumptions.hours_per_month * Decimal(assumptions.hours_per_day) / HOURS
     replicas = _replicas(table, ledger.book) if kind == "write" else 0
@@ -313,45 +244,29 @@ def _on_demand(
 
 
 def _by_the_hour(
-    ledger: _Ledger, table: TableDesign, capacity: Capacity, parts: list[_Part], assumptions: Assumptions
+    ledger: _Ledger, table: TableDesign, capacity: Capacity, parts: Sequence[Part], assumptions: Assumptions
 ) -> None:
     """Share the hours of provisioned units among those who use them."""
     hours = Decimal(capacity.units) * assumptions.hours_per_month / HOURS
     asked = sum((part.per_second for part in parts), Decimal(0))
     if not asked:
         what: What = "reads" if capacity.kind == "read" else "writes"
-        parts = [_Part(None, capacity.index, what, Decimal(1), copied=True)]
+        parts = [Part(None, capacity.index, what, Decimal(1), copied=True)]
         asked = Decimal(1)
     for part in parts:
         name = _price_of(ledger, table, part.index, capacity.kind, "capacity_unit_hour", assumptions)
         ledger.add(table.name, part.index, part.what, name, hours * part.per_second / asked, part.access)
 
 
-def _replicated(
-    ledger: _Ledger,
-    table: TableDesign,
-    place: str | None,
-    told: tuple[Access, ...],
-    joined: set[str | None],
-    assumptions: Assumptions,
-) -> None:
+def _replicated(ledger: _Ledger, load: TableLoad, index: str | None, assumptions: Assumptions) -> None:
     """Charge the units that each replica has for the writes that come to it: whole ones, and at least one."""
+    table, place = load.table, (index, _WRITE)
     copied = [
-        replace(part, what="replicated writes")
-        for part in _parts(table, told, "write", joined)
-        if part.copied
-    ]
-    met = [
-        Flow(table.name, units.index, "write", amount * access.rate, amount * access.peak)
-        for access in told
-        for units in access.units
-        if units.table == table.name and units.index in joined and (amount := units.write - units.transacted)
-    ]
-    replicas = _replicas(table, ledger.book)
-    own = _capacity(ledger, table, place, "write", met, assumptions)
-    capacity = replace(own, regions=replicas, reservable=False)
+        replace(part, what="replicated writes") for part in load.parts.get(place, ()) if part.copied
+    ] or [Part(None, index, "replicated writes", Decimal(1), copied=True)]
+    own = _capacity(ledger, table, index, "write", load.copied.get(place, ()), assumptions)
+    capacity = replace(own, regions=_replicas(table, ledger.book), reservable=False)
     ledger.capacities.append(capacity)
-    copied = copied or [_Part(None, place, "replicated writes", Decimal(1), copied=True)]
     _by_the_hour(ledger, table, capacity, copied, assumptions)
 
 
@@ -378,27 +293,27 @@ def _capacity(
     table: TableDesign,
     index: str | None,
     kind: AccessKind,
-    met: list[Flow],
+    met: Sequence[Flow],
     assumptions: Assumptions,
 ) -> Capacity:
     """Return the units of a place, hour by hour: as scaling makes them, or as they are fixed."""
     settings = table.settings
     mean, peak = sum(flow.mean for flow in met), sum(flow.peak for flow in met)
-    demand = day(mean, peak, assumptions.hours_per_day)
+    hours = assumptions.hours_per_day
     fixed = settings.read_units if kind == "read" else settings.write_units
     scaling = settings.scaling
     if fixed is not None and scaling is None:
         hourly: tuple[int, ...] = (fixed,) * HOURS
     elif scaling is None:
-        hourly = scaled(demand, target=assumptions.target)
+        hourly = hourly_units(mean, peak, hours, assumptions.target)
     elif kind == "read":
-        hourly = scaled(demand, target=scaling.target, least=scaling.read_min, most=scaling.read_max)
+        hourly = hourly_units(mean, peak, hours, scaling.target, scaling.read_min, scaling.read_max)
     else:
-        hourly = scaled(demand, target=scaling.target, least=scaling.write_min, most=scaling.write_max)
+        hourly = hourly_units(mean, peak, hours, scaling.target, scaling.write_min, scaling.write_max)
     standard = _standard(table, assumptions)
     name = _price_of(ledger, table, index, kind, "capacity_unit_hour", assumptions)
     copied = kind == "write" and index is None and bool(_replicas(table, ledger.book))
-    used = mean * assumptions.hours_per_day / HOURS
+    used = mean * hours / HOURS
     return Capacity(
         table.name, index, kind, hourly, used, peak, standard, name, reservable=standard and not copied
     )
@@ -414,11 +329,10 @@ def _told_throttled(ledger: _Ledger, capacity: Capacity) -> None:
         )
 
 
-def _keeping(ledger: _Ledger, table: TableDesign, assumptions: Assumptions) -> None:
+def _keeping(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
     """Charge what stands there whether it is asked for or not: storage, recovery, backups, streams."""
+    table, held = load.table, load.held
     name, settings = table.name, table.settings
-    measured = assumptions.storage_gb.get(name)
-    held = stored(table, sparse_share=assumptions.sparse_share, measured_gb=measured)
     standard = _standard(table, assumptions)
     copies = 1 + _replicas(table, ledger.book)
     for each in held:
@@ -431,7 +345,7 @@ def _keeping(ledger: _Ledger, table: TableDesign, assumptions: Assumptions) -> N
     if settings.stream is not None:
         polls = Decimal(str(assumptions.stream_polls_per_second)) * _HOUR_S * assumptions.hours_per_month
         ledger.add(name, None, "streams", "stream_read_request", polls)
-    guessed = [index.name for index in table.indexes if sparse(table, index)]
+    guessed = load.sparse
     if guessed:
         ledger.notes.append(
             f"of {name}, {', '.join(guessed)} {'are' if len(guessed) > 1 else 'is'} taken to hold "

@@ -27,7 +27,7 @@ from tavola.design.cost.alterations import (
 )
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.modes import CENT
-from tavola.design.cost.month import estimate
+from tavola.design.cost.month import Month, estimate
 from tavola.design.cost.sizes import item_size
 from tavola.design.cost.traffic import accesses, flows
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
@@ -55,22 +55,43 @@ class _Change:
     design: Design
 
 
-def savings(design: Design, assumptions: Assumptions, book: PriceBook) -> tuple[Saving, ...]:
+def savings(
+    design: Design, assumptions: Assumptions, book: PriceBook, month: Month | None = None
+) -> tuple[Saving, ...]:
     """Return what would make a month cheaper, the most first; each is computed by itself, they do not add up.
 
-    Of a design without a rate nothing is told: what nobody asks for is not what nobody needs.
+    `month` is the design's own, where it is known. Of a design without a rate nothing is told: what nobody asks for is not what nobody needs.
     """
     if not any(access.rate for access in accesses(design)):
         return ()
-    now = estimate(design, assumptions, book).total
+    now = (month or estimate(design, assumptions, book)).total
     told: dict[tuple[str, str], Saving] = {}
+    # Tables share nothing but what is free or reserved and the needs that go across: else a change is priced by its own alone.
+    by_table = not (design.needs or assumptions.free_tier or assumptions.reserved)
+    standing: dict[str, Decimal] = {}
     for change in _changes(design):
-        amount = now - estimate(change.design, assumptions, book).total
+        if by_table:
+            old, new = _changed(design, change.design)
+            key = ", ".join(table.name for table in old.tables)
+            if key not in standing:
+                standing[key] = estimate(old, assumptions, book).total
+            amount = standing[key] - estimate(new, assumptions, book).total
+        else:
+            amount = now - estimate(change.design, assumptions, book).total
         before = told.get((change.change, change.place))
         if amount >= CENT and (before is None or before.amount < amount):
             told[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
     found = [*told.values(), *_paying(design, assumptions, book, now)]
     return tuple(sorted(found, key=lambda saving: (-saving.amount, saving.change, saving.place)))
+
+
+def _changed(design: Design, other: Design) -> tuple[Design, Design]:
+    """Return the tables that a change is of, as they are and as they would be."""
+    pairs = [(old, new) for old, new in zip(design.tables, other.tables, strict=True) if old is not new] or [
+        (design.tables[0], other.tables[0])
+    ]
+    old, new = zip(*pairs, strict=True)
+    return replace(design, tables=old), replace(other, tables=new)
 
 
 def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Decimal) -> Iterator[Saving]:

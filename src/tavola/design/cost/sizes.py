@@ -15,10 +15,18 @@ from math import ceil, inf
 from typing import Any
 from uuid import UUID
 
+from tavola.design.cost.kept import Kept
 from tavola.errors import TavolaError
 from tavola.keys import part_for
 from tavola.limits import ITEM_BYTES_MAX, REPLICA_OVERHEAD_BYTES, STORAGE_OVERHEAD_BYTES
-from tavola.model.document import EntityDesign, FieldDesign, IndexDesign, SourceDesign, TableDesign
+from tavola.model.document import (
+    EntityDesign,
+    FieldDesign,
+    IndexDesign,
+    SourceDesign,
+    TableDesign,
+    TableSettings,
+)
 from tavola.values import text_size
 
 VERSION_ATTRIBUTE = "_version"  # of an item whose entity's schema is past its first version
@@ -80,8 +88,18 @@ def item_size(table: TableDesign, entity: EntityDesign, item_bytes: int | None =
 
     `item_bytes` says the whole for one write or read; without it, what the design declares for the entity's items.
     """
+    # Of the table the settings decide alone, which stay where an entity of it is changed.
+    return _sizes.of(
+        (table.settings, entity), item_bytes, lambda: _weighed(table.settings, entity, item_bytes)
+    )
+
+
+_sizes: Kept[ItemSize] = Kept(4096)
+
+
+def _weighed(settings: TableSettings, entity: EntityDesign, item_bytes: int | None) -> ItemSize:
     whole = declared_bytes(entity) if item_bytes is None else item_bytes
-    fixed, elastic = _attributes(table, entity)
+    fixed, elastic = _attributes(settings, entity)
     guess = sum(fixed.values()) + sum(elastic.values())
     if whole is None:
         return ItemSize(min(ITEM_BYTES_MAX, ceil(guess)), fixed | elastic, declared=False)
@@ -161,7 +179,7 @@ def stored_entry_bytes(table: TableDesign, entity: EntityDesign, index: IndexDes
     return entry_bytes(table, entity, index) + STORAGE_OVERHEAD_BYTES
 
 
-def _attributes(table: TableDesign, entity: EntityDesign) -> tuple[dict[str, float], dict[str, float]]:
+def _attributes(settings: TableSettings, entity: EntityDesign) -> tuple[dict[str, float], dict[str, float]]:
     """Return the attributes of an item with their bytes: those that are of one size, and those of any."""
     fixed: dict[str, float] = {}
     elastic: dict[str, float] = {}
@@ -179,7 +197,6 @@ def _attributes(table: TableDesign, entity: EntityDesign) -> tuple[dict[str, flo
             if source.template is not None:
                 fixed[source.attribute] = text_size(source.attribute) + _rendered_bytes(entity, source)
                 elastic.pop(source.attribute, None)
-    settings = table.settings
     if settings.tag is not None and settings.tag not in fixed and settings.tag not in elastic:
         fixed[settings.tag] = text_size(settings.tag) + text_size(entity.tag)
     if entity.version > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from math import ceil, cos, pi
 from typing import Literal
 
@@ -18,7 +19,8 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.model.document import AccessPattern, Design, EntityDesign, WritePattern
+from tavola.design.cost.kept import Kept
+from tavola.model.document import AccessPattern, Design, EntityDesign, TableDesign, WritePattern
 
 AccessKind = Literal["read", "write"]
 
@@ -63,28 +65,37 @@ def accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[Acc
     return tuple(_accesses(design, sparse_share))
 
 
+_known: Kept[tuple[Access, ...]] = Kept(512)
+
+
 def _accesses(design: Design, sparse_share: float) -> Iterator[Access]:
     titles: set[str] = set()
     for table in design.tables:
-        for entity in table.entities:
-            for pattern in (entity.primary, *entity.patterns):
-                # A key that nobody says anything of is no access pattern; a query is declared to be asked.
-                if pattern is not None and (pattern.access is not None or pattern != entity.primary):
-                    told = pattern.access or AccessPattern(pattern.name)
-                    titles.add(told.title)
-                    units = pattern_units(table, entity, pattern)
-                    yield _read(f"{entity.name}.{pattern.name}", told, units)
-            for write in entity.writes:
-                units = write_pattern_units(table, entity, write, sparse_share=sparse_share)
-                yield _write(entity, write, units)
-        for collection in table.collections:
-            told = collection.access or AccessPattern(collection.name)
-            titles.add(told.title)
-            yield _read(collection.name, told, collection_units(table, collection))
+        own = _known.of((table,), sparse_share, partial(_of_table, table, sparse_share))
+        titles |= {access.title for access in own if access.kind == "read"}
+        yield from own
     for need in design.needs:
         if need.route is not None and need.title not in titles:
             told = need.access or AccessPattern(need.name)
             yield _read(need.name, told, need_units(design, need))
+
+
+def _of_table(table: TableDesign, sparse_share: float) -> tuple[Access, ...]:
+    found: list[Access] = []
+    for entity in table.entities:
+        for pattern in (entity.primary, *entity.patterns):
+            # A key that nobody says anything of is no access pattern; a query is declared to be asked.
+            if pattern is not None and (pattern.access is not None or pattern != entity.primary):
+                told = pattern.access or AccessPattern(pattern.name)
+                units = pattern_units(table, entity, pattern)
+                found.append(_read(f"{entity.name}.{pattern.name}", told, units))
+        for write in entity.writes:
+            units = write_pattern_units(table, entity, write, sparse_share=sparse_share)
+            found.append(_write(entity, write, units))
+    for collection in table.collections:
+        told = collection.access or AccessPattern(collection.name)
+        found.append(_read(collection.name, told, collection_units(table, collection)))
+    return tuple(found)
 
 
 def _read(place: str, told: AccessPattern, units: tuple[Units, ...]) -> Access:
@@ -134,3 +145,11 @@ def scaled(
     """Return the units that auto scaling holds in each hour for a demand, between its bounds."""
     told = (max(least, ceil(round(each * 100 / target, 9))) for each in demand)
     return tuple(each if most is None else min(each, most) for each in told)
+
+
+@lru_cache(maxsize=8192)  # the same under several ways of paying: numbers in, numbers out
+def hourly_units(
+    mean: float, peak: float, hours: int, target: int, least: int = 1, most: int | None = None
+) -> tuple[int, ...]:
+    """Return the units that auto scaling holds in each hour of a day with such traffic."""
+    return scaled(day(mean, peak, hours), target=target, least=least, most=most)

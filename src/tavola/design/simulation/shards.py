@@ -74,7 +74,7 @@ def shards_needed(
 ) -> tuple[ShardsNeeded, ...]:
     """Return the fewest shards of its hot key sets with which a place refuses next to nothing.
 
-    `told` is called after each run, for whoever shows how far it is.
+    `told` is called all along, for whoever shows that it goes on, and may end it by raising.
     """
     settled = replace(physics, warm=True, split_after_s=_NEVER_S)
     return _Search(alone(workload, meter), settled, seed, told).found()
@@ -173,6 +173,9 @@ class _Search:
             counts[number] = self._least(number, short[number], counts)
         return (*told, *(self._needed(each, now[each], counts[each], self._share(counts)) for each in hot))
 
+    def _go_on(self, done: int, of: int) -> None:
+        self.told()
+
     def _least(self, number: int, short: int, counts: dict[int, int]) -> int:
         """Return the fewest shards of a key set that are enough beside the others, more than are known to be short."""
         enough, step = counts[number], 1
@@ -188,10 +191,9 @@ class _Search:
     def _hot(self, now: dict[int, int]) -> list[int]:
         """Return the key sets that are refused once partitions have settled, or would be for want of a number."""
         run = Simulator(sharded(self.place, now), self.physics, self.seed)
-        run.run(stop=self._too_much(50 * ENOUGH))
+        run.run(self._go_on, self._too_much(50 * ENOUGH))
         run.recorder.settle()
         self._tried[tuple(sorted(now.items()))] = self._refused(run.recorder)
-        self.told()
         refused: dict[int, float] = {}
         for at, key in enumerate(run.recorder.watched):
             if key.meter == 1:
@@ -237,9 +239,8 @@ class _Search:
         place = tuple(sorted(counts.items()))
         if place not in self._tried:
             run = Simulator(sharded(self.place, counts), self.physics, self.seed)
-            run.run(stop=self._too_much(2 * ENOUGH))
+            run.run(self._go_on, self._too_much(2 * ENOUGH))
             self._tried[place] = self._refused(run.recorder)
-            self.told()
         return self._tried[place]
 
     @property

@@ -25,6 +25,7 @@ from tavola.design.simulation.workload import Crowd, Workload
 from tavola.limits import BURST_S
 
 _BLOCK_S = 3600
+_TOLD_S = 60  # between two words of progress: whoever is told may end the run, and does not want to wait
 Progress = Callable[[int, int], None]  # seconds done, of how many
 
 
@@ -75,8 +76,10 @@ class Simulator:
                 self._stretch(start + offset, block[offset : offset + WINDOW_S])
                 if stop is not None and stop(self.recorder):
                     return False
-            if progress is not None:
-                progress(min(seconds, start + _BLOCK_S), seconds)
+                if progress is not None and offset % _TOLD_S == 0:
+                    progress(start + offset, seconds)
+        if progress is not None:
+            progress(seconds, seconds)
         self.recorder.settle()
         return True
 

@@ -1,6 +1,6 @@
-"""Formats: designs that people already have, read from the files of other tools, and written for one of them.
+"""Formats: designs that people already have, read from the files of other tools, and written for two of them.
 
-CloudFormation, Terraform, NoSQL Workbench, DescribeTable and awslabs' schema become a `Design`, with a report of what
+CloudFormation, Terraform, NoSQL Workbench, DescribeTable, OneTable's and awslabs' schema become a `Design`, with a report of what
 was guessed, left out or not said. Knows no command line and no network; reads the files that it is given.
 
 A door of its own, entered by name: YAML and HCL are read with libraries that are extras.
@@ -8,7 +8,8 @@ A door of its own, entered by name: YAML and HCL are read with libraries that ar
 
 from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown, ReaderMissing
 from tavola.iac.formats.imported import Imported, Note, Sample
-from tavola.iac.formats.recognition import read_design
+from tavola.iac.formats.onetable_writing import write_onetable
+from tavola.iac.formats.recognition import read_design, read_design_text
 from tavola.iac.formats.workbench_writing import write_workbench
 
 __all__ = [
@@ -20,5 +21,7 @@ __all__ = [
     "ReaderMissing",
     "Sample",
     "read_design",
+    "read_design_text",
+    "write_onetable",
     "write_workbench",
 ]

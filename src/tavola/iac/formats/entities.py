@@ -154,14 +154,19 @@ class EntityMaker:
             made = self.named(name) or self.field(name)
             if made.key_kind is None:
                 self.mark(made.attribute, key_kind="text")
+        parts = {name: part_for(self._kind(name)) for name in template.fields}
         try:
-            template.bind(dict.fromkeys(template.fields, part_for("text")))
+            template.bind(parts)
         except TemplateRefused:
             # What follows a field is not the delimiter; other code reads it back nevertheless, and may know why.
             raw = _PLACEHOLDER.sub(lambda found: f"{{{found[1]}{found[2] or ':raw'}}}", spelt)
             template = Template.parse(raw, self.delimiter)
-            template.bind(dict.fromkeys(template.fields, part_for("text")))
+            template.bind(parts)
         return template
+
+    def _kind(self, name: str) -> str:
+        found = self.named(name)
+        return "text" if found is None or found.key_kind is None else found.key_kind
 
     def _placed(self, told: str) -> str:
         """Return the name of the field that a placeholder means."""

@@ -15,22 +15,24 @@ from tavola.iac.formats.imported import Imported
 from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
 from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
 from tavola.iac.formats.namesakes import apart
+from tavola.iac.formats.onetable import is_onetable, read_onetable
 from tavola.iac.formats.terraform import is_terraform, read_terraform
 from tavola.iac.formats.terraform_folder import read_terraform_folder
 from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
-from tavola.iac.formats.texts import json_in, read_text, yaml_in
+from tavola.iac.formats.texts import FILE_BYTES_MAX, json_in, read_text, yaml_in
 from tavola.iac.formats.workbench import is_workbench, read_workbench
 from tavola.model.document import FORMAT, DocumentRefused, check_references, read_document
 
 KNOWN = (
     "a CloudFormation template, Terraform's HCL or its plan as JSON, a NoSQL Workbench model, "
-    "the output of describe-table, or awslabs' schema.json"
+    "the output of describe-table, a OneTable schema, or awslabs' schema.json"
 )
 _HCL = re.compile(
     r"(?m)^[ \t]*(?:resource|data|variable|module|provider|output)[ \t]+\"[^\"\n]*\"|^(?:locals|terraform)[ \t]*\{"
 )
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Imported]], ...] = (
     (is_workbench, read_workbench),
+    (is_onetable, read_onetable),
     (is_terraform_plan, read_terraform_plan),
     (is_mcp_schema, read_mcp_schema),
     (is_mcp_data_model, read_mcp_data_model),
@@ -45,21 +47,34 @@ def read_design(path: str | Path) -> Imported:
     The format is told by what the file holds. What the format does not say is left empty, and told in the report.
     """
     place = Path(path)
+
+    def reads() -> Imported:
+        if place.is_dir():
+            return read_terraform_folder(place)
+        return _of_text(read_text(place), place.suffix.lower())
+
+    return _read(reads, str(path))
+
+
+def read_design_text(text: str, name: str = "") -> Imported:
+    """Return the design in the text of such a file, which somebody pasted or sent; its name helps to tell the format."""
+    if len(text.encode()) > FILE_BYTES_MAX:
+        raise FormatRefused(f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has", file=name)
+    if not text.strip("\ufeff \t\r\n"):
+        raise FormatRefused("it is empty; give the text of a design", file=name)
+    return _read(lambda: _of_text(text.lstrip("\ufeff"), Path(name).suffix.lower()), name)
+
+
+def _read(reads: Callable[[], Imported], name: str) -> Imported:
     try:
-        imported = apart(
-            read_terraform_folder(place)
-            if place.is_dir()
-            else _of_text(read_text(place), place.suffix.lower())
-        )
+        imported = apart(reads())
         check_references(imported.design)
     except FormatRefused as refused:
-        raise refused.within(str(path)) from refused
+        raise refused.within(name) from refused
     except RecursionError as error:
-        raise FormatRefused("it is nested too deep; name the file of a design", file=str(path)) from error
+        raise FormatRefused("it is nested too deep; name the file of a design", file=name) from error
     except DocumentRefused as refused:
-        raise FormatRefused(
-            f"what it says makes no design: {refused}; mend it there", file=str(path)
-        ) from refused
+        raise FormatRefused(f"what it says makes no design: {refused}; mend it there", file=name) from refused
     return imported
 
 

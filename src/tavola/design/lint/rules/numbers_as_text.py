@@ -46,13 +46,13 @@ def find(subject: Subject) -> Iterator[Finding]:
 
 
 def _wrong(fields: list[FieldDesign]) -> str:
-    if any(_fraction(field) for field in fields):
+    if any(is_fraction(field) for field in fields):
         return "10.5 sorts before 9.5, 0.7 and 0.70 are two values, and negative ones are in reverse"
     return "10 sorts before 9"
 
 
 def _remedy(field: FieldDesign) -> str:
-    if _fraction(field):
+    if is_fraction(field):
         return (
             f"let {field.name} be a number attribute that an index is sorted by, or write as many digits before and behind the point of "
             f"each, {{{field.name}:08.4f}}"
@@ -60,7 +60,8 @@ def _remedy(field: FieldDesign) -> str:
     return f"write it with leading zeros, {{{field.name}:06}}, or as a number attribute of its own"
 
 
-def _fraction(field: FieldDesign) -> bool:
+def is_fraction(field: FieldDesign) -> bool:
+    """Tell whether a field may have digits behind the point, which zeros in front do not put in order."""
     return field.type in ("decimal", "float", "double")
 
 

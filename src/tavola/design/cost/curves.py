@@ -1,0 +1,96 @@
+"""Curves: a month's cost against how much is asked, under each way of paying; where two of them meet.
+
+Every rate of the design is multiplied and the month computed as any other. What is paid by the request grows in a straight
+line, so two months give the whole of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import exp, log
+
+from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.assumptions import Assumptions
+from tavola.design.cost.modes import ways
+from tavola.design.cost.traffic import accesses
+from tavola.model.document import Design
+from tavola.prices import PriceBook
+
+FACTORS = tuple(
+    10 ** (step / 3) for step in range(-6, 7)
+)  # a hundredth to a hundred times, three to each ten
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one way of paying costs at each factor."""
+
+    name: str
+    totals: tuple[Decimal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where one way of paying becomes cheaper than another, as the traffic grows."""
+
+    cheaper_below: str
+    cheaper_above: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The ways of paying over a range of traffic; 1 is the design's own."""
+
+    factors: tuple[float, ...]
+    per_second: float  # requests that the design's rates are together
+    lines: tuple[Line, ...]
+    meetings: tuple[Meeting, ...]
+
+
+def curves(
+    design: Design, assumptions: Assumptions, book: PriceBook, factors: Sequence[float] = FACTORS
+) -> Curves:
+    """Return what each way of paying costs at so many times the traffic; those without a price are left out."""
+    free = unfixed(design)  # once: what is known of a design goes by its identity
+    at_rest = {way.name: way for way in ways(free, assumptions, book, times=0.0)}
+    own = ways(free, assumptions, book)
+    known = [way for way in own if way.total is not None]
+    straight = () if assumptions.free_tier else tuple(way.name for way in known if way.mode == "on-demand")
+    bent = [way.name for way in known if way.name not in straight]
+    scaled = [
+        {way.name: way.total or Decimal(0) for way in ways(free, assumptions, book, only=bent, times=factor)}
+        for factor in factors
+    ]
+    lines = []
+    for way in known:
+        if way.name in straight:
+            start = at_rest[way.name].total or Decimal(0)
+            step = (way.total or Decimal(0)) - start
+            totals = tuple(start + step * Decimal(str(factor)) for factor in factors)
+        else:
+            totals = tuple(point[way.name] for point in scaled)
+        lines.append(Line(way.name, totals))
+    asked = sum(access.rate for access in accesses(design))
+    return Curves(tuple(factors), asked, tuple(lines), _meetings(factors, lines))
+
+
+def _meetings(factors: Sequence[float], lines: Sequence[Line]) -> tuple[Meeting, ...]:
+    """Return where each other way crosses paying on demand, between two factors in a straight line of both."""
+    base = next((line for line in lines if line.name == "on demand"), None)
+    found: list[Meeting] = []
+    for line in lines:
+        if base is None or line is base:
+            continue
+        gaps = [float(one - other) for one, other in zip(base.totals, line.totals, strict=True)]
+        for at in range(len(gaps) - 1):
+            before, after = gaps[at], gaps[at + 1]
+            if before * after >= 0 or before == after:
+                continue
+            share = before / (before - after)
+            factor = exp(log(factors[at]) + share * (log(factors[at + 1]) - log(factors[at])))
+            below, above = (base.name, line.name) if before < 0 else (line.name, base.name)
+            found.append(Meeting(below, above, factor))
+    return tuple(found)

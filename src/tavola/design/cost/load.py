@@ -1,0 +1,174 @@
+"""Load: what a design asks of each place and what it holds there, before any price.
+
+It is the same under every way of paying, so it is worked out once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal, TypeVar
+
+from tavola.design.cost.assumptions import Assumptions, CostRefused
+from tavola.design.cost.kept import Kept
+from tavola.design.cost.storage import Held, sparse, stored
+from tavola.design.cost.traffic import Access, AccessKind, Flow, accesses, flows
+from tavola.model.document import Design, TableDesign
+
+What = Literal[
+    "reads", "writes", "transactions", "key changes", "replicated writes", "storage", "recovery", "backups", "streams",
+    "reserved", "free tier",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+_RATE_MAX = 1e12  # requests a second, and units of one, that anything can be computed of
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Units a second of one access that stand on one line."""
+
+    access: int | None  # its number; None: nobody's
+    index: str | None
+    what: What
+    per_second: Decimal
+    copied: bool  # a global table's replicas make it again
+
+
+Place = tuple[str | None, AccessKind]  # what units are provisioned for: a local index lives on its table's
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """What is asked of a table and its indexes, and what they hold."""
+
+    table: TableDesign
+    parts: Mapping[Place, tuple[Part, ...]]
+    flows: Mapping[Place, tuple[Flow, ...]]
+    copied: Mapping[Place, tuple[Flow, ...]]  # that replicas make again: writes without what transactions add
+    held: tuple[Held, ...]
+    sparse: tuple[str, ...]  # indexes of which nobody says how many items they hold
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a design asks and holds, a table after the other."""
+
+    accesses: tuple[Access, ...]
+    tables: tuple[TableLoad, ...]
+
+
+_loads: Kept[Load] = Kept(64)
+_held: Kept[tuple[tuple[Held, ...], tuple[str, ...]]] = Kept(512)
+
+
+def load_of(design: Design, assumptions: Assumptions, times: float = 1.0) -> Load:
+    """Return what a design asks and holds; `times` is how many times as often everything is asked."""
+    share, measured = assumptions.sparse_share, tuple(sorted(assumptions.storage_gb.items()))
+    return _loads.of((design,), (share, measured, times), lambda: _load(design, assumptions, times))
+
+
+def _load(design: Design, assumptions: Assumptions, times: float) -> Load:
+    told = bounded(design, assumptions)
+    if times != 1.0:
+        told = tuple(_often(access, times) for access in told)
+    own: dict[str, list[tuple[int, Access]]] = {table.name: [] for table in design.tables}
+    for number, access in enumerate(told):
+        for name in dict.fromkeys(units.table for units in access.units):
+            if name in own:
+                own[name].append((number, access))
+    return Load(told, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables))
+
+
+def _of_table(table: TableDesign, told: list[tuple[int, Access]], assumptions: Assumptions) -> TableLoad:
+    local = {index.name for index in table.indexes if index.local}
+    parts: dict[Place, list[Part]] = {}
+    copied: dict[Place, list[Flow]] = {}
+    for number, access in told:
+        for kind, part in _parts(table.name, number, access):
+            parts.setdefault((None if part.index in local else part.index, kind), []).append(part)
+        for units in access.units:
+            amount = units.write - units.transacted
+            if units.table == table.name and amount:
+                place = (None if units.index in local else units.index, _WRITE)
+                flow = Flow(table.name, units.index, "write", amount * access.rate, amount * access.peak)
+                copied.setdefault(place, []).append(flow)
+    met: dict[Place, list[Flow]] = {}
+    for flow in sorted(flows(access for _, access in told), key=lambda flow: str(flow.index)):
+        if flow.table == table.name:
+            met.setdefault((None if flow.index in local else flow.index, flow.kind), []).append(flow)
+    share, measured = assumptions.sparse_share, assumptions.storage_gb.get(table.name)
+    held, guessed = _held.of((table,), (share, measured), lambda: _holds(table, share, measured))
+    return TableLoad(table, _frozen(parts), _frozen(met), _frozen(copied), held, guessed)
+
+
+def _holds(
+    table: TableDesign, share: float, measured: float | None
+) -> tuple[tuple[Held, ...], tuple[str, ...]]:
+    return stored(table, sparse_share=share, measured_gb=measured), tuple(
+        index.name for index in table.indexes if sparse(table, index)
+    )
+
+
+_WRITE: AccessKind = "write"
+
+
+def _frozen(lists: Mapping[Place, list[T]]) -> dict[Place, tuple[T, ...]]:
+    return {place: tuple(each) for place, each in lists.items()}
+
+
+def bounded(design: Design, assumptions: Assumptions) -> tuple[Access, ...]:
+    """Return every access of a design; refuse one that is asked more often, or takes more, than anything can be."""
+    try:
+        told = accesses(design, sparse_share=assumptions.sparse_share)
+    except OverflowError as error:
+        raise CostRefused(
+            "an access pattern reads or writes more than can be counted; look at items= and item_bytes=, and give what can be"
+        ) from error
+    for access in told:
+        units = max((each.read + each.write for each in access.units), default=0.0)
+        if access.peak > _RATE_MAX or units > _RATE_MAX:
+            much = f"{access.peak:g} a second" if access.peak > _RATE_MAX else f"{units:g} units a request"
+            raise CostRefused(
+                f"{access.place}: {access.title!r} has {much}, which nothing can have; give {_RATE_MAX:g} at most"
+            )
+    return told
+
+
+def _often(access: Access, times: float) -> Access:
+    rate, peak = access.per_second, access.peak_per_second
+    return replace(
+        access,
+        per_second=None if rate is None else round(rate * times, 9),
+        peak_per_second=None if peak is None else round(peak * times, 9),
+    )
+
+
+def _parts(table: str, number: int, access: Access) -> Iterator[tuple[AccessKind, Part]]:
+    """Give the units of an access at a table and its indexes, the reads of a write among them."""
+    if not access.rate:
+        return
+    rate = _decimal(access.rate)
+    for units in access.units:
+        if units.table != table:
+            continue
+        if access.kind == "write" and units.read:  # it reads its item first
+            yield "read", Part(number, units.index, "reads", rate * _decimal(units.read), copied=False)
+        whole = units.read if access.kind == "read" else units.write
+        rest = whole - units.transacted - units.moved
+        plain: What = "reads" if access.kind == "read" else "writes"
+        yield access.kind, Part(number, units.index, plain, rate * _decimal(rest), copied=True)
+        if units.transacted:
+            # What a transaction adds is paid where it is made: replicas copy it as a plain write.
+            transacted = rate * _decimal(units.transacted)
+            yield access.kind, Part(number, units.index, "transactions", transacted, copied=False)
+        if units.moved:
+            moved = rate * _decimal(units.moved)
+            yield access.kind, Part(number, units.index, "key changes", moved, copied=True)
+
+
+def _decimal(told: float) -> Decimal:
+    """Return a float as it is written: a tenth is a tenth."""
+    return Decimal(str(round(told, 9)))

@@ -1,0 +1,55 @@
+"""Documents: what the rules found, and what a rule says, as programs read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tavola.design.findings import SEVERITIES, Finding
+from tavola.design.lint.reading import Source, located, locations
+from tavola.design.lint.rule import Rule
+from tavola.design.lint.runner import Report
+
+
+def report_document(report: Report, sources: Sequence[Source] = ()) -> dict[str, Any]:
+    """Return findings as dicts, lists, texts and numbers, each with its file and line where sources are known."""
+    known = locations(sources)
+
+    def shown(finding: Finding) -> dict[str, Any]:
+        at = located(finding.place, known, sources)
+        return {
+            "rule": finding.rule,
+            "severity": finding.severity,
+            "place": finding.place.name,
+            "kind": finding.place.kind,
+            "table": finding.place.table,
+            "file": None if at is None else at.file,
+            "line": None if at is None else at.line,
+            "message": finding.message,
+            "remedy": finding.remedy,
+        }
+
+    return {
+        "findings": [shown(finding) for finding in report.findings],
+        "ignored": [{**shown(finding), "reason": ignore.reason} for finding, ignore in report.ignored],
+        "counts": severity_counts(report.findings),
+    }
+
+
+def rule_document(rule: Rule) -> dict[str, str]:
+    """Return what a rule says of itself."""
+    return {
+        "name": rule.name,
+        "severity": rule.severity,
+        "title": rule.title,
+        "why": rule.why,
+        "example": rule.example,
+        "instead": rule.remedy,
+    }
+
+
+def severity_counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return how many findings there are of each severity, the worst first."""
+    counted = Counter(finding.severity for finding in findings)
+    return {severity: counted[severity] for severity in SEVERITIES}

@@ -1,0 +1,11 @@
+"""Remedies: what a finding says to do, done to a copy of the design.
+
+Where a remedy is mechanical, a design is altered so that the finding ends, for whoever wants to see the difference or
+take it over. Nobody's source and nobody's table is touched; what takes a person (a question nobody asks any more, a body that moves to
+a blob store) is left to the rule's own words.
+"""
+
+from tavola.design.lint.remedies.mending import MENDERS, Mended, mend
+from tavola.design.lint.remedies.proposal import Mender, Proposal
+
+__all__ = ["MENDERS", "Mended", "Mender", "Proposal", "mend"]

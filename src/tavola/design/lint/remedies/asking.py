@@ -1,0 +1,200 @@
+"""Asking: remedies for questions: asked by a key that there is, by an index that is added, or of less at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.design.cost.alterations import eventual, eventual_collection, with_table
+from tavola.design.findings import Finding
+from tavola.design.lint.remedies.indexes import Wanted, with_index
+from tavola.design.lint.remedies.proposal import (
+    Mender,
+    Proposal,
+    home_of,
+    need_at,
+    pattern_at,
+    put_entity,
+    put_need,
+    table_at,
+)
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.serving import STRETCHES, Serving
+from tavola.limits import BATCH_GET_KEYS_MAX
+from tavola.model.document import AccessPattern, Design, Given, Need, Route
+
+_SHARDS = (1, 4, 16)  # of a constant partition, as many as the traffic asks for
+
+
+def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give a need asked by the best key that there is, then by an index that is made for it."""
+    need = need_at(design, finding)
+    if need is None:
+        yield from _moved(design, finding)
+        return
+    if need.route is not None:
+        for serving in Subject(design).servings(need):
+            if serving.how in ("get", "query") and serving.ordered:
+                yield Proposal(
+                    put_need(design, need, _routed(need, serving)),
+                    f"it asks {serving.key.index or serving.table.name}, which has a key for it",
+                )
+    home = home_of(design, need)
+    if home is None:
+        return
+    equal = tuple(dict.fromkeys(given.field for given in need.where if given.operator in ("=", "in")))
+    stretches = tuple(dict.fromkeys(given.field for given in need.where if given.operator in STRETCHES))
+    ordered = need.order and (not stretches or need.order[0] in stretches)
+    sorts = tuple(name for name in (need.order if ordered else stretches[:1]) if name not in equal)
+    ways = [(sorts, shards) for shards in ((1,) if equal else _SHARDS)]
+    if not sorts:
+        ways += [(order, 1) for order in _companions(design, need, equal)]
+    for sorts, shards in ways:
+        made = with_index(design, *home, Wanted(equal, sorts, need.access, shards))
+        if made is None:
+            return
+        changed, index = made
+        spread = f" over {shards} shards" if shards > 1 else ""
+        told = (
+            f"{index.name} finds {home[1].name} by {' and '.join(equal) if equal else 'one constant key'}{spread}"
+            + (f", in the order of {', '.join(sorts)}" if sorts else "")
+            + "; declare the query on it"
+        )
+        if need.route is not None:
+            found = [each for each in Subject(changed).servings(need) if each.key.index == index.name]
+            if not found:
+                continue  # it lacks some of the items that are asked for
+            changed = put_need(changed, need, _routed(need, found[0]))
+        yield Proposal(changed, told)
+
+
+def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Give the orders in which others ask for the same items: one index can serve them all."""
+    for other in design.needs:
+        same = {given.field for given in other.where if given.operator in ("=", "in")} == set(equal)
+        if other is not need and other.entities == need.entities and same and other.order:
+            yield tuple(name for name in other.order if name not in equal)
+
+
+def _routed(need: Need, serving: Serving) -> Need:
+    """Return a need that is asked by a key: each attribute of it as far as its fields are given."""
+    given = {each.field: each for each in need.where}
+    keys: list[Given] = []
+    for source in serving.key.sources:
+        names = source.fields
+        if not names:
+            keys.append(Given(source.attribute, "="))
+        elif source.field is not None and source.field in given:
+            keys.append(Given(source.attribute, given[source.field].operator, given[source.field].value))
+        elif source.template is not None and names[0] in given:
+            whole = all(name in given and given[name].operator == "=" for name in names)
+            keys.append(Given(source.attribute, "=" if whole else "begins_with"))
+        else:
+            break
+    queries = serving.key.shards.reads if serving.key.shards is not None else 1
+    filters = tuple(
+        Given(serving.entity.field(each.field).attribute, each.operator, each.value)
+        for each in serving.filtered
+    )
+    single = serving.how == "get" and all(each.operator == "=" for each in keys)
+    route = Route("get" if single else "query", serving.key.index, tuple(keys), filters, queries)
+    return Need(
+        need.name,
+        need.entities,
+        need.where,
+        need.order,
+        _without_filters(need),
+        single=need.single,
+        route=route,
+    )
+
+
+def _without_filters(need: Need) -> AccessPattern | None:
+    access = need.access
+    if access is None or access.returned is None:
+        return access
+    return replace(access, items=access.returned, returned=None, filters=())
+
+
+def _moved(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give a query that is filtered, asked by an index that has what it is filtered by in its key."""
+    found = pattern_at(design, finding)
+    if found is None or found[2].access is None:
+        return
+    table, entity, pattern = found
+    access = pattern.access
+    assert access is not None, "looked at above"
+    partition = tuple(dict.fromkeys((*pattern.partition, *access.filters)))
+    kept = replace(access, filters=(), items=access.returned or access.items, returned=None)
+    made = with_index(design, table, entity, Wanted(partition, pattern.sorts, kept))
+    if made is None:
+        return
+    changed, index = made
+    moved = replace(pattern, index=index.name, partition=partition, access=kept, hydrate=False)
+    again = changed.table(table.name).entity(entity.name)
+    patterns = tuple(moved if each is pattern else each for each in again.patterns)
+    if pattern in again.patterns:
+        yield Proposal(
+            put_entity(changed, changed.table(table.name), replace(again, patterns=patterns)),
+            f"{entity.name}.{pattern.name} asks {index.name}, which has {' and '.join(access.filters)} in its key, and reads what it gives",
+        )
+
+
+def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
+    told = "it reads what may be a moment old; what must see every write before it asks the table by its key"
+    asked, need, table = pattern_at(design, finding), need_at(design, finding), table_at(design, finding)
+    if asked is not None:
+        yield Proposal(with_table(design, eventual(*asked)), told)
+    elif need is not None and need.access is not None:
+        calm = Need(
+            need.name,
+            need.entities,
+            need.where,
+            need.order,
+            replace(need.access, consistent=False),
+            single=need.single,
+            route=need.route,
+        )
+        yield Proposal(put_need(design, need, calm), told)
+    elif table is not None:
+        for each in table.collections:
+            if each.name == finding.place.name and each.access is not None:
+                yield Proposal(with_table(design, eventual_collection(table, each)), told)
+
+
+def _in_batches(design: Design, finding: Finding) -> Iterator[Proposal]:
+    need = need_at(design, finding)
+    if need is None or need.route is None:
+        return
+    items = need.access.items if need.access is not None and need.access.items else 1
+    batches = replace(need.route, queries=max(need.route.queries, -(-items // BATCH_GET_KEYS_MAX)))
+    yield Proposal(
+        put_need(design, need, _asked(need, batches)),
+        f"it asks for {BATCH_GET_KEYS_MAX} keys at a time, in {batches.queries} requests, and again for what was not processed",
+    )
+    yield Proposal(
+        put_need(design, need, _asked(need, replace(need.route, operation="query"))),
+        "it is a query by the partition key, which needs no sort key",
+    )
+
+
+def _asked(need: Need, route: Route) -> Need:
+    return Need(
+        need.name, need.entities, need.where, need.order, need.access, single=need.single, route=route
+    )
+
+
+MENDERS: dict[str, Mender] = {
+    "batch-too-large": _in_batches,
+    "consistent-index-read": _eventually,
+    "filtered-pattern": _served,
+    "keyless-pattern": _served,
+    "one-way-relation": _served,
+    "partial-partition-key": _served,
+    "partition-inequality": _served,
+    "range-before-equality": _served,
+    "scanned-pattern": _served,
+    "sort-key-gap": _served,
+    "unserved-pattern": _served,
+    "wrong-order": _served,
+}

@@ -1,0 +1,221 @@
+"""Indexes: remedies that are an index dropped, projected otherwise, or added for a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tavola.design.cost.alterations import (
+    dropped,
+    narrowed,
+    needed_attributes,
+    shortened,
+    with_entity,
+    with_table,
+)
+from tavola.design.findings import Finding
+from tavola.design.lint.remedies.proposal import (
+    Mender,
+    Proposal,
+    entity_at,
+    index_at,
+    need_at,
+    pattern_at,
+)
+from tavola.keys import Template
+from tavola.limits import MULTI_KEY_ATTRIBUTES_MAX
+from tavola.model import SHARD
+from tavola.model.document import (
+    AccessPattern,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    IndexDesign,
+    KeyDesign,
+    Shards,
+    SourceDesign,
+    TableDesign,
+)
+
+_KEY_TAGS = ("S", "N", "B")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A key that a question would be asked by: partition fields, then those it is found and sorted by."""
+
+    partition: tuple[str, ...]
+    sorts: tuple[str, ...]
+    access: AccessPattern | None = None
+    shards: int = 1
+
+
+def with_index(
+    design: Design, table: TableDesign, entity: EntityDesign, wanted: Wanted
+) -> tuple[Design, IndexDesign] | None:
+    """Return a design with an index more that an entity is found in by such a key; None where fields cannot be a key.
+
+    Its key is the items' own attributes, so that nothing has to be written twice. Without a field for its partition it is
+    made by templates: one constant, spread over shards where it is to be.
+    """
+    known = {field.name: field for field in entity.fields}
+    fields = [known.get(name) for name in (*wanted.partition, *wanted.sorts)]
+    if any(field is None or len(field.tags) != 1 or field.tags[0] not in _KEY_TAGS for field in fields):
+        return None
+    if max(len(wanted.partition), len(wanted.sorts)) > MULTI_KEY_ATTRIBUTES_MAX:
+        return None
+    found = [field for field in fields if field is not None]
+    name = _free("_".join(("by", *(wanted.partition or wanted.sorts))), [each.name for each in table.indexes])
+    own = found[: len(wanted.partition)], found[len(wanted.partition) :]
+    key = (
+        _own_key(name, *own)
+        if wanted.partition
+        else _made_key(table, entity, name, wanted, any(field.nullable for field in found))
+    )
+    hash_, range_ = (tuple(source.attribute for source in half) for half in (key.hash, key.range))
+    index = IndexDesign(
+        name,
+        name,
+        local=False,
+        hash=hash_,
+        range=range_,
+        projection=_projected(table, entity, (*hash_, *range_), wanted.access),
+        native=bool(wanted.partition),
+    )
+    types = {**table.key_types, **{source.attribute: source.tag for source in key.sources}}
+    changed = with_entity(table, replace(entity, keys=(*entity.keys, key)))
+    return with_table(design, replace(changed, indexes=(*table.indexes, index), key_types=types)), index
+
+
+def _own_key(name: str, partition: Sequence[FieldDesign], sorts: Sequence[FieldDesign]) -> KeyDesign:
+    def source(field: FieldDesign) -> SourceDesign:
+        tag = next(tag for tag in _KEY_TAGS if tag in field.tags)
+        return SourceDesign(field.attribute, tag, field=field.name)  # type: ignore[arg-type]  # one of the three
+
+    sparse = any(field.nullable for field in (*partition, *sorts))
+    return KeyDesign(name, tuple(map(source, partition)), tuple(map(source, sorts)), sparse=sparse)
+
+
+def _made_key(table: TableDesign, entity: EntityDesign, name: str, wanted: Wanted, sparse: bool) -> KeyDesign:
+    mark = table.settings.delimiter
+    number = 1 + sum(1 for index in table.indexes if not index.local)
+    while f"GSI{number}PK" in table.key_types:
+        number += 1
+    constant = (entity.tag or entity.name).upper()
+    text = f"{constant}{mark}{{{SHARD}:04}}" if wanted.shards > 1 else constant
+    sort = mark.join(f"{{{field}}}" for field in wanted.sorts)
+    return KeyDesign(
+        name,
+        (SourceDesign(f"GSI{number}PK", "S", template=Template.parse(text, mark)),),
+        (SourceDesign(f"GSI{number}SK", "S", template=Template.parse(sort, mark)),) if sort else (),
+        sparse=sparse,
+        shards=Shards(wanted.shards) if wanted.shards > 1 else None,
+    )
+
+
+def _projected(
+    table: TableDesign, entity: EntityDesign, keys: Sequence[str], access: AccessPattern | None
+) -> tuple[str, ...] | Literal["ALL", "KEYS_ONLY"]:
+    """Return what the answer is used for, where a question says it; else everything."""
+    if access is None or not access.reads:
+        return "ALL"
+    wanted = {*access.reads, *access.filters}
+    held = {*keys, *table.settings.key_names}
+    names = [
+        field.attribute for field in entity.fields if field.name in wanted and field.attribute not in held
+    ]
+    tag = table.settings.tag
+    return tuple(dict.fromkeys([*([tag] if tag else []), *names])) or "KEYS_ONLY"
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    number, found = 2, name
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = index_at(design, finding)
+    if found is None:
+        return
+    table, index = found
+    rest = dropped(table, index)
+    used = {*table.settings.key_names, *(name for each in rest.indexes for name in each.attributes)}
+    types = {name: tag for name, tag in table.key_types.items() if name in used}
+    yield Proposal(
+        with_table(design, replace(rest, key_types=types)),
+        f"{index.name} is gone, and writes no longer pay for it; DynamoDB drops it in place",
+    )
+
+
+def _narrower(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = index_at(design, finding)
+    needed = None if found is None else needed_attributes(design, *found)
+    if found is None or needed is None:
+        return
+    thin = narrowed(*found, needed)
+    if thin is not None:
+        yield Proposal(
+            with_table(design, thin),
+            f"{found[1].name} holds what is read of it alone; a projection cannot be changed in place, so the index is built anew",
+        )
+
+
+def _wider(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the index with the attributes that a question reads and it lacks."""
+    asked, need = pattern_at(design, finding), need_at(design, finding)
+    if asked is not None:
+        table, entity, pattern = asked
+        name, access, result = pattern.index, pattern.access, pattern.result
+    elif need is not None and need.route is not None:
+        home = next(
+            (
+                (table, each)
+                for table in design.tables
+                for each in table.entities
+                if each.name in need.entities
+            ),
+            None,
+        )
+        if home is None:
+            return
+        (table, entity), name, access, result = home, need.route.index, need.access, ""
+    else:
+        return
+    index = next((each for each in table.indexes if each.name == name), None)
+    if index is None or index.projection == "ALL":
+        return
+    view = next((view for view in design.views if view.name == result), entity)
+    reads = access.reads if access is not None and access.reads else tuple(each.name for each in view.fields)
+    held = {*table.settings.key_names, *index.attributes}
+    before = () if isinstance(index.projection, str) else index.projection
+    lacking = [
+        field.attribute
+        for field in entity.fields
+        if field.name in reads and field.attribute not in (*held, *before)
+    ]
+    wide = replace(index, projection=(*before, *lacking))
+    indexes = tuple(wide if each.name == index.name else each for each in table.indexes)
+    yield Proposal(
+        with_table(design, replace(table, indexes=indexes)),
+        f"{index.name} holds {' and '.join(lacking)} too; a projection cannot be changed in place, so the index is built anew",
+    )
+
+
+def _short(design: Design, finding: Finding) -> Iterator[Proposal]:
+    home = entity_at(design, finding)
+    if home is not None:
+        yield Proposal(
+            with_table(design, shortened(home[0])),
+            "attributes have names of two letters in the table and keep their own in the program; items that stand are to be written anew",
+        )
+
+
+MENDERS: dict[str, Mender] = {
+    "long-attribute-names": _short,
+    "projection-carries": _narrower,
+    "projection-lacks": _wider,
+    "unused-index": _without,
+}

@@ -1,0 +1,211 @@
+"""Keys: remedies that are a key made otherwise: spread over shards, padded, begun differently, left out where a part is absent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.design.findings import Finding
+from tavola.design.lint.heat import heat
+from tavola.design.lint.remedies.proposal import Mender, Proposal, entity_at, keys_at, put_entity, put_key
+from tavola.design.lint.rule import Subject
+from tavola.design.lint.rules.numbers_as_text import is_fraction
+from tavola.keys import Placeholder, Template, TemplateRefused
+from tavola.model import SHARD
+from tavola.model.document import Design, EntityDesign, KeyDesign, Shards, SourceDesign, TableDesign
+
+_DIGITS = "06"
+_REWRITE = "; items that stand are to be written anew (tavola backfill)"
+_COPY = "; items that stand are under the old key, which none can change: they are to be copied"
+
+
+def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the key over as many shards as bear what comes to it, filled to what is planned for."""
+    subject = Subject(design)
+    for table, entity, key in keys_at(design, finding):
+        found = heat(subject, table, entity, key)
+        wanted = None if found is None else found.fewest("write", "read") or found.fewest("write")
+        for count in () if wanted is None else (wanted, wanted * 2):
+            made = sharded(table, key, count)
+            if made is not None and count > 1:
+                yield Proposal(
+                    put_key(design, table, entity, key, made),
+                    f"{entity.name} is spread over {count} shards of {_on(table, key)}, and a question asks all of them{_moving(key)}",
+                )
+
+
+def _gathered(design: Design, finding: Finding) -> Iterator[Proposal]:
+    subject = Subject(design)
+    for table, entity, key in keys_at(design, finding):
+        found = heat(subject, table, entity, key)
+        wanted = None if found is None else found.fewest("write")
+        made = None if wanted is None else sharded(table, key, wanted)
+        if made is not None:
+            yield Proposal(
+                put_key(design, table, entity, key, made),
+                f"{entity.name} has {wanted} shard{'' if wanted == 1 else 's'} in {_on(table, key)}; while items are written anew, read "
+                "as many as before (tavola.patterns.shard_change)",
+            )
+
+
+def sharded(table: TableDesign, key: KeyDesign, count: int) -> KeyDesign | None:
+    """Return a key over so many shards, one being none; None where its partition is an attribute of the items' own."""
+    last = key.hash[-1]
+    if last.template is None:
+        return None
+    mark = f"{last.template.delimiter}{{{SHARD}:04}}"
+    text = last.template.source.removesuffix(mark)
+    spread = replace(
+        last, template=Template.parse(f"{text}{mark}" if count > 1 else text, last.template.delimiter)
+    )
+    by, of = ("hash", ()) if key.shards is None or key.shards.by == "time" else (key.shards.by, key.shards.of)
+    shards = Shards(count, by, of) if count > 1 else None
+    return replace(key, hash=(*key.hash[:-1], spread), shards=shards)
+
+
+def _padded(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the sort key with its whole numbers padded, so that they sort by size; fractions as a number attribute, in an index of theirs."""
+    for table, entity, key in keys_at(design, finding):
+        numbers = {
+            field.name
+            for field in entity.fields
+            if (field.tags == ("N",) or field.type == "int") and not is_fraction(field)
+        }
+        padded = tuple(_with_zeros(source, numbers) for source in key.range)
+        if padded == key.range:
+            yield from _by_number(design, table, entity, key)
+            continue
+        whole = {name for source in padded for name in source.fields if name in numbers}
+        fields = tuple(
+            replace(field, key_kind="int") if field.name in whole and field.key_kind == "text" else field
+            for field in entity.fields
+        )
+        changed = put_key(design, table, replace(entity, fields=fields), key, replace(key, range=padded))
+        yield Proposal(
+            changed,
+            f"{' and '.join(sorted(whole))} {'is' if len(whole) == 1 else 'are'} written with leading zeros, {int(_DIGITS)} digits or as many "
+            f"as the largest will ever have, and {'sorts' if len(whole) == 1 else 'sort'} by size{_moving(key)}",
+        )
+
+
+def _by_number(
+    design: Design, table: TableDesign, entity: EntityDesign, key: KeyDesign
+) -> Iterator[Proposal]:
+    """Give an index that is this entity's alone, sorted by the number that its sort key is the text of."""
+    others = [each for each in table.entities if each is not entity and each.key_on(key.index) is not None]
+    if key.index is None or others or len(key.range) != 1 or len(key.range[0].fields) != 1:
+        return
+    [source] = key.range
+    field = entity.field(source.fields[0])
+    alone = source.template is None or all(isinstance(each, Placeholder) for each in source.template.segments)
+    if field.tags != ("N",) or not alone or field.attribute in table.key_types:
+        return
+    index = table.index(key.index)
+    projection = index.projection
+    if not isinstance(projection, str):
+        projection = tuple(name for name in projection if name != field.attribute) or "KEYS_ONLY"
+    sorted_ = replace(index, range=(field.attribute,), projection=projection)
+    indexes = tuple(sorted_ if each is index else each for each in table.indexes)
+    used = {*table.settings.key_names, *(name for each in indexes for name in each.attributes)}
+    types = {name: tag for name, tag in table.key_types.items() if name in used}
+    changed = replace(table, indexes=indexes, key_types={**types, field.attribute: "N"})
+    numbered = replace(
+        key,
+        range=(SourceDesign(field.attribute, "N", field=field.name),),
+        sparse=key.sparse or field.nullable,
+    )
+    yield Proposal(
+        put_key(design, changed, entity, key, numbered),
+        f"{index.name} is sorted by {field.attribute}, a number; an index's key cannot be changed in place, so it is built anew",
+    )
+
+
+def _with_zeros(source: SourceDesign, numbers: set[str]) -> SourceDesign:
+    if source.template is None:
+        return source
+    text = re.sub(
+        r"\{(\w+)(?::raw)?\}",
+        lambda found: f"{{{found[1]}:{_DIGITS}}}" if found[1] in numbers else found[0],
+        source.template.source,
+    )
+    return replace(source, template=Template.parse(text, source.template.delimiter))
+
+
+def _begun_apart(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the entity with a word of its own before its sort key, else before its partition key."""
+    home = entity_at(design, finding)
+    if home is None:
+        return
+    table, entity = home
+    for key in (entity.key, *entity.keys):
+        for half in ("range", "hash"):
+            made = None if key is None else _prefixed(table, entity, key, half)
+            if key is not None and made is not None:
+                yield Proposal(
+                    put_key(design, table, entity, key, made),
+                    f"keys of {entity.name} begin with {_word(entity)}{table.settings.delimiter}, as no other's do{_moving(key)}",
+                )
+
+
+def _prefixed(table: TableDesign, entity: EntityDesign, key: KeyDesign, half: str) -> KeyDesign | None:
+    sources = key.range if half == "range" else key.hash
+    if not sources or sources[0].template is None:
+        return None
+    template = sources[0].template
+    try:
+        named = Template.parse(f"{_word(entity)}{template.delimiter}{template.source}", template.delimiter)
+    except TemplateRefused:
+        return None
+    changed = (replace(sources[0], template=named), *sources[1:])
+    return replace(key, range=changed) if half == "range" else replace(key, hash=changed)
+
+
+def _word(entity: EntityDesign) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", entity.tag or entity.name).strip("_").upper() or "E"
+
+
+def _sparse(design: Design, finding: Finding) -> Iterator[Proposal]:
+    for table, entity, key in keys_at(design, finding):
+        if key.index is not None:
+            yield Proposal(
+                put_key(design, table, entity, key, replace(key, sparse=True)),
+                f"a {entity.name} that lacks a part of its key is not in {key.index}, and is not taken for one that has a value",
+            )
+
+
+def _global(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the table with global indexes in the place of its local ones, which bind a partition to 10 GB."""
+    home = entity_at(design, finding)
+    if home is None:
+        return
+    table, entity = home
+    local = [index.name for index in table.indexes if index.local]
+    indexes = tuple(replace(index, local=False) for index in table.indexes)
+    yield Proposal(
+        put_entity(design, replace(table, indexes=indexes), entity),
+        f"{' and '.join(local)} {'is a global index' if len(local) == 1 else 'are global indexes'}, which is read eventually; a table "
+        "that stands with a local index is to be made anew",
+    )
+
+
+def _moving(key: KeyDesign) -> str:
+    return _COPY if key.index is None else _REWRITE
+
+
+def _on(table: TableDesign, key: KeyDesign) -> str:
+    return key.index or table.label
+
+
+MENDERS: dict[str, Mender] = {
+    "collection-over-ten-gb": _global,
+    "few-partitions": _spread,
+    "numbers-as-text": _padded,
+    "single-partition": _spread,
+    "template-overlap": _begun_apart,
+    "time-ordered-partition": _spread,
+    "too-few-shards": _spread,
+    "too-many-shards": _gathered,
+    "two-orders": _begun_apart,
+    "unknown-as-value": _sparse,
+}

@@ -1,0 +1,89 @@
+"""Mending: the first way to do what a remedy says that ends the finding and brings no other error.
+
+A proposal is judged before anybody sees it: the rule is asked again, then all of them. So what is shown as a remedy is one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tavola.design.findings import Finding, Severity
+from tavola.design.lint.remedies import asking, fields, ignores, indexes, keys, policies, settings, writes
+from tavola.design.lint.remedies.proposal import Mender, Proposal
+from tavola.design.lint.rules import RULES
+from tavola.design.lint.runner import Report, lint
+from tavola.errors import TavolaError
+from tavola.model.document import Design, read_document, write_document
+
+MENDERS: dict[str, Mender] = {
+    name: mender
+    for module in (asking, fields, ignores, indexes, keys, policies, settings, writes)
+    for name, mender in module.MENDERS.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A design without a finding that it had: what was changed, in a sentence, and what the rules say of it now."""
+
+    design: Design
+    told: str
+    report: Report
+
+
+def mend(
+    design: Design, finding: Finding, *, production: bool = False, before: Report | None = None
+) -> Mended | None:
+    """Return a design as a finding's remedy would have it; None where no change of the design alone does it.
+
+    `before` is what the rules found, where the caller knows. Of several ways the first is taken that ends the finding and brings
+    no new warning, else the first that brings no new error.
+    """
+    mender = MENDERS.get(finding.rule)
+    if mender is None:
+        return None
+    known = before if before is not None else lint(design, production=production)
+    second: Mended | None = None
+    for proposal in mender(design, finding):
+        report = _judged(design, proposal, finding, production)
+        if report is None or _more(known, report, "error"):
+            continue
+        found = Mended(proposal.design, proposal.told, report)
+        if not _more(known, report, "warning"):
+            return found
+        second = second or found
+    return second
+
+
+def _judged(design: Design, proposal: Proposal, finding: Finding, production: bool) -> Report | None:
+    """Return what the rules say of a proposal; None where it is no design, or the finding still stands."""
+    if proposal.design == design:
+        return None
+    if not _is_whole(proposal.design) and _is_whole(design):
+        return None
+    if not RULES[finding.rule].last:
+        again = lint(proposal.design, production=production, select=[finding.rule])
+        if _stands(again, finding):
+            return None
+    report = lint(proposal.design, production=production)
+    return None if _stands(report, finding) else report
+
+
+def _is_whole(design: Design) -> bool:
+    """Tell whether a design is the same after it was written down and read."""
+    try:
+        return read_document(write_document(design)) == design
+    except TavolaError:
+        return False
+
+
+def _stands(report: Report, finding: Finding) -> bool:
+    return any(each.rule == finding.rule and each.place == finding.place for each in report.findings)
+
+
+def _more(before: Report, after: Report, severity: Severity) -> bool:
+    """Tell whether there are findings of a severity at a place that had fewer of that rule."""
+    had = Counter((each.rule, each.place) for each in before.findings)
+    has = Counter((each.rule, each.place) for each in after.findings if each.severity == severity)
+    return any(count > had[what] for what, count in has.items())

@@ -1,0 +1,104 @@
+"""Settings: remedies that are a setting of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.design.findings import Finding
+from tavola.design.lint.naming import is_expiry
+from tavola.design.lint.remedies.fields import epoch_seconds
+from tavola.design.lint.remedies.proposal import Mender, Proposal, field_at, put_field, put_settings, table_at
+from tavola.model.document import Design, FieldDesign
+
+
+def _protected(design: Design, finding: Finding) -> Iterator[Proposal]:
+    table = table_at(design, finding)
+    if table is not None:
+        yield Proposal(
+            put_settings(design, table, deletion_protection=True),
+            f"{table.label} is protected: DeleteTable is refused until somebody switches it off",
+        )
+
+
+def _recoverable(design: Design, finding: Finding) -> Iterator[Proposal]:
+    table = table_at(design, finding)
+    if table is not None:
+        days = table.settings.recovery_days
+        yield Proposal(
+            put_settings(design, table, recovery=True),
+            f"any second of the last {days} days of {table.label} can be restored; it is paid by the size of the table",
+        )
+
+
+def _encrypted(design: Design, finding: Finding) -> Iterator[Proposal]:
+    table = table_at(design, finding)
+    if table is not None:
+        alias = f"alias/{table.name}"
+        yield Proposal(
+            put_settings(design, table, encryption=alias),
+            f"{table.label} is encrypted with {alias}, a key that is to be made before it, or by infrastructure (--kms-key new)",
+        )
+
+
+def _on_demand(design: Design, finding: Finding) -> Iterator[Proposal]:
+    table = table_at(design, finding)
+    if table is not None:
+        yield Proposal(
+            put_settings(design, table, read_units=None, write_units=None),
+            f"{table.label} is paid on demand; with scaling=Scaling(…) it would stay provisioned and follow the traffic",
+        )
+
+
+def _both_images(design: Design, finding: Finding) -> Iterator[Proposal]:
+    table = table_at(design, finding)
+    if table is not None:
+        yield Proposal(
+            put_settings(design, table, stream="NEW_AND_OLD_IMAGES"),
+            "the stream carries an item as it was and as it is; on a table that stands it ends, and one with another ARN begins",
+        )
+
+
+def _expiring(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give both ways to join a time to live with a field: the table names the field's attribute, or the field the table's."""
+    table, found = table_at(design, finding), field_at(design, finding)
+    if table is None or table.settings.ttl is None:
+        return
+    if found is not None:
+        _, entity, field = found
+        yield Proposal(
+            put_field(design, table, entity, _under(field, table.settings.ttl)),
+            f"{entity.name}.{field.name} is stored as {table.settings.ttl}, and the item is deleted then; items that stand are to be "
+            "written anew",
+        )
+        return
+    for entity in table.entities:
+        for field in entity.fields:
+            if is_expiry(field):
+                yield Proposal(
+                    put_settings(design, table, ttl=field.attribute),
+                    f"{table.label} expires items by {field.attribute}, which {entity.name} has",
+                )
+                yield Proposal(
+                    put_field(design, table, entity, _under(field, table.settings.ttl)),
+                    f"{entity.name}.{field.name} is stored as {table.settings.ttl}, by which {table.label} expires items",
+                )
+    yield Proposal(
+        put_settings(design, table, ttl=None),
+        f"{table.label} has no time to live, as no item of it has a time to end at",
+    )
+
+
+def _under(field: FieldDesign, attribute: str) -> FieldDesign:
+    kept = field.type == "epoch-seconds" or field.tags == ("N",)
+    return replace(field, attribute=attribute) if kept else epoch_seconds(field, attribute)
+
+
+MENDERS: dict[str, Mender] = {
+    "deletion-unprotected": _protected,
+    "encryption-missing": _encrypted,
+    "provisioned-without-scaling": _on_demand,
+    "recovery-missing": _recoverable,
+    "stream-view-lacks": _both_images,
+    "ttl-unused": _expiring,
+}

@@ -1,0 +1,134 @@
+"""Writes: remedies that are a write, or a consumer of the stream, declared otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tavola.design.findings import Finding
+from tavola.design.lint.carrying import forgets, made_attributes
+from tavola.design.lint.remedies.proposal import (
+    Mender,
+    Proposal,
+    consumer_at,
+    put_consumer,
+    put_write,
+    write_at,
+)
+from tavola.model.document import Design
+
+_RETRIES = 3
+
+
+def _conditional(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = write_at(design, finding)
+    if found is not None:
+        table, entity, write = found
+        yield Proposal(
+            put_write(design, table, entity, write, replace(write, conditional=True, creates=False)),
+            "it holds only if the item is there (attribute_exists of its key); the caller is told where it is not",
+        )
+
+
+def _alone(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = write_at(design, finding)
+    if found is not None:
+        table, entity, write = found
+        yield Proposal(
+            put_write(design, table, entity, write, replace(write, transactional=False, together="")),
+            f"{entity.name} is written by itself after the transaction, or from the stream: it may be a moment behind",
+        )
+
+
+def _rewriting(design: Design, finding: Finding) -> Iterator[Proposal]:
+    """Give the write with every key of an index in it that its fields feed, or that other puts write."""
+    found = write_at(design, finding)
+    if found is None:
+        return
+    table, entity, write = found
+    changed = {*write.changes, *write.adds}
+    missing: list[str] = []
+    for key in entity.keys:
+        if write.kind == "update":
+            missing += [
+                source.attribute
+                for source in key.sources
+                if source.template is not None and changed & set(source.fields)
+            ]
+        elif forgets(table, entity, key, write):
+            missing += sorted(made_attributes(key))
+    added = tuple(name for name in dict.fromkeys(missing) if name not in write.rewrites)
+    if added:
+        yield Proposal(
+            put_write(design, table, entity, write, replace(write, rewrites=(*write.rewrites, *added))),
+            f"it sets {' and '.join(added)} in the same request, which the code that writes it is to do",
+        )
+
+
+def _idempotent(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = consumer_at(design, finding)
+    if found is not None:
+        yield Proposal(
+            put_consumer(design, *found, idempotent=True),
+            "a record that comes twice counts once: true once the handler writes a mark of each record in the same transaction "
+            "(tavola.patterns.Projector does)",
+        )
+
+
+def _filtered(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = consumer_at(design, finding)
+    if found is None:
+        return
+    table, consumer = found
+    tag = table.settings.tag
+    counted = [entity.tag for entity in table.entities if entity.name not in consumer.writes]
+    if tag is None or not counted:
+        return
+    filters = tuple({"dynamodb": {image: {tag: {"S": list(counted)}}}} for image in ("NewImage", "OldImage"))
+    yield Proposal(
+        put_consumer(design, table, consumer, filters=filters),
+        "records of what it writes do not come to it; leave out of the list what it does not count from",
+    )
+
+
+def _all_records(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = consumer_at(design, finding)
+    if found is not None:
+        yield Proposal(
+            put_consumer(design, *found, events=("INSERT", "MODIFY", "REMOVE")),
+            "it acts on new, changed and deleted items, which its handler is to do from the old and the new image",
+        )
+        yield Proposal(
+            put_consumer(design, *found, events=("INSERT", "MODIFY", "REMOVE"), filters=()),
+            "it gets every record; its handler leaves alone what it does not count",
+        )
+
+
+def _failing_well(design: Design, finding: Finding) -> Iterator[Proposal]:
+    found = consumer_at(design, finding)
+    if found is not None:
+        table, consumer = found
+        retries = consumer.retries if consumer.retries >= 0 else _RETRIES
+        yield Proposal(
+            put_consumer(
+                design,
+                table,
+                consumer,
+                retries=retries,
+                failures=consumer.failures or "sqs",
+                bisect=consumer.bisect or not consumer.report_failures,
+            ),
+            f"after {retries} retries a failing batch is halved until the bad record is alone, and that goes to a queue",
+        )
+
+
+MENDERS: dict[str, Mender] = {
+    "consumer-counts-twice": _idempotent,
+    "consumer-feeds-itself": _filtered,
+    "consumer-misses-records": _all_records,
+    "consumer-without-failure-path": _failing_well,
+    "forgotten-index-key": _rewriting,
+    "ghost-item": _conditional,
+    "hot-transaction": _alone,
+    "stale-index-key": _rewriting,
+}
