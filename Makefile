@@ -38,16 +38,25 @@ help:  ## this list
 .PHONY: install
 install: $(READY)  ## make .venv and install Tavola with everything for development
 
+.PHONY: studio
+studio: $(READY)  ## build the studio's pages, with Node 20 or the one that PyPI has
+	@$(BIN)/python -m tools.studio build
+
+# For what runs without the pages too: where neither Node nor its wheel is to be had, that is said.
+.PHONY: pages
+pages: $(READY)
+	@$(BIN)/python -m tools.studio build --if-possible
+
 .PHONY: run
-run: $(READY)  ## DynamoDB on port 8000, the applications on 8001, with data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
+run: pages  ## DynamoDB on port 8000, the applications and the studio on 8001, with data (PORT=…, APPS_PORT=…, HOST=…, FILE=…)
 	@exec $(BIN)/tavola demo $(if $(FILE),"$(FILE)") --host $(HOST) --port $(PORT) --apps-port $(APPS_PORT)
 
 .PHONY: test
-test: $(READY)  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
+test: pages  ## the suite, about five minutes on two cores (ARGS="-k …" chooses)
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m "not slow" $(ARGS)
 
 .PHONY: slow
-slow: $(READY)  ## what the suite leaves out: power cuts, kills, type checkers, cfn-lint, programs that are started
+slow: pages  ## what the suite leaves out: power cuts, kills, type checkers, cfn-lint, programs that are started
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore tests/browser -m slow $(ARGS)
 
 .PHONY: applications
@@ -55,7 +64,7 @@ applications: $(READY)  ## their programs, and their suites over HTTP (TARGETS=h
 	@TAVOLA_TEST_TARGETS=$(TARGETS) $(BIN)/pytest -n $(WORKERS) --dist worksteal tests/apps $(ARGS)
 
 .PHONY: browser
-browser: $(READY)  ## every page in a headless Chromium, where one is found (Debian: chromium)
+browser: pages  ## every page in a headless Chromium, where one is found (Debian: chromium)
 	@$(BIN)/pytest -n $(WORKERS) tests/browser $(ARGS)
 
 .PHONY: check
@@ -122,12 +131,14 @@ docs: $(READY)  ## write docs/reference/ from the code
 pictures: $(READY)  ## make the guide's pictures anew (those of the applications need Chromium)
 	@$(BIN)/python -m tools.heat_map
 	@$(BIN)/python -m tools.screenshots $(ARGS)
+	@$(BIN)/python -m tools.studio_pictures
 
 .PHONY: build
-build: $(READY)  ## a wheel in dist/
+build: studio  ## a wheel in dist/, with the studio's pages in it
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 .PHONY: clean
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(CHECKOV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf src/tavola/studio/static src/tavola/studio/web/node_modules src/tavola/studio/web/src/generated
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -45,7 +45,7 @@ def commands_page() -> str:
 
 def settings_page() -> str:
     """Return what a person may turn, from the rows that the help is made of."""
-    from tavola.cli.settings import APP_SETTINGS, SETTINGS, Setting
+    from tavola.cli.settings import APP_SETTINGS, SETTINGS, STUDIO_SETTINGS, Setting
 
     def rows(settings: Sequence[Setting]) -> list[tuple[str, ...]]:
         return [
@@ -69,6 +69,9 @@ def settings_page() -> str:
             "## Applications",
             applications,
             _table(heads, rows(APP_SETTINGS)),
+            "## Studio",
+            "Those of `tavola studio`, whose port is `--port`, and of `tavola serve --studio`.",
+            _table(heads, rows(STUDIO_SETTINGS)),
         ],
     )
 

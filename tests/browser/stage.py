@@ -40,6 +40,7 @@ class Watched:
     """What pages did that nobody sees: what they asked for, and what they complained of."""
 
     origin: str
+    trouble: bool = False  # a server that refuses or is gone is what the test is of
     asked: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)
@@ -66,6 +67,8 @@ class Watched:
         refused = message.text.startswith("Failed to load resource: the server responded with a status of 4")
         if refused and message.location["url"] in self.documents:
             return  # a page that is itself a refusal, such as a form that was not filled in
+        if self.trouble and message.text.startswith("Failed to load resource: "):
+            return
         self.complaints.append(f"said {message.text} ({message.location['url']})")
 
 
@@ -96,9 +99,12 @@ class Stage:
         return browser
 
     @contextmanager
-    def page(self, origin: str, **settings: Any) -> Iterator[Page]:
-        """Give a page of a browser that knows nothing; what it must not do is an error in the end."""
-        watched = Watched(origin)
+    def page(self, origin: str, *, trouble: bool = False, **settings: Any) -> Iterator[Page]:
+        """Give a page of a browser that knows nothing; what it must not do is an error in the end.
+
+        `trouble`: what it asks for may fail.
+        """
+        watched = Watched(origin, trouble)
         context = self.run(self._context, origin, watched, settings)
         try:
             yield self.run(context.new_page)

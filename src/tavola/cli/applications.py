@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -85,6 +86,18 @@ def create(application: Application, settings: Any) -> Any:
     return module_of(application, "web").create(settings)
 
 
+def designs_of(applications: Iterable[Application]) -> tuple[str, ...]:
+    """Return the modules that declare the tables of applications; the gallery has one for each sample."""
+    found: list[str] = []
+    for each in applications:
+        if each is GALLERY:
+            samples = module_of(each, "samples").SAMPLES.values()
+            found += [table.__module__ for sample in samples for table in sample.tables]
+        else:
+            found.append(f"{each.package}.model")
+    return tuple(dict.fromkeys(found))
+
+
 @contextmanager
 def _extra_named() -> Iterator[None]:
     try:
@@ -122,11 +135,18 @@ def _remedy_of(error: TavolaError, port_option: str) -> tuple[str | None, Exit |
             "http://localhost:8000 --state FILE.apps; one process owns a file."
         )
         return remedy, Exit.CONFLICT
-    shared = shell()
-    if isinstance(error, shared.AddressTaken):
-        if getattr(error.__cause__, "errno", None) == errno.EADDRINUSE:
-            return f"Choose another port with {port_option}; 0 takes a free one.", Exit.CONFLICT
-        return f"Choose an address of this machine with --host, or another {port_option}.", Exit.UNREACHABLE
-    if isinstance(error, shared.SettingsRefused):
+    if isinstance(error, shell().SettingsRefused):
         return None, Exit.USAGE
-    return None, None
+    return remedy_of_address(error, port_option) or (None, None)
+
+
+def remedy_of_address(error: TavolaError, port_option: str) -> tuple[str, Exit] | None:
+    """Return what to do about an address that cannot be listened on, and the exit code; None for another error."""
+    web = sys.modules.get(
+        "tavola.web"
+    )  # not loaded: it cannot be an error of that room, which needs an extra
+    if web is None or not isinstance(error, web.AddressTaken):
+        return None
+    if getattr(error.__cause__, "errno", None) == errno.EADDRINUSE:
+        return f"Choose another port with {port_option}; 0 takes a free one.", Exit.CONFLICT
+    return f"Choose an address of this machine with --host, or another {port_option}.", Exit.UNREACHABLE

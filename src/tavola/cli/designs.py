@@ -34,7 +34,7 @@ Subject: TypeAlias = Annotated[
     typer.Argument(
         metavar="MODULE[:TABLE]|FILE",
         help="The module that declares the design, by its name or its file, and a table of it; or a file: our design "
-        "document, CloudFormation, Terraform, NoSQL Workbench, describe-table, schema.json.",
+        "document, CloudFormation, Terraform, NoSQL Workbench, describe-table, OneTable, schema.json.",
     ),
 ]
 

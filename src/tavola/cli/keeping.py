@@ -19,6 +19,12 @@ from tavola.errors import TavolaError
 BESIDE = ".apps"  # what the folder beside a file is called after the file's name
 HERE = Path(".tavola")
 
+_AWS = (
+    *(".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"),
+    *(".api.amazonwebservices.com.cn", ".api.amazonwebservices.eu"),
+    *(".c2s.ic.gov", ".api.aws.ic.gov", ".sc2s.sgov.gov", ".api.aws.scloud"),
+    *(".cloud.adc-e.uk", ".api.cloud-aws.adc-e.uk", ".csp.hci.ic.gov", ".api.aws.hci.ic.gov"),
+)  # what the names of AWS's endpoints end in, in every partition
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _SECRET_BYTES_LEAST = 16
 
@@ -133,8 +139,8 @@ def check_live(store: str, *, live: bool) -> None:
 
 def is_live(store: str) -> bool:
     """Return whether a target is AWS, also by the address of one of its endpoints."""
-    host = urlsplit(store).hostname or ""
-    return store.startswith("aws:") or host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))
+    host = (urlsplit(store).hostname or "").rstrip(".")  # a name may end in the root's own dot
+    return store.startswith("aws:") or host.endswith(_AWS)
 
 
 def _whose(store: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tavola import __version__
+from tavola.cli.commands.api import api
 from tavola.cli.commands.app import app as app_
 from tavola.cli.commands.backfill import backfill
 from tavola.cli.commands.backup import app as backup
@@ -29,6 +30,7 @@ from tavola.cli.commands.rekey import rekey
 from tavola.cli.commands.serve import serve
 from tavola.cli.commands.simulate import simulate
 from tavola.cli.commands.solve import solve
+from tavola.cli.commands.studio import studio
 from tavola.cli.commands.tables import tables
 from tavola.cli.commands.transfer import export, import_
 from tavola.cli.commands.trigger import trigger
@@ -47,6 +49,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(serve)
+app.command()(studio)
+app.command()(api)
 app.command()(env)
 app.command()(log)
 app.command()(design)

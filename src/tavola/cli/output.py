@@ -23,6 +23,13 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
+def say_bytes(content: bytes) -> None:
+    """Print a part of a result that is bytes already: a file, a stream of events."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
 def say_json(schema: str, members: Mapping[str, object]) -> None:
     """Print a result as one line of JSON; `schema` names its form, and its number grows with a break."""
     say(json.dumps({"schema": schema, **members}))

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, TypeVar
 
-from tavola.cli.applications import shell
 from tavola.errors import TavolaError
 
 TEND_SLICE_MS = 5.0
@@ -114,7 +113,8 @@ async def tended(engine: Any | None) -> AsyncIterator[None]:
         yield
         return
 
-    cause_of = shell().cause_of
+    from tavola.protocol import Fault
+    from tavola.web import placed
 
     async def tend() -> None:
         failures = 0
@@ -125,7 +125,9 @@ async def tended(engine: Any | None) -> AsyncIterator[None]:
                 failures = 0
             except Exception as error:  # noqa: BLE001 - clients are served whatever becomes of the background work
                 failures += 1
-                _log.error("Background work failed and is tried again: %s", cause_of(error))
+                plain = isinstance(error, Fault | OSError)  # whose sentence holds nothing that was sent
+                cause = f"{type(error).__name__}: {error}" if plain else placed(error)
+                _log.error("Background work failed and is tried again: %s", cause)
                 await asyncio.sleep(min(TEND_LATER_S * 2**failures, TEND_LATEST_S))
             await asyncio.sleep(TEND_AGAIN_S if more else TEND_LATER_S)
 

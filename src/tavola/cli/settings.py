@@ -168,6 +168,22 @@ KEEP_EVENTS = Setting(
     most=36_500,
 )
 
+STUDIO_REGION = Setting(
+    "studio-region",
+    "us-east-1",
+    "",
+    "Whose tables the studio shows beside `tavola serve`: those of this region.",
+)
+STUDIO_PORT = Setting(
+    "studio-port", 8001, "", "The port of the studio; 0 takes a free one.", least=0, most=65535
+)
+BASE_PATH = Setting(
+    "base-path",
+    "",
+    "",
+    "The path that the studio is below, such as /studio, where a proxy before it has other things at its root.",
+)
+
 SETTINGS = (
     *(HOST, PORT, SYNC, CACHE_MB, WORDING, TABLE_DELAY_MS, EMULATE),
     *(AUTH, IAM, TLS_CERT, TLS_KEY, ALLOW_HOST, ACCESS_LOG, ACCESS_LOG_MB, ACCESS_LOG_FILES),
@@ -179,6 +195,9 @@ APP_SETTINGS = (
     *(ENVIRONMENT, CALLER_HEADER, KEEP_TICKETS, KEEP_EVENTS),
 )
 """Those of the applications, of `tavola app` and `tavola demo`."""
+
+STUDIO_SETTINGS = (STUDIO_PORT, BASE_PATH, STUDIO_REGION)
+"""Those of the studio, of `tavola studio` and `tavola serve --studio`."""
 
 
 def option(setting: Setting) -> Any:

@@ -108,6 +108,18 @@ def test_a_design_is_written_for_the_workbench(tmp_path: Path) -> None:
     assert len(read_design(made).design.tables[0].entities) > 3
 
 
+def test_a_design_is_written_for_onetable(tmp_path: Path) -> None:
+    """Each table becomes a schema in a folder, and what a schema cannot hold is told; two forms at once are refused."""
+    code, out, err = run("design", "tavola.apps.support_desk.model", "--onetable", str(tmp_path / "schemas"))
+    both = run("design", "tavola.apps.support_desk.model", "--onetable", str(tmp_path), "--json")
+
+    assert (code, out) == (Exit.OK, "")
+    assert "OneTable does not" in err
+    found = [read_design(each) for each in (tmp_path / "schemas").iterdir()]
+    assert {each.format for each in found} == {"onetable"}
+    assert both[0] == Exit.USAGE
+
+
 def test_a_model_is_written_onto_itself(tmp_path: Path) -> None:
     """With --onto a model that did not change comes out as it was."""
     source = FILES / "players.json"

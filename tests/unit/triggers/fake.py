@@ -62,6 +62,7 @@ class FakeStream:
     def __init__(self, page: int = 1000, shards_a_page: int = 100) -> None:
         self.shards: dict[str, FakeShard] = {}
         self.status = "ENABLED"
+        self.knows_times = True  # AT_TIMESTAMP is newer than the other places, and not known everywhere
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.failures: dict[str, list[TavolaError]] = {}
         self._page = page
@@ -155,6 +156,8 @@ class FakeStream:
                 place = shard.trimmed
             case "LATEST":
                 place = len(numbers)
+            case "AT_TIMESTAMP" if not self.knows_times:
+                raise ValidationFault("Member must satisfy enum value set")
             case "AT_TIMESTAMP":
                 times = [record["dynamodb"]["ApproximateCreationDateTime"] for record in shard.records]
                 place = sum(at_s < request["Timestamp"] for at_s in times)

@@ -120,6 +120,17 @@ def test_a_restart_after_latest_goes_back_to_its_beginning(stream: FakeStream) -
     assert numbers(reader(stream, Position(since_s=START_S + 100)).read()) == [6]
 
 
+def test_a_beginning_is_found_where_no_time_is_known(stream: FakeStream) -> None:
+    """An endpoint that refuses AT_TIMESTAMP is read from its start; what was made before the beginning is passed over."""
+    stream.knows_times = False
+    stream.put("a", at_s=START_S + 101)
+    found = reader(stream, Position(since_s=START_S + 100))
+    pages = [found.read() for _ in range(3)]
+
+    assert [numbers(page) for page in pages] == [[], [], [6]]
+    assert [page.passed for page in pages] == [2, 2, 1]
+
+
 @pytest.mark.parametrize("while_reading", [False, True])
 def test_trimmed_records_are_told(
     stream: FakeStream, caplog: pytest.LogCaptureFixture, while_reading: bool

@@ -96,6 +96,16 @@ def cost(
         float | None,
         typer.Option("--item-kb", help="Without a design: the size of an item.", show_default="1"),
     ] = None,
+    indexes: Annotated[
+        int | None,
+        typer.Option(
+            "--indexes",
+            help="Without a design: indexes that hold whole items.",
+            min=0,
+            max=20,
+            show_default="0",
+        ),
+    ] = None,
     hours_per_day: Annotated[
         int, typer.Option("--hours-per-day", help="In how many hours a day there is traffic.", min=1, max=24)
     ] = 24,
@@ -129,6 +139,7 @@ def cost(
         "--chart": chart is not None,
         "--item-kb": item_kb is not None,
         "--eventual": eventual,
+        "--indexes": indexes is not None,
     }
     with told(f"Cannot compute the cost{'' if target is None else f' of {target}'}."):
         from tavola.design.cost import Assumptions, Demand, form_of
@@ -159,6 +170,7 @@ def cost(
                 sizes.get("table", 0.0),
                 hours_per_day,
                 consistent=not eventual,
+                indexes=indexes or 0,
             )
             _calculated(demand, book, Assumptions(**options), today, as_json=as_json, as_csv=as_csv)
             return
@@ -183,7 +195,7 @@ _CLASSES = {TableClass.STANDARD: "STANDARD", TableClass.STANDARD_IA: "STANDARD_I
 
 
 _DESIGNS_ALONE = ("--mode", "--stream-polls", "--sparse-share", "--chart")
-_RATES_ALONE = ("--item-kb", "--eventual")
+_RATES_ALONE = ("--item-kb", "--eventual", "--indexes")
 
 
 def _only_what_applies(given: list[str], *, calculated: bool) -> None:

@@ -11,16 +11,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tavola import __version__
-from tavola.cli.applications import APPLICATIONS, create, shell, told_of_app
+from tavola.cli.applications import APPLICATIONS, create, designs_of, shell, told_of_app
 from tavola.cli.choices import AllowHost, Host
 from tavola.cli.commands.app import warn_of_others
 from tavola.cli.exits import Exit
 from tavola.cli.keeping import beside, check_folder, make_folder
 from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
 from tavola.cli.settings import APPS_PORT, HOST, PORT, SYNC, option
+from tavola.cli.studios import Kept, declared_by, made, merged, names_at
 from tavola.cli.targets import Region
 
 DEFAULT_FILE = Path(".tavola/demo.db")
+STUDIO = "/studio"
 
 _FILES_BESIDE = 128  # what the process has open beside the endpoint's connections
 
@@ -153,16 +155,37 @@ async def _served(place: Place, stopping: Any) -> AsyncIterator[Listening]:
     allow_files(ServerLimits().connections_max + _FILES_BESIDE)
     await server.start()
     try:
-        face = _face(place, server.endpoint.url)
-        async with shell().serving(face, place.host, place.apps_port) as served:
-            stopping.on_hurry(served.hurry)
-            yield Listening(server.endpoint, served.address)
+        async with made(_kept(place, server.endpoint.url)) as studio:
+            face = _face(place, server.endpoint.url, studio)
+            async with shell().serving(face, place.host, place.apps_port) as served:
+                stopping.on_hurry(served.hurry)
+                yield Listening(server.endpoint, served.address)
     finally:
         await stopping.unless_hurried(server.stop())
 
 
-def _face(place: Place, endpoint: str) -> Any:
-    """Return the start page with every application under its path."""
+def _kept(place: Place, endpoint: str) -> Kept:
+    """Return what the studio shows: all tables of the demo, with the designs of the applications."""
+    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.studio import Where
+
+    declared = declared_by(designs_of(APPLICATIONS))
+    where = Where("file", str(place.file.absolute()), place.region, DEFAULT_SCOPE.account, endpoint)
+    return Kept(
+        place.engine,
+        where,
+        place.region,
+        DEFAULT_SCOPE.account,
+        read_only=False,
+        declared=declared,
+        design=merged(declared),
+    )
+
+
+def _face(place: Place, endpoint: str, studio: Any) -> Any:
+    """Return the start page with every application under its path, and the studio beside them."""
+    from tavola import studio as studio_room
+
     shared = shell()
     settings = shared.Settings(
         target=place.engine, region=place.region, state=beside(place.file), hosts=place.hosts
@@ -173,6 +196,12 @@ def _face(place: Place, endpoint: str) -> Any:
         found = shared.shell_of(face).pages.navigation
         links = [link for link in found if link.path != "/ui/api"]  # which has a place of its own
         mounted.append(shared.Mounted(f"/{each.name}", each.title, each.summary, face, links))
+    seen = (
+        "The tables behind all of these, live: entities and collections, access patterns and what they cost, heat, changes, "
+        "the past."
+    )
+    face = studio_room.create(studio, hosts=names_at(place.host, place.hosts))
+    mounted.append(shared.Mounted(STUDIO, "Studio", seen, face, api=False))
     return shared.start_page(settings, mounted, endpoint=endpoint)
 
 
@@ -191,6 +220,7 @@ def _greet(place: Place, where: Listening, *, as_json: bool) -> None:
                 "host": place.host,
                 "region": place.region,
                 "file": str(place.file.absolute()),
+                "studio": f"{url}{STUDIO}/",
                 "applications": {each.name: f"{url}/{each.name}/" for each in APPLICATIONS},
             },
         )
@@ -200,6 +230,7 @@ def _greet(place: Place, where: Listening, *, as_json: bool) -> None:
         say(f"Tavola {__version__} demo: open {url}/ in a browser")
         for each in APPLICATIONS:
             say(f"  {each.title + ':':<18} {url}/{each.name}/")
+        say(f"  {'Studio:':<18} {url}{STUDIO}/, the tables of all of them")
         say(f"  {'DynamoDB:':<18} {endpoint}, the same tables, region {place.region}")
         say(f'  {"":<18} eval "$({own_command()} env{hint})" points the AWS CLI and SDKs there')
         say(f"  {'Data:':<18} {place.file.absolute()}, kept; --fresh begins anew")

@@ -1,4 +1,4 @@
-"""`tavola design`: a design on a page, as a document that tools read, or as a model of NoSQL Workbench."""
+"""`tavola design`: a design on a page, as a document that tools read, as a model of NoSQL Workbench, or as schemas of OneTable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from tavola.cli.designs import DesignRefused, Subject, is_file, load_design
 from tavola.cli.failures import told
-from tavola.cli.files import deliver
+from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import note, say
 
 
@@ -31,15 +31,27 @@ def design(
             help="With --workbench: the model it came from; what did not change stays.",
         ),
     ] = None,
+    onetable: Annotated[
+        Path | None,
+        typer.Option(
+            "--onetable", metavar="DIR", help="Write a OneTable schema for each table into a folder."
+        ),
+    ] = None,
 ) -> None:
     """Print which entity uses which key and index, and how; or with --json the whole design for other tools."""
     if onto is not None and workbench is None:
         raise typer.BadParameter("--onto says more of --workbench, which is not given")
-    if as_json and workbench is not None:
-        raise typer.BadParameter("--json and --workbench are two forms; give one of them")
+    forms = [
+        word for word, on in (("--json", as_json), ("--workbench", workbench), ("--onetable", onetable)) if on
+    ]
+    if len(forms) > 1:
+        raise typer.BadParameter(f"{forms[0]} and {forms[1]} are two forms; give one of them")
     with told(f"Cannot show {target}."):
         if workbench is not None:
             _write_model(target, workbench, onto)
+            return
+        if onetable is not None:
+            _write_schemas(target, onetable)
             return
         found = load_design(target)
         if as_json:
@@ -83,3 +95,18 @@ def _write_model(target: str, workbench: Path, onto: Path | None) -> None:
         note(str(remark))
     if str(workbench) != "-":
         note(f"The model is in {workbench}.")
+
+
+def _write_schemas(target: str, folder: Path) -> None:
+    from tavola.iac.formats import write_onetable
+
+    schemas, report = write_onetable(load_design(target))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileRefused(str(folder), error.strerror or str(error), "--onetable") from error
+    for name, schema in schemas.items():
+        deliver(folder / name, json.dumps(schema, indent=2, ensure_ascii=False), "--onetable")
+    for remark in report:
+        note(str(remark))
+    note(f"{len(schemas)} schema{'' if len(schemas) == 1 else 's'} in {folder}.")

@@ -17,7 +17,7 @@ from tavola.cli.output import complain, note, say, say_json
 Directory: TypeAlias = Any
 Explained: TypeAlias = Any
 Guard: TypeAlias = Any
-TableFacts: TypeAlias = Any
+DescribedTable: TypeAlias = Any
 
 
 def explain(
@@ -80,7 +80,14 @@ def explain(
         )
         raise typer.Exit(Exit.USAGE)
     with told("Cannot explain."):
-        from tavola.iam import Circumstances, Guards, load_directory
+        from tavola.iam import (
+            Circumstances,
+            DescribedTable,
+            Guards,
+            explain_action,
+            explanation,
+            load_directory,
+        )
         from tavola.protocol import Scope
 
         directory = load_directory(iam)
@@ -91,92 +98,43 @@ def explain(
         guard = Guards().guard(directory, principal, scope, Circumstances(source_ip=source_ip, secure=secure))
         policy = None if resource_policy is None else text_of(resource_policy, "--resource-policy")
         if request is not None:
-            facts = Facts(scope, table_key, index or [], policy)
-            explained = _of_request(guard, action, request, facts)
+            described = DescribedTable(scope, table_key, index or [], policy)
+            explained = _of_request(guard, action, request, described)
         else:
-            explained = (_of_arguments(guard, action, resource or "", scope, key, context, policy),)
-    allowed = all(each.decision.allowed for each in explained)
+            stated = _context_of(context or [])
+            explained = (
+                explain_action(
+                    guard, action, resource or "", scope, keys=key or (), context=stated, policy=policy
+                ),
+            )
+    document = explanation(principal, explained)
     if as_json:
-        told_of = {
-            "principal": principal.arn,
-            "allowed": allowed,
-            "accesses": [_plain(each) for each in explained],
-        }
-        say_json("tavola.iam.explain/1", told_of)
+        say_json("tavola.iam.explain/1", document)
     else:
         for each in explained:
             _say(each)
     if not explained and not as_json:
         say("NOTHING  the request touches nothing that needs a permission")
-    raise typer.Exit(Exit.OK if allowed else Exit.FAILED)
+    raise typer.Exit(Exit.OK if document["allowed"] else Exit.FAILED)
 
 
-class Facts:
-    """Tables as the command line describes them, in the place of an engine's."""
+def _of_request(guard: Guard, operation: str, request: str, table: DescribedTable) -> tuple[Explained, ...]:
+    from tavola.iam import ConditionMisfit, KeyUnknown, explain_request
 
-    def __init__(self, scope: Any, table_key: str | None, indexes: list[str], policy: str | None) -> None:
-        self._scope = scope
-        self._policy = policy
-        self._types: dict[str, str] = {}
-        self._key = None if table_key is None else self._names(table_key)
-        self._indexes = {name: self._names(key) for name, _, key in (text.partition("=") for text in indexes)}
-
-    @property
-    def is_described(self) -> bool:
-        """Tell whether the table's key was given."""
-        return self._key is not None
-
-    def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return the table that was described, whichever is asked for."""
-        from tavola.protocol import TableFacts as Known
-        from tavola.protocol import table_arn
-
-        if self._key is None:
-            return None
-        hashes, ranges = self._key
-        return Known(
-            arn=name_or_arn if name_or_arn.startswith("arn:") else table_arn(self._scope, name_or_arn),
-            hash=hashes[0],
-            range=ranges[0] if ranges else None,
-            types=self._types,
-            indexes=self._indexes,
-            policy=self._policy,
-        )
-
-    def iterator_stream(self, iterator: str) -> str | None:
-        """Return nothing: an iterator means something to the engine that gave it."""
-        return None
-
-    def _names(self, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the partition and the sort attributes of a key in words: `pk sk`, or `a b / c d`."""
-        hashes, _, ranges = key.partition("/") if "/" in key else key.strip().partition(" ")
-        both = []
-        for words in (hashes, ranges):
-            names = [word.partition(":") for word in words.split()]
-            self._types |= {name: kind or "S" for name, _, kind in names}
-            both.append(tuple(name for name, _, _ in names))
-        return both[0], both[1]
-
-
-def _of_request(guard: Guard, operation: str, request: str, facts: Facts) -> tuple[Explained, ...]:
-    from tavola.protocol import parse
-
-    name = operation.removeprefix("dynamodb:")
     if request == "-":
         text = sys.stdin.read()
     elif request.startswith("@"):
         text = text_of(Path(request[1:]), "--request @FILE")
     else:
         text = request
-    parsed = parse(name, text.encode())
-    if not facts.is_described and any(each.is_of_items for each in guard.asked(name, parsed, facts)):
-        _complain(
-            "Policies go by the values of keys, and nothing says which attribute is one.", "--table-key"
-        )
-    asked = list(guard.asked(name, parsed, facts))
-    if name == "Query" and not any(each.values("dynamodb:leadingkeys") for each in asked):
-        _complain("The key condition does not fit the key that was described.", "--table-key or --index")
-    return tuple(guard.explain_access(each) for each in asked)
+    explained: tuple[Explained, ...]
+    try:
+        explained = explain_request(guard, operation, text.encode(), table)
+    except KeyUnknown as error:
+        _complain(str(error), "--table-key")
+    except ConditionMisfit as error:
+        _complain(str(error), "--table-key or --index")
+    return explained
 
 
 def _complain(why: str, option: str) -> NoReturn:
@@ -184,29 +142,13 @@ def _complain(why: str, option: str) -> NoReturn:
     raise typer.Exit(Exit.USAGE)
 
 
-def _of_arguments(
-    guard: Guard,
-    action: str,
-    resource: str,
-    scope: Any,
-    keys: list[str] | None,
-    context: list[str] | None,
-    policy: str | None,
-) -> Explained:
-    from tavola.iam import StatedAccess
-    from tavola.protocol import TableFacts as Known
-    from tavola.protocol import table_arn
-
-    arn = resource if resource == "*" or resource.startswith("arn:") else table_arn(scope, resource)
-    values: dict[str, tuple[str, ...]] = {}
-    for text in context or ():
+def _context_of(given: list[str]) -> dict[str, list[str]]:
+    """Return condition keys with their values; a key that is given often has several."""
+    values: dict[str, list[str]] = {}
+    for text in given:
         name, _, value = text.partition("=")
-        values[name.lower()] = (*values.get(name.lower(), ()), value)
-    if keys:
-        values |= dict.fromkeys(("dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues"), tuple(keys))
-    facts = Known(arn=arn, hash="", range=None, types={}, indexes={}, policy=policy)
-    named = action if ":" in action else f"dynamodb:{action}"
-    return guard.explain_access(StatedAccess(named, arn, facts, values))
+        values.setdefault(name.lower(), []).append(value)
+    return values
 
 
 def _say(explained: Explained) -> None:
@@ -217,30 +159,6 @@ def _say(explained: Explained) -> None:
         effect = "Deny " if each.rule.denies else "Allow"
         outcome = f"condition does not hold: {each.place}" if each.outcome == "condition" else each.outcome
         say(f"    {effect}  {each.rule.name}: {outcome}")
-
-
-def _plain(explained: Explained) -> dict[str, Any]:
-    return {
-        "action": explained.action,
-        "resource": explained.resource,
-        "allowed": explained.decision.allowed,
-        "reason": explained.decision.reason,
-        "decided_by": None if explained.decision.rule is None else _rule(explained.decision.rule),
-        "considered": [
-            {**_rule(each.rule), "outcome": each.outcome, "condition": each.place}
-            for each in explained.considered
-        ],
-    }
-
-
-def _rule(rule: Any) -> dict[str, Any]:
-    return {
-        "source": rule.source,
-        "policy": rule.policy,
-        "statement": rule.place,
-        "sid": rule.sid,
-        "effect": "Deny" if rule.denies else "Allow",
-    }
 
 
 def warn(directory: Directory) -> None:

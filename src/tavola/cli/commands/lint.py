@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -116,11 +115,11 @@ def explain(
 ) -> None:
     """Say what a rule of `tavola lint` finds, why it matters, and what to do instead; without one, list the rules."""
     with _usage(f"Cannot explain {rule}."):
-        from tavola.design.lint import RULES, rule_named
+        from tavola.design.lint import RULES, rule_document, rule_named
 
         rules = list(RULES.values()) if rule is None else [rule_named(rule)]
     if as_json:
-        say_json("tavola.rules/1", {"rules": [_rule(found) for found in rules]})
+        say_json("tavola.rules/1", {"rules": [rule_document(found) for found in rules]})
     elif rule is None:
         width = max(len(found.name) for found in rules)
         for found in sorted(rules, key=lambda found: found.name):
@@ -182,17 +181,6 @@ def _speaks_of(design: Any, ignore: Any) -> bool:
     )
 
 
-def _rule(rule: Any) -> dict[str, str]:
-    return {
-        "name": rule.name,
-        "severity": rule.severity,
-        "title": rule.title,
-        "why": rule.why,
-        "example": rule.example,
-        "instead": rule.remedy,
-    }
-
-
 def _named(told: Sequence[str] | None) -> list[str]:
     """Return the rules of an option, which may name several with commas."""
     return [name.strip() for each in told or () for name in each.split(",") if name.strip()]
@@ -213,32 +201,9 @@ def _policy(path: Path) -> Any:
 
 
 def _say_json(report: Any, sources: Sequence[Any]) -> None:
-    from tavola.design.lint import located, locations
+    from tavola.design.lint import report_document
 
-    known = locations(sources)
-
-    def shown(finding: Any) -> dict[str, object]:
-        at = located(finding.place, known, sources)
-        return {
-            "rule": finding.rule,
-            "severity": finding.severity,
-            "place": finding.place.name,
-            "kind": finding.place.kind,
-            "table": finding.place.table,
-            "file": None if at is None else at.file,
-            "line": None if at is None else at.line,
-            "message": finding.message,
-            "remedy": finding.remedy,
-        }
-
-    say_json(
-        "tavola.lint/1",
-        {
-            "findings": [shown(finding) for finding in report.findings],
-            "ignored": [{**shown(finding), "reason": ignore.reason} for finding, ignore in report.ignored],
-            "counts": _counts(report.findings),
-        },
-    )
+    say_json("tavola.lint/1", report_document(report, sources))
 
 
 def _say(design: Any, report: Any, sources: Sequence[Any]) -> None:
@@ -270,11 +235,6 @@ def _say(design: Any, report: Any, sources: Sequence[Any]) -> None:
     say(_summary(design, report))
 
 
-def _counts(findings: Iterable[Any]) -> Mapping[str, int]:
-    counted = Counter(finding.severity for finding in findings)
-    return {severity.value: counted[severity.value] for severity in Severity}
-
-
 def _summary(design: Any, report: Any) -> str:
     ignored = f"; {len(report.ignored)} ignored, with their reasons" if report.ignored else ""
     if not report.findings:
@@ -282,7 +242,9 @@ def _summary(design: Any, report: Any) -> str:
             return f"Nothing found, and no table judged: {_many(len(design.views), 'entity', 'entities')} without keys{ignored}."
         tables, entities = len(design.tables), sum(len(table.entities) for table in design.tables)
         return f"Nothing found in {_many(tables, 'table')} with {_many(entities, 'entity', 'entities')}{ignored}."
-    counts = _counts(report.findings)
+    from tavola.design.lint import severity_counts
+
+    counts = severity_counts(report.findings)
     words = [
         _many(counts["error"], "error"),
         _many(counts["warning"], "warning"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -130,26 +129,21 @@ def _moment(text: str | None) -> float | None:
 
 
 def _hash(file: Path, item: str) -> str:
-    from tavola.server import hash_of_item, secret_path
+    from tavola.server import LogKeyMalformed, LogSecretUnreadable, log_key
 
-    place = secret_path(file)
     try:
-        key = json.loads(item)
-        found = hash_of_item(bytes.fromhex(place.read_text("ascii")), key) if isinstance(key, dict) else None
-    except json.JSONDecodeError:
-        found = None
-    except (OSError, ValueError) as error:
+        return log_key(file, item)
+    except LogSecretUnreadable as error:
         complain(
             "Cannot look for an item.",
-            f"The log's secret {place} cannot be read.",
+            f"The log's secret {error.place} cannot be read.",
             "Ask whoever runs the server for it, or give the hash with --key.",
         )
         raise typer.Exit(Exit.NOT_FOUND) from error
-    if found is None:
+    except LogKeyMalformed as error:
         complain(
             "Cannot look for that item.",
             f"{item} is no key.",
             'Write it as DynamoDB JSON, hash attribute first: {"pk": {"S": "o#1"}, "sk": {"S": "2026"}}.',
         )
-        raise typer.Exit(Exit.USAGE)
-    return found
+        raise typer.Exit(Exit.USAGE) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +27,8 @@ from tavola.cli.settings import (
     HOST,
     IAM,
     PORT,
+    STUDIO_PORT,
+    STUDIO_REGION,
     SYNC,
     TABLE_DELAY_MS,
     TLS_CERT,
@@ -33,10 +37,22 @@ from tavola.cli.settings import (
     WORDING,
     option,
 )
+from tavola.cli.studios import (
+    Kept,
+    declared_by,
+    directory_port,
+    log_port,
+    made,
+    merged,
+    names_at,
+    told_of_studio,
+)
 
 Sync = Literal["full", "off"]
 Words = Literal["current", "classic", "modern"]
 Auth = Literal["open", "strict"]
+
+_FILES_BESIDE = 128  # what the process has open beside the endpoint's connections
 
 
 def serve(
@@ -63,6 +79,15 @@ def serve(
     key_file: KeyFile = None,
     key_command: KeyCommand = None,
     key: Key = None,
+    studio: Annotated[
+        bool, typer.Option("--studio", help="Serve the studio too, on the same tables, on a port of its own.")
+    ] = False,
+    studio_port: Annotated[int, option(STUDIO_PORT)] = int(STUDIO_PORT.default),
+    studio_design: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DESIGN", help="A design that the studio knows the tables by, as shop.model."),
+    ] = None,
+    studio_region: Annotated[str, option(STUDIO_REGION)] = str(STUDIO_REGION.default),
     as_json: Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")] = False,
 ) -> None:
     """Serve DynamoDB over HTTP, from memory or from FILE."""
@@ -79,7 +104,14 @@ def serve(
     if auth == "open" and iam is not None:
         note(f"Warning: {iam} is not looked at, for without --auth strict everybody is let in.")
         iam = None
-    with told(what), ExitStack() as opened:
+    beside = None
+    if studio:
+        alone = auth == "strict" or tls_cert is not None  # the studio asks nobody who they are
+        beside = Beside(
+            "127.0.0.1" if alone else host, studio_port, tuple(studio_design or ()), studio_region
+        )
+    telling = told(what) if beside is None else told_of_studio(what, STUDIO_PORT.flag)
+    with telling, ExitStack() as opened:
         from tavola.engine import Engine
         from tavola.server import AccessLog, Endpoint, Safeguards, is_loopback
         from tavola.server import serve as listen
@@ -97,7 +129,7 @@ def serve(
             hosts=tuple(name.strip() for name in allow_host.split(",") if name.strip()),
         )
 
-        def greet(endpoint: Endpoint) -> None:
+        def greet(endpoint: Endpoint, studio_url: str | None = None) -> None:
             if as_json:
                 say_json(
                     "tavola.serve/1",
@@ -108,10 +140,11 @@ def serve(
                         "file": None if file is None else str(file.absolute()),
                         "auth": auth,
                         "access_log": None if access_log is None else str(access_log.absolute()),
+                        "studio": studio_url,
                     },
                 )
             else:
-                _greet(endpoint, is_loopback(host), file, sync, emulate, iam, access_log)
+                _greet(endpoint, is_loopback(host), file, sync, emulate, iam, access_log, studio_url)
             if not is_loopback(host) and iam is None:
                 note(
                     f"Warning: other machines can reach {host}, and whoever connects is let in: "
@@ -130,7 +163,68 @@ def serve(
             buckets=buckets,
         )
         opened.enter_context(closing(engine))
-        listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
+        if beside is None:
+            listen(engine, host=host, port=port, safeguards=safeguards, ready=greet)
+            return
+        from tavola.cli.running import run_until_asked
+
+        kept = _kept(beside, engine, file, access_log, iam)
+        run_until_asked(
+            lambda stopping: _served(engine, host, port, safeguards, beside, kept, stopping),
+            lambda where: greet(*where),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The studio beside an endpoint: where it shall listen, and what it shall show."""
+
+    host: str
+    port: int
+    designs: tuple[str, ...]
+    region: str
+
+
+def _kept(beside: Beside, engine: Any, file: Path | None, access_log: Path | None, iam: Path | None) -> Kept:
+    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.studio import Where
+
+    declared = declared_by(beside.designs)
+    kind, text = ("memory", "in memory") if file is None else ("file", str(file.absolute()))
+    return Kept(
+        engine,
+        Where(kind, text, beside.region, DEFAULT_SCOPE.account),  # type: ignore[arg-type]  # one of two
+        beside.region,
+        DEFAULT_SCOPE.account,
+        read_only=False,
+        declared=declared,
+        design=merged(declared),
+        log=None if access_log is None else log_port(access_log),
+        directory=None if iam is None else directory_port(iam),
+    )
+
+
+@asynccontextmanager
+async def _served(
+    engine: Any, host: str, port: int, safeguards: Any, beside: Beside, kept: Kept, stopping: Any
+) -> AsyncIterator[tuple[Any, str]]:
+    """Serve the endpoint and the studio until the block ends; the studio goes first."""
+    from tavola.server import Server, ServerLimits, allow_files
+    from tavola.studio import create
+    from tavola.web import serving
+
+    server = Server(engine, host=host, port=port, safeguards=safeguards)
+    allow_files(ServerLimits().connections_max + _FILES_BESIDE)
+    await server.start()
+    try:
+        where = replace(kept.where, endpoint=server.endpoint.url)
+        async with made(replace(kept, where=where)) as studio:
+            face = create(studio, hosts=names_at(beside.host, safeguards.hosts))
+            async with serving(face, beside.host, beside.port) as served:
+                stopping.on_hurry(served.hurry)
+                yield server.endpoint, f"{served.url}/"
+    finally:
+        await stopping.unless_hurried(server.stop())
 
 
 def _key(file: Path | None, key_file: Path | None, key_command: str | None, key: str | None) -> str | None:
@@ -186,6 +280,7 @@ def _greet(
     emulate: str,
     iam: Path | None,
     access_log: Path | None,
+    studio_url: str | None,
 ) -> None:
     kept = "each write on the disk before it is answered" if sync == "full" else "writes are not synced"
     where = "in memory, gone when this ends" if file is None else f"{file.absolute()} ({kept})"
@@ -202,6 +297,8 @@ def _greet(
         say(f"  on purpose:   {emulate}")
     if access_log is not None:
         say(f"  access log:   {access_log.absolute()}")
+    if studio_url is not None:
+        say(f"  studio:       {studio_url}")
     with_key = "" if iam is None else ", and a key that `tavola iam` gave"
     say(f'  use it with:  eval "$({own_command()} env{hint})"{with_key}')
     say("Ctrl-C stops it.")

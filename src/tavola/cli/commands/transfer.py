@@ -158,7 +158,8 @@ def import_(
     """Make a new table from files in DynamoDB JSON, Ion or CSV, and wait until it is there; or read a design.
 
     Without --table and --hash the file is a design of another tool: CloudFormation, Terraform (a file, a folder, or a
-    plan as JSON), a NoSQL Workbench model, describe-table's output, awslabs' schema.json. It is printed as our document.
+    plan as JSON), a NoSQL Workbench model, describe-table's output, a OneTable schema, awslabs' schema.json. It is
+    printed as our document.
     """
     keys = (key_file, key_command, store_key)
     what = f"Cannot import {source}."

@@ -1,0 +1,338 @@
+"""Access: who asked for what, as the access log has it, and who may do what, as the policies say.
+
+The log's records are given as they are written, so they are those that `tavola log --json` prints; an explanation is
+the document of `tavola iam explain --json`, with the tables' keys, tags and policies as they are, not as somebody says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+
+from tavola.iam import (
+    ACTIONS,
+    Circumstances,
+    ConditionMisfit,
+    Directory,
+    Explained,
+    Guards,
+    KeyUnknown,
+    NotInDirectory,
+    Principal,
+    explain_action,
+    explain_request,
+    explanation,
+    unknown_actions,
+    unknown_keys,
+)
+from tavola.protocol import OPERATIONS, Scope
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.live_facts import LiveFacts
+from tavola.studio.problems import Refused
+from tavola.studio.studio import LogQuestion, Studio
+from tavola.studio.types import Document
+
+_PAGE_MAX = 1000
+_REACH_MAX = 20_000  # records that one may page back through; further back a narrower question leads
+
+
+@dataclass(frozen=True, slots=True)
+class AskLog:
+    """Which records, the newest first; all that is given must hold."""
+
+    since_s: float | None = None
+    until_s: float | None = None  # of the second page on, what the first page said
+    operation: str | None = None
+    table: str | None = None
+    index: str | None = None  # that was read
+    caller: str | None = None
+    decision: str | None = None
+    fault: str | None = None  # a code; `any`: whatever failed; `none`: whatever did not
+    key: str | None = None  # the hash of a key, as a record has it
+    item: str | None = None  # a key in DynamoDB JSON, its hash attribute first; alone, that of a partition
+    limit: int = 200
+    skip: int = 0  # records of the pages before
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A record in short, and as it is written."""
+
+    time: str
+    caller: str
+    operation: str
+    places: tuple[str, ...]  # tables, and indexes that were read
+    answer: str  # ok, or the code of the fault
+    decision: str
+    decided_by: str
+    took_ms: float | None
+    reads: float
+    writes: float
+    record: Document
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Records, the newest first."""
+
+    rows: tuple[LogRow, ...]
+    more: bool
+    deep: bool  # there are more than one may page back through: a narrower question leads further
+    until_s: float  # to be given for the next page, so that records which come meanwhile do not shift it
+
+
+async def log(studio: Studio, asked: AskLog) -> LogPage:
+    """Return records of the access log."""
+    port = studio.log
+    if port is None:
+        raise Refused(
+            "log-missing",
+            "No access log is kept",
+            "The studio was given no access log to read.",
+            "Keep one: tavola serve FILE --studio --access-log access.log",
+            status=409,
+        )
+    until_s = asked.until_s if asked.until_s is not None else studio.clock.now() + 1.0
+    skip = max(0, min(asked.skip, _REACH_MAX))
+    limit = max(0, min(max(1, asked.limit), _PAGE_MAX, _REACH_MAX - skip))
+    question = LogQuestion(
+        since_s=asked.since_s,
+        until_s=until_s,
+        operation=asked.operation or None,
+        table=asked.table or None,
+        index=asked.index or None,
+        caller=asked.caller or None,
+        decision=asked.decision or None,
+        fault=asked.fault or None,
+        key=asked.key or None,
+        item=asked.item or None,
+        limit=skip + limit + 1,
+    )
+    found = await studio.work(lambda: list(islice(port(question), skip, skip + limit + 1)))
+    further = len(found) > limit
+    deep = further and skip + limit >= _REACH_MAX
+    return LogPage(tuple(_row(record) for record in found[:limit]), further and not deep, deep, until_s)
+
+
+def _row(record: Mapping[str, Any]) -> LogRow:
+    identity = record.get("userIdentity") or {}
+    beside = record.get("additionalEventData") or {}
+    told = record.get("requestParameters") or {}
+    units = beside.get("consumed") or ()
+    places = dict.fromkeys(
+        place["tableName"] + (f"/{place['indexName']}" if "indexName" in place else "")
+        for place in told.get("tables", (told,) if told else ())
+        if "tableName" in place
+    )
+    answer = record.get("errorCode") or (f"{beside['dropped']} dropped" if "dropped" in beside else "ok")
+    return LogRow(
+        time=str(record.get("eventTime", "")),
+        caller=identity.get("userName") or identity.get("arn") or identity.get("accessKeyId") or "",
+        operation=str(record.get("eventName", "")),
+        places=tuple(places),
+        answer=str(answer),
+        decision=str(beside.get("decision") or ""),
+        decided_by=str(beside.get("decidedBy") or ""),
+        took_ms=beside.get("latencyMs"),
+        reads=sum(unit.get("reads", 0.0) for unit in units),
+        writes=sum(unit.get("writes", 0.0) for unit in units),
+        record=record,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskPrincipals:
+    """Nothing is asked but who there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalRow:
+    """Somebody who may ask for something."""
+
+    arn: str
+    name: str
+    account: str
+    kind: Literal["user", "role", "root"]
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Principals:
+    """Who there is, which operations and actions there are, and what policies name that exists nowhere."""
+
+    principals: tuple[PrincipalRow, ...]
+    operations: tuple[str, ...]
+    actions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+async def principals(studio: Studio, asked: AskPrincipals) -> Principals:
+    """Return who may be asked about."""
+    directory = _directory(studio)
+    rows: list[PrincipalRow] = []
+    for number, account in sorted(directory.accounts.items()):
+        found = [directory.user(number, name) for name in sorted(account.users)]
+        found += [directory.role_session(number, name) for name in sorted(account.roles)]
+        rows += (_principal(directory, each) for each in (*found, directory.root(number)))
+    unknown = [
+        f"DynamoDB has no action {action}, which {place} names."
+        for place, action in unknown_actions(directory)
+    ]
+    unknown += [
+        f"AWS has no condition key {key}, which {place} names{f'; did you mean {meant}?' if meant else '.'}"
+        for place, key, meant in unknown_keys(directory)
+    ]
+    return Principals(tuple(rows), tuple(sorted(OPERATIONS)), tuple(sorted(ACTIONS)), tuple(unknown))
+
+
+def _principal(directory: Directory, principal: Principal) -> PrincipalRow:
+    names = tuple(policy.name for policy in directory.policies_of(principal).identity)
+    kind: Literal["user", "role", "root"] = "role" if principal.kind == "session" else principal.kind
+    return PrincipalRow(principal.arn, principal.name, principal.account, kind, names)
+
+
+def _directory(studio: Studio) -> Directory:
+    if studio.directory is None:
+        raise Refused(
+            "directory-missing",
+            "There are no users and policies",
+            "The studio was given no file of users, roles and policies, so everybody may do everything.",
+            "Make one with `tavola iam init` and name it: tavola serve FILE --studio --iam iam.json",
+            status=409,
+        )
+    return studio.directory()
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """May somebody make a request (`operation`, `request`), or do something to a resource (`action`, `resource`)?"""
+
+    principal: str  # an ARN, or the name of a user or role
+    account: str | None = None
+    operation: str | None = None
+    request: Document | None = None
+    action: str | None = None
+    resource: str | None = None  # a table's name, an ARN or *
+    keys: tuple[str, ...] = ()  # partition-key values
+    context: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # other condition keys
+    source_ip: str | None = None
+    secure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingStatement:
+    """A statement of a policy, and where it stands."""
+
+    source: str
+    policy: str
+    statement: str
+    sid: str | None
+    effect: Literal["Allow", "Deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsideredStatement:
+    """A statement, and what became of it."""
+
+    source: str
+    policy: str
+    statement: str
+    sid: str | None
+    effect: Literal["Allow", "Deny"]
+    outcome: str
+    condition: str | None  # the place of the one that does not hold
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedAccess:
+    """One action on one resource: whether it is allowed, by what, and what was considered."""
+
+    action: str
+    resource: str
+    allowed: bool
+    reason: str
+    decided_by: DecidingStatement | None
+    considered: tuple[ConsideredStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The decision on all that a request touches."""
+
+    schema: str
+    principal: str
+    allowed: bool
+    accesses: tuple[ExplainedAccess, ...]
+
+
+async def explain(studio: Studio, asked: Explain) -> Explanation:
+    """Return whether somebody may do something, and which statement decides."""
+    directory = _directory(studio)
+    account = asked.account or (next(iter(directory.accounts)) if len(directory.accounts) == 1 else None)
+    if account is None and not asked.principal.startswith("arn:"):
+        raise NotInDirectory(
+            f"there are {len(directory.accounts)} accounts; name {asked.principal} by its ARN"
+        )
+    principal = directory.principal(asked.principal, account or "")
+    scope = Scope(principal.account, studio.where.region or "us-east-1")
+    here = Circumstances(source_ip=asked.source_ip or None, secure=asked.secure)
+    guard = Guards(studio.clock).guard(directory, principal, scope, here)
+    facts = LiveFacts(studio.db)
+    explained: tuple[Explained, ...]
+    if asked.operation and asked.request is not None:
+        operation, body = asked.operation, msgspec.json.encode(asked.request)
+        if operation.removeprefix("dynamodb:") not in OPERATIONS:
+            raise Refused(
+                "operation-unknown", "There is no such operation", f"{operation} is none of DynamoDB's."
+            )
+        try:
+            explained = await facts.known_to(lambda: explain_request(guard, operation, body, facts))
+        except KeyUnknown as error:
+            raise Refused(
+                "table-missing",
+                "The table is not there",
+                str(error),
+                "Name a table that is there.",
+                status=404,
+            ) from error
+        except ConditionMisfit as error:
+            raise Refused(
+                "condition-misfit",
+                "The key condition is on another key",
+                str(error),
+                "Compare it with the key of the table or index that is asked.",
+            ) from error
+    elif asked.action and asked.resource:
+        await facts.load(asked.resource)
+        known = facts.facts(asked.resource)
+        explained = (
+            explain_action(
+                guard,
+                asked.action,
+                asked.resource,
+                scope,
+                keys=asked.keys,
+                context=asked.context,
+                facts=known,
+            ),
+        )
+    else:
+        raise Refused(
+            "question-missing",
+            "Nothing is asked",
+            "Either an operation with its request, or an action with a resource, says what is asked.",
+            "Give one of the two.",
+        )
+    document = {"schema": "tavola.iam.explain/1", **explanation(principal, explained)}
+    return msgspec.convert(document, Explanation)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/access/log", log),
+    Endpoint("GET", "/access/principals", principals),
+    Endpoint("POST", "/access/explain", explain),
+)

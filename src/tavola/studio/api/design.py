@@ -1,0 +1,437 @@
+"""Design: the design as a diagram, what the rules find in it and where, each remedy as a difference, and what stands otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tavola.design.findings import Severity
+from tavola.design.lint import MENDERS, RULES, Mended, Rule, report_document, rule_document
+from tavola.design.solver import declared
+from tavola.errors import TavolaError
+from tavola.iac import Change, Comparison, comparing
+from tavola.prices import PriceBook
+from tavola.studio.designing import (
+    DesignLine,
+    Subject,
+    TablePicture,
+    changed_lines,
+    design_text,
+    design_with,
+    finding_id,
+    month_of,
+    node_of,
+    own_subject,
+    picture_of,
+    subject_names,
+    subject_of,
+)
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Problem, Refused, problem_of
+from tavola.studio.studio import Studio
+
+_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AskDesign:
+    """Which design: one of the studio's by its name or by a table of it, the first by none; or a document that comes along."""
+
+    design: str | None = None
+    document: str | None = None
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NeedPicture:
+    """A question that is to be answered and says no query of its own."""
+
+    name: str
+    title: str
+    entities: tuple[str, ...]
+    asked_with: tuple[str, ...]
+    route: str  # how it is asked today; empty: nobody says
+
+
+@dataclass(frozen=True, slots=True)
+class DesignPicture:
+    """A design as it is drawn, table by table."""
+
+    name: str
+    own: bool  # it is one of the studio's, and no document that came along
+    names: tuple[str, ...]  # of the studio's own designs
+    tables_of: tuple[tuple[str, str], ...]  # every table of these, with the design that it belongs to
+    tables: tuple[TablePicture, ...]
+    needs: tuple[NeedPicture, ...]
+    entities_without_table: tuple[str, ...]
+    policies: tuple[str, ...]
+
+
+async def picture(studio: Studio, asked: AskDesign) -> DesignPicture:
+    """Return a design to be drawn."""
+    subject = await subject_of(studio, asked.design or design_with(studio, asked.table), asked.document)
+    return await studio.work(_picture, studio, subject, asked.document is None)
+
+
+def _picture(studio: Studio, subject: Subject, own: bool) -> DesignPicture:
+    design = subject.design
+    given = {pattern.result for _, _, pattern in design.patterns()}
+    homes = {entity.name for table in design.tables for entity in table.entities}
+    names = subject_names(studio)
+    return DesignPicture(
+        name=subject.name,
+        own=own,
+        names=names,
+        tables_of=tuple(
+            (table.name, name) for name in names for table in own_subject(studio, name).design.tables
+        ),
+        tables=subject.once("picture", lambda: picture_of(design)),
+        needs=tuple(
+            NeedPicture(
+                need.name,
+                need.title,
+                need.entities,
+                tuple(each.field for each in need.where),
+                "" if need.route is None else f"{need.route.operation} {need.route.index or ''}".strip(),
+            )
+            for need in design.needs
+        ),
+        entities_without_table=tuple(
+            view.name for view in design.views if view.name not in given and view.name not in homes
+        ),
+        policies=tuple(policy.name for policy in design.policies),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskFindings:
+    """Which design, and whether real data is to live in it."""
+
+    design: str | None = None
+    document: str | None = None
+    production: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FindingShown:
+    """A finding as `tavola lint --json` tells it, with the node it is pinned on."""
+
+    id: str
+    node: str
+    rule: str
+    severity: Severity
+    place: str
+    kind: str
+    table: str
+    file: str | None
+    line: int | None
+    message: str
+    remedy: str
+    mechanical: bool  # the rule's remedy may be a change of the design alone
+    reason: str = ""  # of one that is ignored
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCounts:
+    """How many there are of each severity."""
+
+    error: int
+    warning: int
+    advice: int
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """What `tavola lint` says of a design."""
+
+    findings: tuple[FindingShown, ...]
+    ignored: tuple[FindingShown, ...]
+    counts: FindingCounts
+
+
+async def findings(studio: Studio, asked: AskFindings) -> LintReport:
+    """Return what is wrong with a design, each finding with its node, its file and its line."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    return await studio.work(_findings, subject, asked.production)
+
+
+def _findings(subject: Subject, production: bool) -> LintReport:
+    return subject.once(("shown", production), lambda: _shown(subject, production))
+
+
+def _shown(subject: Subject, production: bool) -> LintReport:
+    report = subject.report(production=production)
+    document = report_document(report, subject.sources)
+    stood = [finding for finding, _ in report.ignored]
+
+    def shown(finding: Any, told: dict[str, Any]) -> FindingShown:
+        return FindingShown(
+            finding_id(finding),
+            node_of(subject.design, finding.place),
+            mechanical=finding.rule in MENDERS,
+            **told,
+        )
+
+    return LintReport(
+        tuple(map(shown, report.findings, document["findings"])),
+        tuple(map(shown, stood, document["ignored"])),
+        FindingCounts(**document["counts"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RulePage:
+    """What a rule says: what is wrong, why, an example, and what to do instead."""
+
+    name: str
+    severity: Severity
+    title: str
+    why: str
+    example: str
+    instead: str
+    mechanical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskRules:
+    """Nothing is asked but the rules themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RulePages:
+    """Every rule, by name."""
+
+    rules: tuple[RulePage, ...]
+
+
+async def rules(studio: Studio, asked: AskRules) -> RulePages:
+    """Return every rule's page, as `tavola explain --json` tells them."""
+    return RulePages(_rules())
+
+
+@cache
+def _rules() -> tuple[RulePage, ...]:
+    return tuple(_page(RULES[name]) for name in sorted(RULES))
+
+
+def _page(rule: Rule) -> RulePage:
+    told: dict[str, Any] = rule_document(rule)
+    return RulePage(**told, mechanical=rule.name in MENDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class AskRemedy:
+    """Which finding of which design, by the id that it was told with."""
+
+    finding: str
+    design: str | None = None
+    document: str | None = None
+    production: bool = False
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do about a finding: as a change of the design where that does it, and in the rule's words in any case."""
+
+    finding: FindingShown
+    rule: RulePage
+    told: (
+        str  # what the change is, and what it asks for besides; empty: no change of the design alone does it
+    )
+    lines: tuple[DesignLine, ...]  # of the document
+    python: tuple[DesignLine, ...]  # of the module that declares it
+    document: str  # the altered design, whole; empty where there is none
+    gone: tuple[FindingShown, ...]
+    new: tuple[FindingShown, ...]
+    counts: FindingCounts | None
+    month_before: str | None  # dollars, as `tavola cost` computes them
+    month_after: str | None
+    prices: str
+
+
+async def remedy(studio: Studio, asked: AskRemedy) -> Remedy:
+    """Return a finding's remedy as a difference, with what the rules and the prices say of the altered design."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    book = studio.book(asked.region) if asked.region else studio.local_book()
+    return await studio.work(_remedy, subject, asked.finding, asked.production, book)
+
+
+def _remedy(subject: Subject, known: str, production: bool, book: PriceBook) -> Remedy:
+    report = _findings(subject, production)
+    finding = next((each for each in report.findings if each.id == known), None)
+    if finding is None:
+        raise Refused(
+            "finding-unknown",
+            "There is no such finding",
+            "The design has no finding of this id; it may have been another design's.",
+            "Look at the findings again.",
+            status=404,
+        )
+    page = _page(RULES[finding.rule])
+    mended = subject.mended(known, production=production)
+    before = subject.month(book)
+    if mended is None:
+        return Remedy(finding, page, "", (), (), "", (), (), None, before, None, book.title)
+    return subject.once(
+        ("remedy", known, production, book.title),
+        lambda: _altered(subject, finding, page, mended, production, book),
+    )
+
+
+def _altered(
+    subject: Subject, finding: FindingShown, page: RulePage, mended: Mended, production: bool, book: PriceBook
+) -> Remedy:
+    after = Subject(subject.name, mended.design)
+    after.once(("report", production), lambda: mended.report)
+    now, was = _findings(after, production), _findings(subject, production)
+    text = design_text(mended.design)
+    return Remedy(
+        finding=finding,
+        rule=page,
+        told=mended.told,
+        lines=changed_lines(subject.text, text),
+        python=_python(subject, mended),
+        document=text,
+        gone=_beyond(was.findings, now.findings),
+        new=_beyond(now.findings, was.findings),
+        counts=now.counts,
+        month_before=subject.month(book),
+        month_after=month_of(mended.design, book),
+        prices=book.title,
+    )
+
+
+def _beyond(findings: tuple[FindingShown, ...], others: tuple[FindingShown, ...]) -> tuple[FindingShown, ...]:
+    """Return the findings that others have no like of; one that is worded otherwise at its place is the same still."""
+    same = {each.id for each in others}
+    alike = Counter((each.rule, each.kind, each.table, each.place) for each in others)
+    alike.subtract((each.rule, each.kind, each.table, each.place) for each in findings if each.id in same)
+    left = []
+    for each in findings:
+        what = (each.rule, each.kind, each.table, each.place)
+        if each.id in same:
+            continue
+        if alike[what] > 0:
+            alike[what] -= 1
+        else:
+            left.append(each)
+    return tuple(left)
+
+
+def _python(subject: Subject, mended: Mended) -> tuple[DesignLine, ...]:
+    """Return the difference as the declarations in Python have it; nothing where a design cannot be declared so."""
+    try:
+        before = subject.once("declared", lambda: declared(subject.design, "The design."))
+        return changed_lines(before, declared(mended.design, "The design."))
+    except TavolaError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskDrift:
+    """Which design is held against the tables that stand."""
+
+    design: str | None = None
+    document: str | None = None
+    table: str | None = None  # that alone
+
+
+@dataclass(frozen=True, slots=True)
+class DriftChange:
+    """One thing that stands otherwise than the design says, and what making it so takes."""
+
+    kind: str
+    effect: str
+    place: str
+    what: str
+    removes: bool
+    warnings: tuple[str, ...]
+    work: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableDrift:
+    """A table of the design held against what is there."""
+
+    table: str
+    exists: bool
+    changes: tuple[DriftChange, ...]
+    notes: tuple[str, ...]
+    problem: Problem | None = None  # why it could not be looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What the tables that stand have otherwise, as `tavola plan` tells it."""
+
+    tables: tuple[TableDrift, ...]
+
+
+async def drift(studio: Studio, asked: AskDrift) -> Drift:
+    """Return what the tables that stand have otherwise than a design; a table that cannot be looked at is told of."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    found = []
+    for table in subject.design.tables:
+        if asked.table and table.name != asked.table:
+            continue
+        try:
+            comparison = await studio.db.run(comparing(table))
+        except TavolaError as error:
+            found.append(
+                TableDrift(table.name, exists=False, changes=(), notes=(), problem=problem_of(error))
+            )
+            continue
+        found.append(_drift(subject, comparison))
+    return Drift(tuple(found))
+
+
+def _drift(subject: Subject, comparison: Comparison) -> TableDrift:
+    return TableDrift(
+        comparison.table,
+        comparison.exists,
+        tuple(_change(subject, change) for change in comparison.changes),
+        comparison.notes,
+    )
+
+
+def _change(subject: Subject, change: Change) -> DriftChange:
+    table = subject.design.table(change.table)
+    indexes = {index.name for index in table.indexes}
+    entities = {entity.name for entity in table.entities}
+    node = f"table:{table.name}"
+    if change.place in indexes:
+        node = f"index:{table.name}/{change.place}"
+    elif change.place in entities:
+        node = f"entity:{table.name}/{change.place}"
+    work = "" if change.work is None else str(change.work)
+    return DriftChange(
+        change.kind, change.effect, change.place, change.what, change.removes, change.warnings, work, node
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DesignText:
+    """A design as the document that `tavola design --json` prints."""
+
+    name: str
+    text: str
+
+
+async def document(studio: Studio, asked: AskDesign) -> DesignText:
+    """Return a design as its document."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    return DesignText(subject.name, await studio.work(lambda: subject.text))
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/design", picture, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/findings", findings, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("GET", "/design/rules", rules),
+    Endpoint("POST", "/design/remedy", remedy, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/drift", drift, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/document", document, body_bytes_max=_DOCUMENT_BYTES_MAX),
+)

@@ -1,0 +1,464 @@
+"""Heat: which keys are asked for, over time: the map, the keys behind a cell, the hottest keys, and what it means.
+
+A map is asked for whole once, and then only its new columns: the answer names its rows (`layout`), and whoever asks with
+that name gets columns for the same rows, with the rows that came in between.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count as counting
+from typing import Any
+
+from tavola.engine import HotItem
+from tavola.keys import KeyAttribute, KeySchema
+from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
+from tavola.protocol import DEFAULT_SCOPE, ResourceNotFoundFault, scope_of, table_name_of
+from tavola.studio.api.heat_shapes import (
+    AskHeat,
+    AskHeatCell,
+    AskHottest,
+    HeatAnswer,
+    HeatCell,
+    HeatInsights,
+    HeatLimits,
+    HeatTotals,
+    HotKeyRow,
+    HottestKeys,
+    InsightKey,
+    OperationHeat,
+    Source,
+)
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.studio import LogQuestion, Studio
+from tavola.studio.watching.heat import TIERS, HeatRecorder, Window, part_of
+from tavola.studio.watching.heat_diagnosis import HeatFinding, diagnose
+from tavola.studio.watching.heat_keys import KeyCount, hottest, hottest_items
+from tavola.studio.watching.heat_map import (
+    ROWS_MAX,
+    Layout,
+    Places,
+    Row,
+    column_of,
+    columns_of,
+    first_column_s,
+    grown,
+    layout_of,
+    painted,
+)
+from tavola.studio.watching.heat_traffic import traffic_of
+from tavola.studio.watching.key_order import HashedKeys, Keys, Order, SchemaKeys
+from tavola.studio.watching.log_heat import heat_of_log
+from tavola.studio.watching.slots import METRICS, Sums
+
+_LAYOUTS_MAX = 32
+_LOG_RECORDS = 200_000
+_CELL_KEYS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A table or index: its place in the record, its keys and its limits."""
+
+    arn: str
+    index: str | None
+    keys: Keys
+    limits: HeatLimits
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A layout that was given out, and of what; a log's with all that was read for it, since nobody else has it."""
+
+    subject: _Subject
+    layout: Layout
+    window: Window | None = None
+
+
+class _Shelf:
+    """The layouts that were given out lately, by the names they were given."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Given] = OrderedDict()
+        self._numbers = counting(1)
+
+    def keep(self, subject: _Subject, layout: Layout, window: Window | None = None) -> str:
+        name = f"L{next(self._numbers)}"
+        if window is not None:  # what was read of a log is large, so the last one is enough
+            for before in [each for each, given in self._kept.items() if given.window is not None]:
+                del self._kept[before]
+        self._kept[name] = _Given(subject, layout, window)
+        while len(self._kept) > _LAYOUTS_MAX:
+            self._kept.popitem(last=False)
+        return name
+
+    def find(self, name: str | None, table: str, index: str | None) -> _Given | None:
+        """Return what was given out by a name, if it is of this table or index."""
+        given = None if name is None else self._kept.get(name)
+        if name is None or given is None:
+            return None
+        if (table_name_of(given.subject.arn), given.subject.index) != (table_name_of(table), index):
+            return None
+        self._kept.move_to_end(name)
+        return given
+
+
+_SHELF = _Shelf()
+
+
+async def heat(studio: Studio, asked: AskHeat) -> HeatAnswer:
+    """Give a map, or its new columns if it is asked with the layout of an earlier one."""
+    more = await _more(studio, asked)
+    if more is not None:
+        return more
+    subject = await _subject(studio, asked.table, asked.index, log=asked.log)
+    window = await _window(studio, subject, asked)
+    rows_max = max(3, min(ROWS_MAX, asked.buckets))
+    layout = await studio.work(layout_of, window, subject.keys, rows_max, _within(subject, asked))
+    kept_as = _SHELF.keep(subject, layout, window if asked.log else None)
+    return await studio.work(_answer, studio, asked, subject, (kept_as, layout, None), window, window)
+
+
+async def _more(studio: Studio, asked: AskHeat) -> HeatAnswer | None:
+    """Return the new columns of a map that somebody has; None if there is none, or a whole one is better."""
+    given = _SHELF.find(asked.layout, asked.table, asked.index)
+    if given is None or asked.since_s is None or asked.log:
+        return None
+    subject, layout = given.subject, given.layout
+    whole = await _window(studio, subject, asked)
+    start = first_column_s(layout, asked.since_s)
+    if start < whole.from_s - layout.column_s:
+        return None  # nobody looked for so long that all of it is new
+    window = _seen(studio, subject, start, whole.to_s)
+    found = await studio.work(grown, layout, window, subject.keys)
+    if found is None:
+        return None
+    layout, places = found
+    name = asked.layout if not places else _SHELF.keep(subject, layout)
+    assert name is not None, "it was found by its name"
+    return await studio.work(_answer, studio, asked, subject, (name, layout, places), window, whole)
+
+
+def _within(subject: _Subject, asked: AskHeat) -> tuple[Order, Order] | None:
+    """Return the keys between which a map is asked for."""
+    if asked.first is None or asked.last is None:
+        return None
+    try:
+        return subject.keys.order(bytes.fromhex(asked.first)), subject.keys.order(bytes.fromhex(asked.last))
+    except ValueError as error:
+        raise Refused(
+            "key-unreadable",
+            "That is no key of a map",
+            "The first and last key of a part of a map are hexadecimal, as its answer gives them.",
+            "Take `first_keys` and `last_keys` of an answer, or leave both out.",
+        ) from error
+
+
+async def heat_cell(studio: Studio, asked: AskHeatCell) -> HeatCell:
+    """Give the keys and operations behind some cells of a row."""
+    given = _SHELF.find(asked.layout, asked.table, asked.index)
+    if given is None or not 0 <= asked.row < len(given.layout.rows):
+        raise Refused(
+            "map-gone",
+            "That map is no longer known",
+            "Its rows were given out a while ago, and others have come since.",
+            "Ask for the map again, then for the cell.",
+            status=409,
+        )
+    if given.window is None:
+        window = _seen(studio, given.subject, asked.from_s, asked.to_s)
+    else:
+        window = part_of(given.window, asked.from_s, asked.to_s)
+    return await studio.work(_cell, window, given.subject, given.layout, asked)
+
+
+async def heat_hottest(studio: Studio, asked: AskHottest) -> HottestKeys:
+    """Give the hottest keys, and those that the engine's own Contributor Insights counted."""
+    subject = await _subject(studio, asked.table, asked.index, log=asked.log)
+    window = await _window(studio, subject, asked)
+    count = max(1, min(100, asked.count))
+
+    def found() -> HottestKeys:
+        total = window.sums
+        at = METRICS[asked.metric]
+        return HottestKeys(
+            source=_source(studio, log=asked.log),
+            metric=asked.metric,
+            total=total[at],
+            partitions=_rows(hottest(window, asked.metric, count), subject.keys, total[at]),
+            items=_rows(hottest_items(window, asked.metric, count), subject.keys, total[at]),
+            insights=None if asked.log else _insights(studio, asked, subject, count),
+            diagnosis=_diagnosis(window, subject.keys),
+        )
+
+    return await studio.work(found)
+
+
+def _answer(
+    studio: Studio,
+    asked: AskHeat,
+    subject: _Subject,
+    laid: tuple[str, Layout, tuple[int, ...] | None],
+    window: Window,
+    whole: Window,
+) -> HeatAnswer:
+    name, layout, places = laid
+    told = layout.rows if places is None else tuple(layout.rows[at] for at in places)
+    return HeatAnswer(
+        table=asked.table,
+        index=asked.index,
+        metric=asked.metric,
+        source=_source(studio, log=asked.log),
+        note=_note(studio, window, log=asked.log),
+        whole=places is None,
+        layout=name,
+        from_s=first_column_s(layout, window.from_s),
+        column_s=layout.column_s,
+        columns=columns_of(layout, window),
+        labels=tuple(row.label for row in told),
+        kinds=tuple(row.kind for row in told),
+        keys=tuple(row.keys for row in told),
+        first_keys=_ends(told, 0) if layout.shared and places is None else (),
+        last_keys=_ends(told, 1) if layout.shared and places is None else (),
+        places=places or (),
+        rows=len(layout.rows),
+        cells=painted(window, layout, subject.keys, asked.metric),
+        throttled=painted(window, layout, subject.keys, "throttles"),
+        totals=_totals(window, layout),
+        limits=subject.limits,
+        diagnosis=_diagnosis(whole, subject.keys) if asked.diagnose else (),
+        known_from_s=min((each.slot.start for each in whole.stretches), default=None),
+        now_s=studio.clock.now(),
+    )
+
+
+def _ends(rows: Sequence[Row], at: int) -> tuple[str, ...]:
+    """Return the first or last key of each row; what keys sort by ends in the key itself."""
+    ends = [(row.first, row.last)[at] for row in rows]
+    return tuple(end[-1].hex() if end and isinstance(end[-1], bytes) else "" for end in ends)
+
+
+def _cell(window: Window, subject: _Subject, layout: Layout, asked: AskHeatCell) -> HeatCell:
+    places = Places(layout, subject.keys)
+    row = layout.rows[asked.row]
+    operations: dict[str, Sums] = {}
+    inside: set[bytes] = set()
+    for stretch in window.stretches:
+        slot = stretch.slot
+        for key, number, *sums in slot.entries():
+            if places[key] == asked.row:
+                name = window.operations[number]
+                operations[name] = operations.get(name, Sums()) + sums
+                if key is not None:
+                    inside.add(key)
+        for number, rest in slot.rest.items() if row.kind == "rest" else ():
+            name = window.operations[number]
+            operations[name] = operations.get(name, Sums()) + rest
+    total = sum(operations.values(), Sums())
+    at = METRICS[asked.metric]
+    keys = hottest(window, asked.metric, _CELL_KEYS, frozenset(inside))
+    items = hottest_items(window, asked.metric, _CELL_KEYS, inside)
+    return HeatCell(
+        label=row.label,
+        kind=row.kind,
+        # What is long ago is known of longer stretches than a cell was, when it was painted.
+        from_s=min((each.slot.start for each in window.stretches), default=asked.from_s),
+        to_s=max((each.slot.start + each.span_s for each in window.stretches), default=asked.to_s),
+        operations=total.operations,
+        reads=total.reads,
+        writes=total.writes,
+        throttles=total.throttles,
+        by_operation=tuple(
+            OperationHeat(name, sums.operations + sums.throttles)
+            for name, sums in sorted(operations.items(), key=lambda each: (-sum(each[1]), each[0]))
+        ),
+        keys=_rows(keys, subject.keys, total[at]),
+        more=len(inside) - len(keys),
+        items=_rows(items, subject.keys, total[at]),
+    )
+
+
+async def _subject(studio: Studio, table: str, index: str | None, *, log: bool) -> _Subject:
+    """Return what is to be known of a table before its heat is looked at."""
+    described: dict[str, Any] = (await studio.db.call("DescribeTable", {"TableName": table}))["Table"]
+    own: dict[str, Any] = described
+    if index is not None:
+        indexes = [
+            *described.get("GlobalSecondaryIndexes", ()),
+            *described.get("LocalSecondaryIndexes", ()),
+        ]
+        own = next((each for each in indexes if each["IndexName"] == index), {})
+        if not own:
+            raise Refused(
+                "index-unknown",
+                "There is no such index",
+                f"{table} has no index {index}.",
+                "Choose one of its indexes, or the table itself.",
+                status=404,
+            )
+    limits = _limits(described, own)
+    if log:
+        return _Subject(table, index, HashedKeys(), limits)
+    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+    parts: dict[str, list[KeyAttribute]] = {"HASH": [], "RANGE": []}
+    for each in own["KeySchema"]:
+        parts[each["KeyType"]].append(KeyAttribute(each["AttributeName"], types[each["AttributeName"]]))
+    schema = KeySchema(tuple(parts["HASH"]), tuple(parts["RANGE"]))
+    return _Subject(described["TableArn"], index, SchemaKeys(schema), limits)
+
+
+def _limits(described: dict[str, Any], own: dict[str, Any]) -> HeatLimits:
+    mode = (described.get("BillingModeSummary") or {}).get("BillingMode")
+    on_demand = mode == "PAY_PER_REQUEST"
+    told = own.get("OnDemandThroughput" if on_demand else "ProvisionedThroughput") or {}
+    reads = told.get("MaxReadRequestUnits" if on_demand else "ReadCapacityUnits")
+    writes = told.get("MaxWriteRequestUnits" if on_demand else "WriteCapacityUnits")
+    return HeatLimits(
+        PARTITION_READS_PER_S,
+        PARTITION_WRITES_PER_S,
+        float(reads) if reads and reads > 0 else None,
+        float(writes) if writes and writes > 0 else None,
+        "on-demand" if on_demand else "provisioned",
+    )
+
+
+async def _window(studio: Studio, subject: _Subject, asked: AskHeat | AskHottest) -> Window:
+    """Return what is known of a place in the time that is asked for."""
+    if not asked.log:
+        end = _end(studio, asked)
+        start = asked.from_s if asked.from_s is not None else end - max(1, asked.seconds)
+        return _seen(studio, subject, min(start, end - 1), end)
+    port = studio.log
+    if port is None:
+        raise Refused(
+            "log-missing",
+            "There is no access log",
+            "The studio was started without one.",
+            "Start it with --access-log FILE, the file that `tavola serve --access-log` was given.",
+            status=409,
+        )
+    question = LogQuestion(table=asked.table, since_s=asked.from_s, until_s=asked.to_s, limit=_LOG_RECORDS)
+
+    def read() -> tuple[HeatRecorder, int | None, int]:
+        records = list(port(question))
+        return *heat_of_log(reversed(records)), len(records)
+
+    recorder, last, count = await studio.work(read)
+    end = asked.to_s or (int(studio.clock.now()) if last is None else last) + 1
+    earliest = recorder.earliest_s(subject.arn, subject.index)
+    start = asked.from_s if asked.from_s is not None else max(end - TIERS[-1].reach_s, earliest or end - 1)
+    found = recorder.window(subject.arn, subject.index, min(start, end - 1), end)
+    if count < _LOG_RECORDS:
+        return found
+    return replace(found, note=f"Only its newest {_LOG_RECORDS:,} records of this table were read.")
+
+
+def _end(studio: Studio, asked: AskHeat | AskHottest) -> int:
+    return asked.to_s if asked.to_s is not None else int(studio.clock.now()) + 1
+
+
+def _seen(studio: Studio, subject: _Subject, from_s: int, to_s: int) -> Window:
+    if studio.watch is None:
+        return Window(subject.arn, subject.index, from_s, to_s, (), ())
+    with studio.watch.lock:
+        recorder = studio.watch.heat
+        arn = subject.arn if studio.engine is not None else _noted_as(recorder, subject)
+        return recorder.window(arn, subject.index, from_s, to_s)
+
+
+def _noted_as(recorder: HeatRecorder, subject: _Subject) -> str:
+    """Return what the studio's own calls know the table by: an endpoint elsewhere may be of any account."""
+    name = table_name_of(subject.arn)
+    found = [arn for arn, _, _ in recorder.places() if table_name_of(arn) == name]
+    return found[0] if found else subject.arn
+
+
+def _totals(window: Window, layout: Layout) -> HeatTotals:
+    found = [[0.0] * columns_of(layout, window) for _ in METRICS]
+    for stretch in window.stretches:
+        column = column_of(layout, window, stretch.slot)
+        for lane, amount in zip(found, stretch.slot.sums, strict=True):
+            lane[column] += amount
+    return HeatTotals(*(tuple(lane) for lane in found))
+
+
+def _diagnosis(window: Window, keys: Keys) -> tuple[HeatFinding, ...]:
+    return diagnose([traffic_of(window, keys, "writes"), traffic_of(window, keys, "reads")])
+
+
+def _rows(counted: list[KeyCount], keys: Keys, total: float) -> tuple[HotKeyRow, ...]:
+    return tuple(
+        HotKeyRow(
+            label=keys.label(each.key),
+            key=keys.values(each.key),
+            count=each.count,
+            error=each.error,
+            share=each.count / total if total else 0.0,
+            operations=each.sums.operations,
+            reads=each.sums.reads,
+            writes=each.sums.writes,
+            throttles=each.sums.throttles,
+            by_operation=tuple(OperationHeat(name, amount) for name, amount in each.by_operation),
+        )
+        for each in counted
+    )
+
+
+def _insights(studio: Studio, asked: AskHottest, subject: _Subject, count: int) -> HeatInsights | None:
+    if studio.engine is None:
+        return None
+    scope = scope_of(subject.arn) or DEFAULT_SCOPE
+    try:
+        found = studio.engine.hottest(asked.table, asked.index, scope, count=count)
+    except ResourceNotFoundFault:
+        return None  # a local index has no insights of its own
+    if not (found.accessed or found.throttled):
+        return None
+
+    def told(hot: tuple[HotItem, ...]) -> tuple[InsightKey, ...]:
+        return tuple(
+            InsightKey(
+                " ".join(str(next(iter(value.values()))) for value in each.key.values()),
+                each.key,
+                each.count,
+                each.error,
+            )
+            for each in hot
+        )
+
+    return HeatInsights(
+        told(found.accessed), told(found.accessed_items), told(found.throttled), told(found.throttled_items)
+    )
+
+
+def _source(studio: Studio, *, log: bool) -> Source:
+    if log:
+        return "log"
+    if studio.watch is None:
+        return "none"
+    return "studio" if studio.engine is None else "engine"
+
+
+def _note(studio: Studio, window: Window, *, log: bool) -> str:
+    """Return what the map can know, where it is not everything."""
+    match _source(studio, log=log):
+        case "log":
+            told = "From the access log: a key is known by its hash alone, so rows lie in no order."
+            return f"{told} {window.note}" if window.note else told
+        case "engine":
+            return ""
+        case _:
+            return (
+                "These tables are in another process, so only what this studio itself asked is seen. To see all: "
+                "`tavola serve --studio`, `tavola studio --store FILE`, or the access log of that server."
+            )
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/heat", heat),
+    Endpoint("GET", "/heat/cell", heat_cell),
+    Endpoint("GET", "/heat/hottest", heat_hottest),
+)

@@ -1,0 +1,252 @@
+"""Infrastructure: a design as the files of other tools, and the files of other tools as a design."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from tavola.iac import (
+    PlanOptions,
+    as_document,
+    cdk_files,
+    index_steps,
+    plan_of,
+    policies_of,
+    render_template,
+    terraform_files,
+)
+from tavola.iac.formats import FormatRefused, Imported, read_design_text, write_onetable, write_workbench
+from tavola.protocol import Fault, ResourceNotFoundFault
+from tavola.studio.designing import Subject, design_text, subject_of
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
+
+_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
+
+Form = Literal[
+    "terraform",
+    "cloudformation",
+    "cloudformation-json",
+    "cdk",
+    "policies",
+    "workbench",
+    "onetable",
+    "document",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AskInfrastructure:
+    """Which design, for which tool, with what besides the tables."""
+
+    form: Form
+    design: str | None = None
+    document: str | None = None
+    alarms: bool = True
+    policies: bool = True
+    endpoint: bool = False  # a gateway endpoint for a private network
+    key: str | None = None  # what encrypts tables that name no key: new, or a key
+
+
+@dataclass(frozen=True, slots=True)
+class InfrastructureFile:
+    """A file, as the command line writes it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InfrastructureFiles:
+    """The files of a design for one tool, and what is to be known of them."""
+
+    form: Form
+    files: tuple[InfrastructureFile, ...]
+    notes: tuple[str, ...]
+    command: str  # that writes the same
+
+
+async def infrastructure(studio: Studio, asked: AskInfrastructure) -> InfrastructureFiles:
+    """Return a design as the files of a tool."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    moment = datetime.fromtimestamp(studio.clock.now(), UTC)
+    return await studio.work(_files, subject, asked, moment)
+
+
+def _files(subject: Subject, asked: AskInfrastructure, moment: datetime) -> InfrastructureFiles:
+    match asked.form:
+        case "workbench":
+            model, report = write_workbench(
+                subject.design, None, onto=None, date=moment.strftime("%b %d, %Y, %I:%M %p")
+            )
+            text = json.dumps(model, indent=2, ensure_ascii=False)
+            return _given(subject, asked, {"model.json": text}, tuple(map(str, report)))
+        case "onetable":
+            schemas, report = write_onetable(subject.design)
+            files = {
+                name: json.dumps(schema, indent=2, ensure_ascii=False) for name, schema in schemas.items()
+            }
+            return _given(subject, asked, files, tuple(map(str, report)))
+        case "document":
+            return _given(subject, asked, {"design.json": subject.text}, ())
+        case "policies":
+            found = policies_of(subject.design)
+            documents = {each.role: as_document(each, region="*", account="*") for each in found}
+            notes = tuple(f"{each.role}: {told}." for each in found for told in each.notes)
+            return _given(subject, asked, {"policies.json": json.dumps(documents, indent=2)}, notes)
+        case _:
+            key = asked.key or None
+            options = PlanOptions(
+                alarms=asked.alarms, policies=asked.policies, endpoint=asked.endpoint, key=key
+            )
+            plan = plan_of(subject.design, options)
+            notes = tuple(f"{told}." for told in plan.notes)
+            if asked.form == "terraform":
+                notes = (*notes, *(f"{step}." for step in index_steps(plan, None)))
+            return _given(subject, asked, _rendered(plan, asked.form), notes)
+
+
+def _rendered(plan: Any, form: str) -> dict[str, str]:
+    match form:
+        case "terraform":
+            return terraform_files(plan)
+        case "cdk":
+            return cdk_files(plan)
+        case "cloudformation-json":
+            return {"template.json": render_template(plan, "json")}
+        case _:
+            return {"template.yaml": render_template(plan, "yaml")}
+
+
+def _given(
+    subject: Subject, asked: AskInfrastructure, files: dict[str, str], notes: tuple[str, ...]
+) -> InfrastructureFiles:
+    told = tuple(InfrastructureFile(name, text) for name, text in files.items())
+    return InfrastructureFiles(asked.form, told, notes, " ".join(_command(subject, asked)))
+
+
+def _command(subject: Subject, asked: AskInfrastructure) -> Iterator[str]:
+    target = shlex.quote(subject.target) if subject.target else "design.json"
+    match asked.form:
+        case "workbench":
+            yield f"tavola design {target} --workbench model.json"
+        case "onetable":
+            yield f"tavola design {target} --onetable schemas"
+        case "document":
+            yield f"tavola design {target} --json"
+        case "policies":
+            yield f"tavola iac policies {target}"
+        case form:
+            yield f"tavola iac {form.removesuffix('-json')} {target} --out infra"
+            if form == "cloudformation-json":
+                yield "--format json"
+            for word, on in (
+                ("--no-alarms", not asked.alarms),
+                ("--no-policies", not asked.policies),
+                ("--vpc-endpoint", asked.endpoint),
+            ):
+                if on:
+                    yield word
+            if asked.key:
+                yield f"--kms-key {shlex.quote(asked.key)}"
+
+
+@dataclass(frozen=True, slots=True)
+class AskImport:
+    """The text of a file, and its name, which helps to tell the format."""
+
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportNote:
+    """Something that was guessed, left out or not said, with its place in the file."""
+
+    place: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedDesign:
+    """A design that was read, as `tavola import --json` tells it; the document can be asked about in its place."""
+
+    format: str
+    document: str
+    report: tuple[ImportNote, ...]
+    tables: tuple[str, ...]
+    entities: int
+    needs: int
+    samples: int
+
+
+async def import_design(studio: Studio, asked: AskImport) -> ImportedDesign:
+    """Return the design in a file's text; nothing of it is kept."""
+    try:
+        imported = await studio.work(read_design_text, asked.text, asked.name)
+    except FormatRefused as refused:
+        notes = " ".join(getattr(refused, "__notes__", ()))
+        raise Refused(
+            "import-refused",
+            "No design can be read from it",
+            f"{refused}. {notes}".strip(),
+            "Give CloudFormation, Terraform, a NoSQL Workbench model, a OneTable schema, describe-table's output, awslabs' schema.json, or a "
+            "design document of Tavola.",
+        ) from refused
+    return _imported(imported)
+
+
+def _imported(imported: Imported) -> ImportedDesign:
+    design = imported.design
+    return ImportedDesign(
+        imported.format,
+        design_text(design),
+        tuple(ImportNote(each.place, each.message) for each in imported.report),
+        tuple(table.name for table in design.tables),
+        sum(len(table.entities) for table in design.tables) + len(design.views),
+        len(design.needs),
+        len(imported.samples),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AskLiveDesign:
+    """The table that stands, by its name."""
+
+    table: str
+
+
+async def live_design(studio: Studio, asked: AskLiveDesign) -> ImportedDesign:
+    """Return the design of a table that stands, as far as DynamoDB can describe it."""
+    name = {"TableName": asked.table}
+    described = await studio.db.call("DescribeTable", name)
+    answers: list[dict[str, Any]] = [described]
+    refused: list[ImportNote] = []
+    for operation, request in (
+        ("DescribeTimeToLive", name),
+        ("DescribeContinuousBackups", name),
+        ("ListTagsOfResource", {"ResourceArn": described["Table"]["TableArn"]}),
+    ):
+        try:
+            answers.append(await studio.db.call(operation, request))
+        except ResourceNotFoundFault:
+            raise  # it went away meanwhile
+        except Fault as fault:  # who may describe a table need not be allowed this
+            refused.append(
+                ImportNote(operation, f"it was refused ({fault.code}), so what it tells is not known")
+            )
+    text = json.dumps(answers, default=str)
+    found = _imported(await studio.work(read_design_text, text, "describe-table.json"))
+    return replace(found, report=(*refused, *found.report))
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/design/infrastructure", infrastructure, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("POST", "/design/import", import_design, body_bytes_max=_DOCUMENT_BYTES_MAX),
+    Endpoint("GET", "/design/live", live_design),
+)

@@ -1,0 +1,331 @@
+"""Items: one item whole, measured while it is typed, written so that nobody's change is lost, and undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tavola.limits import ITEM_BYTES_MAX
+from tavola.model.document import EntityDesign, TableDesign
+from tavola.studio.differences import ItemDifference, compare_items
+from tavola.studio.editing.defaults import constant_defaults
+from tavola.studio.editing.derivation import KeyChange, counted_on
+from tavola.studio.editing.drafts import Desk, KeysMode, check_sound, drafted, open_desk
+from tavola.studio.editing.flaws import ItemFlaw, admit, key_flaws
+from tavola.studio.editing.measures import IndexWrite, cost_of
+from tavola.studio.editing.writes import Change, Outcome, Result, guard_units, needs_transaction, write
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.recognition import KeyReading
+from tavola.studio.studio import Studio
+from tavola.studio.types import AttributeValue
+from tavola.studio.types import Item as GivenItem
+from tavola.values import Item, item_size
+
+_BODY_BYTES_MAX = 16 * 1024 * 1024  # two items of 400 KB, each byte escaped
+
+
+@dataclass(frozen=True, slots=True)
+class GetItem:
+    """The item of a key, as it is or as it was."""
+
+    table: str
+    key: GivenItem
+    as_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """One item whole, with what it is; `item` is None where nothing stands under the key."""
+
+    item: GivenItem | None
+    bytes: int
+    entity: str | None
+    kind: str  # entity, guard, marker, guess, unknown
+    note: str
+    keys: tuple[KeyReading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskForms:
+    """The entities of a table, as a form of each."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of an entity: the attribute it is stored as, what it may hold, and which keys are made of it."""
+
+    name: str
+    attribute: str
+    type: str
+    tags: tuple[str, ...]
+    required: bool
+    nullable: bool
+    choices: tuple[str, ...] | None
+    numeric: bool  # the choices are numbers
+    lock: bool
+    unique: bool
+    description: str
+    length_max: int | None
+    feeds: tuple[str, ...]  # the key attributes that are made of it
+    default: AttributeValue | None  # of a new item; None: there is none, or only the program can make it
+
+
+@dataclass(frozen=True, slots=True)
+class FormKey:
+    """A key attribute of an entity that a template makes."""
+
+    attribute: str
+    index: str | None  # None: of the table itself
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityForm:
+    """What an entity is made of, for whoever fills it in."""
+
+    entity: str
+    tag_attribute: str | None
+    tag: str
+    description: str
+    immutable: bool
+    fields: tuple[FormField, ...]
+    keys: tuple[FormKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityForms:
+    """The forms of a table's entities; none where the design does not know the table."""
+
+    forms: tuple[EntityForm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureItem:
+    """An item as it is being typed, and what it was when it was read; None: it is new."""
+
+    table: str
+    item: GivenItem
+    before: GivenItem | None = None
+    entity: str | None = None  # of a new item that no tag and no key tells yet
+    keys: KeysMode = "design"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What an item weighs and what writing it takes, what is wrong with it, and the keys that follow from it."""
+
+    bytes: int
+    bytes_max: int
+    units: float
+    table_units: float
+    indexes: tuple[IndexWrite, ...]
+    transactional: bool
+    moves: bool  # its key changes: it is deleted at one place and put at another
+    flaws: tuple[ItemFlaw, ...]
+    entity: str | None
+    keys: tuple[KeyChange, ...]  # what is written otherwise than it was typed
+
+
+@dataclass(frozen=True, slots=True)
+class PutItem:
+    """An item to be written: new where `before` is None, else over exactly that."""
+
+    table: str
+    item: GivenItem
+    before: GivenItem | None = None
+    entity: str | None = None
+    keys: KeysMode = "design"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteItem:
+    """An item to be deleted, if it still is what was read."""
+
+    table: str
+    before: GivenItem
+
+
+@dataclass(frozen=True, slots=True)
+class UndoWrite:
+    """A write to be taken back: what stood before it, and what it made; if that still stands."""
+
+    table: str
+    before: GivenItem | None
+    after: GivenItem | None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a write ended.
+
+    After a conflict `stands` is what somebody else wrote, `theirs` what they changed and `mine` what I would have.
+    """
+
+    outcome: Outcome
+    stands: GivenItem | None
+    undo: UndoWrite | None
+    units: float
+    keys: tuple[KeyChange, ...] = ()
+    theirs: tuple[ItemDifference, ...] = ()
+    mine: tuple[ItemDifference, ...] = ()
+
+
+async def get_item(studio: Studio, asked: GetItem) -> ItemView:
+    """Return the item under a key, and what it is."""
+    desk = await open_desk(studio, asked.table)
+    db = await studio.at(asked.as_of)
+    key = desk.layout.key_of(asked.key)
+    request = {"TableName": asked.table, "Key": key, "ConsistentRead": not asked.as_of}
+    item: Item | None = (await db.call("GetItem", request)).get("Item")
+    if item is None:
+        return ItemView(None, 0, None, "unknown", "Nothing stands under this key.", ())
+    told = desk.recogniser.recognise(item)
+    readings = desk.recogniser.read(item)
+    return ItemView(item, item_size(item), told.entity, told.kind, told.note, readings)
+
+
+async def forms(studio: Studio, asked: AskForms) -> EntityForms:
+    """Return what each entity of a table is made of."""
+    design = studio.table_design(asked.table)
+    return EntityForms(() if design is None else tuple(_form(design, entity) for entity in design.entities))
+
+
+async def measure(studio: Studio, asked: MeasureItem) -> Measured:
+    """Return what an item weighs, what it would cost, and what is wrong with it; nothing is written."""
+    desk = await open_desk(studio, asked.table)
+    before = _stood(desk, asked.before)
+    draft = drafted(desk, asked.item, before, entity=asked.entity, keys=asked.keys)
+    sound = not any(flaw.severity == "error" for flaw in draft.flaws)
+    together = sound and needs_transaction(desk.layout, draft.change)
+    if not sound:
+        cost = cost_of(desk.layout, before, before) if before is not None else None
+        return Measured(
+            draft.bytes, ITEM_BYTES_MAX, 0.0, 0.0, () if cost is None else cost.indexes, False, False,
+            draft.flaws, draft.entity, draft.keys,
+        )  # fmt: skip
+    cost = cost_of(desk.layout, before, draft.item, transactional=together)
+    moves = before is not None and desk.layout.key_of(before) != desk.layout.key_of(draft.item)
+    guards = guard_units(draft.change)
+    return Measured(
+        draft.bytes, ITEM_BYTES_MAX, cost.units + guards, cost.table_units + guards, cost.indexes, together, moves, draft.flaws,
+        draft.entity, draft.keys,
+    )  # fmt: skip
+
+
+async def put(studio: Studio, asked: PutItem) -> Written:
+    """Write an item where none is, or over exactly what was read; tell of a lost race and write nothing then."""
+    desk = await open_desk(studio, asked.table)
+    before = _stood(desk, asked.before)
+    draft = drafted(desk, asked.item, before, entity=asked.entity, keys=asked.keys)
+    check_sound(draft)
+    return await _written(studio, desk, draft.change, draft.keys)
+
+
+async def delete(studio: Studio, asked: DeleteItem) -> Written:
+    """Delete an item that still is what was read."""
+    desk = await open_desk(studio, asked.table)
+    before = _stood(desk, asked.before)
+    return await _written(studio, desk, Change(before, None, desk.design, desk.entity_of(before or {})), ())
+
+
+async def undo(studio: Studio, asked: UndoWrite) -> Written:
+    """Take a write back, if what it made still stands; the lock of an entity goes on counting."""
+    desk = await open_desk(studio, asked.table)
+    stands = _stood(desk, asked.after)
+    wanted = _stood(desk, asked.before)
+    entity = desk.entity_of(wanted or stands or {})
+    was = None if stands is None else desk.entity_of(stands)
+    change = Change(stands, counted_on(entity, stands, wanted), desk.design, entity, was)
+    return await _written(studio, desk, change, ())
+
+
+def _stood(desk: Desk, given: GivenItem | None) -> Item | None:
+    """Return an item that is said to stand in the table, or to have stood there; refuse what cannot have."""
+    if given is None:
+        return None
+    admission = admit(given)
+    own = (
+        desk.layout.schema.names
+    )  # that an index cannot hold an item is no reason: it may be older than the index
+    flaws = [*admission.flaws, *(f for f in key_flaws(desk.layout, admission.item) if f.path[0] in own)]
+    wrong = next((flaw for flaw in flaws if flaw.severity == "error"), None)
+    if wrong is not None:
+        raise Refused(
+            "request-malformed",
+            "The item cannot have stood there",
+            f"{'.'.join(map(str, wrong.path)) or 'It'}: {wrong.text}",
+            "Give what was read of it, whole and as it was.",
+        )
+    return admission.item
+
+
+async def _written(studio: Studio, desk: Desk, change: Change, keys: tuple[KeyChange, ...]) -> Written:
+    result: Result = await write(studio, desk.layout, change)
+    if result.outcome in ("conflict", "exists"):
+        theirs = compare_items(change.before, result.stands).differences
+        mine = compare_items(change.before, change.after).differences
+        return Written(result.outcome, result.stands, None, result.units, keys, theirs, mine)
+    made = None if result.outcome != "written" else UndoWrite(desk.layout.table, change.before, change.after)
+    return Written(result.outcome, result.stands, made, result.units, keys)
+
+
+def _form(design: TableDesign, entity: EntityDesign) -> EntityForm:
+    keys = [key for key in (entity.key, *entity.keys) if key is not None]
+    made = {
+        source.attribute: FormKey(source.attribute, key.index, source.template.source)
+        for key in reversed(keys)
+        for source in key.sources
+        if source.template is not None
+    }
+    defaults = constant_defaults(design.settings.name, entity.name)
+    feeds: dict[str, list[str]] = {}
+    for key in keys:
+        for source in key.sources:
+            for name in source.fields if source.template is not None else ():
+                feeds.setdefault(name, []).append(source.attribute)
+        for member in key.members:
+            written = [source.attribute for source in key.sources if source.template is not None]
+            feeds.setdefault(member.field, []).extend(written)
+    return EntityForm(
+        entity.name,
+        design.settings.tag,
+        entity.tag,
+        entity.description,
+        entity.immutable,
+        tuple(
+            FormField(
+                name=field.name,
+                attribute=field.attribute,
+                type=field.type,
+                tags=field.tags,
+                required=field.required,
+                nullable=field.nullable,
+                choices=None if field.choices is None else tuple(map(_choice, field.choices)),
+                numeric=field.tags == ("N",),
+                lock=field.lock,
+                unique=field.unique,
+                description=field.description,
+                length_max=field.length_max,
+                feeds=tuple(dict.fromkeys(feeds.get(field.name, ()))),
+                default=defaults.get(field.attribute),
+            )
+            for field in entity.fields
+        ),
+        tuple(made[name] for name in sorted(made)),
+    )
+
+
+def _choice(choice: str | int | bool) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/items/get", get_item),
+    Endpoint("GET", "/items/forms", forms),
+    Endpoint("POST", "/items/measure", measure, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/put", put, changes=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/delete", delete, changes=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/items/undo", undo, changes=True, body_bytes_max=_BODY_BYTES_MAX),
+)

@@ -1,0 +1,301 @@
+"""Operations: how much is asked, how long it takes, and what it consumes.
+
+Answers come from the watch, which is memory only. Where the engine is in this process it saw every call; elsewhere it
+saw the studio's own, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
+from tavola.studio.watching import Watch
+from tavola.studio.watching.latency import QUANTILES
+from tavola.studio.watching.measures import View
+from tavola.studio.watching.slices import (
+    ALL_OTHERS,
+    OTHERS,
+    Asked,
+    Cell,
+    ClosedSlice,
+    Place,
+    Tally,
+    Used,
+    sum_of,
+)
+from tavola.studio.watching.timeline import WINDOW_S_MAX, joined
+
+_PLACES_SHOWN = 12
+_ROWS_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AskOperations:
+    """A window that ends now, and of which table and operation; None: of all."""
+
+    window_s: int = 600
+    table: str | None = None
+    operation: str | None = None
+    places: int = _PLACES_SHOWN  # tables and indexes whose units are told step by step
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSeries:
+    """What was counted in each step; percentiles are null where nothing was asked."""
+
+    times: tuple[int, ...]  # epoch seconds at which each step begins
+    requests: tuple[int, ...]
+    faults: tuple[int, ...]
+    throttles: tuple[int, ...]
+    conditions: tuple[int, ...]
+    conflicts: tuple[int, ...]
+    p50_ms: tuple[float | None, ...]
+    p90_ms: tuple[float | None, ...]
+    p99_ms: tuple[float | None, ...]
+    p999_ms: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTotals:
+    """What was counted in all."""
+
+    requests: int
+    per_second: float
+    faults: int
+    throttles: int
+    conditions: int  # conditional writes whose condition did not hold
+    conflicts: int  # writes and transactions that met another transaction
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    mean_ms: float | None
+    slowest_ms: float
+    reads: float  # units
+    writes: float
+    codes: Mapping[str, int]  # faults by their code
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """One operation on one table, or on several at once."""
+
+    operation: str
+    tables: tuple[str, ...]
+    totals: OperationTotals
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceUse:
+    """What a table or an index consumed: units in a second, step by step."""
+
+    table: str
+    index: str | None
+    reads: float  # in all
+    writes: float
+    peak_reads: float  # in one second, however long a step is
+    peak_writes: float
+    read_units: tuple[float, ...]  # none where only the sums are told
+    write_units: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What was asked in a window."""
+
+    seen: Literal["engine", "studio"]  # every call of the engine, or the studio's own
+    now_s: float
+    since_s: float  # nothing before was seen
+    window_s: int
+    step_s: int
+    calls: int  # ever
+    left_out: int  # calls of the studio itself, which are not counted where the engine is seen
+    others: (
+        int  # of the window, calls of which only the sum is known, since there were too many kinds at a time
+    )
+    series: OperationSeries
+    totals: OperationTotals
+    rows: tuple[OperationRow, ...]  # the most asked first
+    places: tuple[PlaceUse, ...]  # the most used first
+    tables: tuple[str, ...]  # that were asked in the window, for a choice
+    operations: tuple[str, ...]
+
+
+async def operations(studio: Studio, asked: AskOperations) -> Operations:
+    """Return what was asked in a window; summed up beside the loop, which serves others."""
+    return await studio.work(_operations, studio, watch_of(studio), asked)
+
+
+def _operations(studio: Studio, watch: Watch, asked: AskOperations) -> Operations:
+    window_s = max(1, min(asked.window_s, WINDOW_S_MAX))
+    with watch.lock:
+        view = watch.measures.view(window_s)
+        calls, left_out = watch.measures.calls, watch.left_out
+    table, operation = asked.table or None, asked.operation or None
+    now_s = studio.clock.now()
+    seen_s = max(1.0, now_s - max(view.start_s, watch.began_s))
+    kinds = {kind for each in view.summed for kind in each.kinds}
+    counted = _counted(view.summed, table, operation)
+    return Operations(
+        seen="studio" if studio.engine is None else "engine",
+        now_s=now_s,
+        since_s=watch.began_s,
+        window_s=window_s,
+        step_s=view.step_s,
+        calls=calls,
+        left_out=left_out,
+        others=max(_others(view.slices), _others(view.summed)),
+        series=_series(view, table, operation),
+        totals=_totals(counted.values(), seen_s),
+        rows=_rows(counted, seen_s),
+        places=_places(view, table, max(0, min(asked.places, _PLACES_SHOWN)), (watch.began_s, now_s)),
+        tables=tuple(sorted({name for kind in kinds for name in kind.tables})),
+        operations=tuple(sorted({kind.operation for kind in kinds if kind.operation != OTHERS})),
+    )
+
+
+def _others(slices: Iterable[ClosedSlice]) -> int:
+    return sum_of((each for each in slices if ALL_OTHERS in each.kinds), None, OTHERS).tally.requests
+
+
+def watch_of(studio: Studio) -> Watch:
+    """Return the watch; refuse where nobody watches."""
+    if studio.watch is None:
+        raise Refused(
+            "watch-missing",
+            "Nobody watches",
+            "The studio was started without a watch, so it does not know what is asked.",
+            "Start the tables and the studio together: tavola serve --studio, or tavola studio --store FILE.",
+            status=409,
+        )
+    return studio.watch
+
+
+def _series(view: View, table: str | None, operation: str | None) -> OperationSeries:
+    by_step = joined(view.slices, view.step_s)
+    times = tuple(view.start_s + place * view.step_s for place in range(view.steps))
+    tallies: list[Tally] = []
+    shares: list[tuple[float, ...] | None] = []
+    nothing = Tally(), None
+    for time in times:
+        slices = by_step.get(time, ())
+        if len(slices) <= 1:
+            tally, share = slices[0].told(table, operation) if slices else nothing
+        else:  # the running step, of which a part is over
+            cell = sum_of(slices, table, operation)
+            tally, share = cell.tally, cell.quantiles()
+        tallies.append(tally)
+        shares.append(share)
+    columns = [
+        tuple(None if found is None else milliseconds(found[place]) for found in shares)
+        for place in range(len(QUANTILES))
+    ]
+    return OperationSeries(
+        times,
+        tuple(tally.requests for tally in tallies),
+        tuple(tally.faults for tally in tallies),
+        tuple(tally.throttles for tally in tallies),
+        tuple(tally.conditions for tally in tallies),
+        tuple(tally.conflicts for tally in tallies),
+        *columns,
+    )
+
+
+def _counted(slices: list[ClosedSlice], table: str | None, operation: str | None) -> dict[Asked, Cell]:
+    """Return what was counted in several slices, by what was asked."""
+    found: dict[Asked, Cell] = {}
+    for each in slices:
+        for at, kind in each.of(table, operation):
+            each.add_to(found.setdefault(kind, Cell()), at)
+    return found
+
+
+def _totals(cells: Iterable[Cell], seen_s: float) -> OperationTotals:
+    whole = Cell()
+    for cell in cells:
+        whole.add(cell)
+    tally, shares = whole.tally, whole.quantiles()
+    found = [None] * len(QUANTILES) if shares is None else [milliseconds(share) for share in shares]
+    return OperationTotals(
+        requests=tally.requests,
+        per_second=tally.requests / seen_s,
+        faults=tally.faults,
+        throttles=tally.throttles,
+        conditions=tally.conditions,
+        conflicts=tally.conflicts,
+        p50_ms=found[0],
+        p90_ms=found[1],
+        p99_ms=found[2],
+        p999_ms=found[3],
+        mean_ms=milliseconds(tally.took_s / tally.requests) if tally.requests else None,
+        slowest_ms=milliseconds(tally.slowest_s),
+        reads=tally.reads,
+        writes=tally.writes,
+        codes=dict(sorted(tally.codes.items(), key=lambda pair: (-pair[1], pair[0]))),
+    )
+
+
+def _rows(counted: Mapping[Asked, Cell], seen_s: float) -> tuple[OperationRow, ...]:
+    rows = [
+        OperationRow(kind.operation, kind.tables, _totals((cell,), seen_s)) for kind, cell in counted.items()
+    ]
+    rows.sort(key=lambda row: (row.operation == OTHERS, -row.totals.requests, row.operation, row.tables))
+    return tuple(rows[:_ROWS_SHOWN])
+
+
+def _places(
+    view: View, table: str | None, series_max: int, seen: tuple[float, float]
+) -> tuple[PlaceUse, ...]:
+    sums: dict[Place, Used] = {}
+    for each in view.summed:
+        for place, units in each.used():
+            if table is None or place.table == table:
+                sums.setdefault(place, Used()).add(*units)
+    order = sorted(
+        sums,
+        key=lambda place: (
+            place.table == OTHERS,
+            -sums[place].reads - sums[place].writes,
+            place.table,
+            place.index_name or "",
+        ),
+    )[:_PLACES_SHOWN]
+    steps = {place: ([0.0] * view.steps, [0.0] * view.steps) for place in order[:series_max]}
+    for each in view.slices:
+        start_s = each.start_s - each.start_s % view.step_s
+        # Of the step that runs, and of that in which the watch began, a part was seen.
+        seconds = max(1.0, min(start_s + view.step_s, seen[1]) - max(start_s, seen[0]))
+        for place, (reads, writes, *_) in each.used():
+            if place in steps:
+                at = (start_s - view.start_s) // view.step_s
+                steps[place][0][at] += reads / seconds
+                steps[place][1][at] += writes / seconds
+    return tuple(
+        PlaceUse(
+            table=place.table,
+            index=place.index_name,
+            reads=sums[place].reads,
+            writes=sums[place].writes,
+            peak_reads=sums[place].peak_reads,
+            peak_writes=sums[place].peak_writes,
+            read_units=tuple(map(_short, steps[place][0])) if place in steps else (),
+            write_units=tuple(map(_short, steps[place][1])) if place in steps else (),
+        )
+        for place in order
+    )
+
+
+def _short(units: float) -> float:
+    return round(units, 3)
+
+
+def milliseconds(seconds: float) -> float:
+    """Return a duration as it is told: to a tenth of a microsecond."""
+    return round(seconds * 1000, 4)
+
+
+ENDPOINTS = (Endpoint("GET", "/operations", operations),)

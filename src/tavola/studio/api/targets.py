@@ -1,0 +1,126 @@
+"""Targets: whether a design will run on each engine that speaks DynamoDB's API, cell by cell, with the reason and its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tavola.design.targets import Value, capabilities, check, targets
+from tavola.studio.designing import Subject, node_of, subject_of
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.studio import Studio
+
+_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
+_WORST: tuple[Value, ...] = ("no", "partial", "version", "unknown", "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class AskTargets:
+    """Which design is to run somewhere."""
+
+    design: str | None = None
+    document: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityUse:
+    """One place of a design that needs a capability, and what for."""
+
+    place: str
+    table: str
+    node: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCell:
+    """What one engine says to one capability."""
+
+    target: str
+    value: Value
+    told: str
+    source: str
+    checked: str
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityRow:
+    """A capability that the design needs: where, and what each engine says."""
+
+    name: str
+    title: str
+    uses: tuple[CapabilityUse, ...]
+    cells: tuple[TargetCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """An engine, with the worst that it says and when that was looked up."""
+
+    name: str
+    title: str
+    checked: str
+    source: str
+    worst: Value
+    missing: int
+    differing: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMatrix:
+    """What a design needs, by what engines can do; equal to `tavola check --json` for each of them."""
+
+    targets: tuple[TargetColumn, ...]
+    rows: tuple[CapabilityRow, ...]
+
+
+async def matrix(studio: Studio, asked: AskTargets) -> TargetMatrix:
+    """Return what every engine says to what a design needs."""
+    subject = await subject_of(studio, asked.design, asked.document)
+    return await studio.work(lambda: subject.once("targets", lambda: _matrix(subject)))
+
+
+def _matrix(subject: Subject) -> TargetMatrix:
+    engines = tuple(targets().values())
+    verdicts = {engine.name: check(subject.design, engine) for engine in engines}
+    uses: dict[str, list[CapabilityUse]] = {}
+    for verdict in next(iter(verdicts.values()), ()):
+        use = verdict.use
+        node = node_of(subject.design, use.place)
+        uses.setdefault(use.capability, []).append(
+            CapabilityUse(str(use.place), use.place.table, node, use.what)
+        )
+    rows = []
+    for name, needed in uses.items():
+        cells = []
+        for engine in engines:
+            answer = engine.answer(name)
+            cells.append(
+                TargetCell(
+                    engine.name,
+                    answer.value,
+                    answer.told,
+                    answer.source or engine.source,
+                    engine.checked.isoformat(),
+                )
+            )
+        rows.append(CapabilityRow(name, capabilities()[name].title, tuple(needed), tuple(cells)))
+    columns = []
+    for engine in engines:
+        said = [engine.answer(name).value for name in uses]
+        columns.append(
+            TargetColumn(
+                engine.name,
+                engine.title,
+                engine.checked.isoformat(),
+                engine.source,
+                min(said, key=_WORST.index, default="yes"),
+                said.count("no"),
+                said.count("partial"),
+                said.count("unknown") + said.count("version"),
+            )
+        )
+    return TargetMatrix(tuple(columns), tuple(rows))
+
+
+ENDPOINTS = (Endpoint("POST", "/design/targets", matrix, body_bytes_max=_DOCUMENT_BYTES_MAX),)

@@ -1,0 +1,225 @@
+"""Transfer: items out to a file and in from one, a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.editing.delimited import ImportColumn
+from tavola.studio.editing.drafts import Desk, open_desk
+from tavola.studio.editing.files import (
+    ENDINGS,
+    MEDIA_TYPES,
+    FileForm,
+    Piece,
+    Writer,
+    guess_form,
+    read_piece,
+)
+from tavola.studio.editing.imports import ImportFailure, ImportMode, Ready, existing, judge, load
+from tavola.studio.editing.selections import ItemSelection, Slice, SliceCursor, read_slice
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
+from tavola.studio.types import Item as GivenItem
+
+_PAGE = 1_000  # items read at once for an export
+_ROWS = 20  # shown of a file
+_BODY_BYTES_MAX = 16 * 1024 * 1024  # the keys of some ten thousand items
+_PIECE_BYTES_MAX = 64 * 1024 * 1024  # the longest record, every character of it escaped once more
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """A table, or what answers a question (as JSON), written to a file."""
+
+    table: str
+    form: FileForm
+    question: str = ""
+    as_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportItems:
+    """A selection of items written to a file."""
+
+    selection: ItemSelection
+    form: FileForm
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPiece:
+    """A piece of a file: as much text as the page sends at once, and what the piece before left to be known."""
+
+    table: str
+    text: str
+    form: FileForm | Literal["auto"] = "auto"
+    columns: tuple[ImportColumn, ...] = ()  # of a CSV or TSV, as they were chosen; none: as its header says
+    mode: ImportMode = "refuse"
+    line: int = 1
+    state: str = ""
+    last: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRow:
+    """A record as it would be written."""
+
+    line: int
+    item: GivenItem
+    exists: bool  # its key is taken
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChecked:
+    """What a piece of a file holds; nothing was written."""
+
+    form: FileForm
+    columns: tuple[ImportColumn, ...]
+    rows: tuple[ImportRow, ...]  # the first
+    records: int
+    ready: int
+    existing: int
+    failures: tuple[ImportFailure, ...]
+    notes: tuple[str, ...]
+    consumed: int  # UTF-16 units of the text, as a page counts; 0: a record is longer than this piece
+    line: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportDone:
+    """What became of a piece of a file."""
+
+    form: FileForm
+    columns: tuple[ImportColumn, ...]
+    written: int
+    skipped: int
+    failures: tuple[ImportFailure, ...]
+    units: float
+    consumed: int
+    line: int
+    state: str
+
+
+async def export_table(studio: Studio, asked: ExportTable) -> Response:
+    """Return a table, or what answers a question, as a file that is written as it is read."""
+    question = None
+    if asked.question:
+        try:
+            question = msgspec.json.decode(asked.question, type=BrowseQuestion)
+        except msgspec.DecodeError as error:
+            raise Refused(
+                "request-malformed",
+                "The question is not one that can be read",
+                f"question: {error}",
+                "Give it as the JSON that POST /browse/page takes.",
+            ) from error
+    selection = ItemSelection(asked.table, None, question, asked.as_of)
+    return await export_items(studio, ExportItems(selection, asked.form))
+
+
+async def export_items(studio: Studio, asked: ExportItems) -> Response:
+    """Return a selection of items as a file that is written as it is read."""
+    desk = await open_desk(studio, asked.selection.table)
+    first = await read_slice(studio, desk.layout, asked.selection, None, _PAGE)
+    name = f"{desk.layout.table}.{ENDINGS[asked.form]}"  # its name, although it may have been asked for by its ARN
+    headers = {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    body = _body(studio, desk, asked, first)
+    return StreamingResponse(body, media_type=MEDIA_TYPES[asked.form], headers=headers)
+
+
+async def _body(studio: Studio, desk: Desk, asked: ExportItems, first: Slice) -> AsyncIterator[bytes]:
+    writer = Writer(asked.form, desk.layout.schema.names)
+    found = first
+    text = writer.begin(found.items, complete=found.next is None)
+    while True:
+        text += "".join(map(writer.write, found.items))
+        yield text.encode()
+        if found.next is None:
+            break
+        text = ""
+        cursor: SliceCursor = found.next
+        found = await read_slice(studio, desk.layout, asked.selection, cursor, _PAGE)
+    yield writer.end().encode()
+
+
+async def check(studio: Studio, asked: ImportPiece) -> ImportChecked:
+    """Return what a piece of a file holds and what is wrong with it, and how many of its keys are taken."""
+    desk = await open_desk(studio, asked.table)
+    piece, ready, failures = await studio.work(_judged, desk, asked)
+    taken = await existing(studio, desk.layout, ready)
+    places = [desk.layout.place_of(each.item) in taken for each in ready]
+    rows = [ImportRow(r.line, r.item, there) for r, there in zip(ready[:_ROWS], places, strict=False)]
+    return ImportChecked(
+        form=piece.form,
+        columns=piece.columns,
+        rows=tuple(rows),
+        records=len(piece.records),
+        ready=len(ready),
+        existing=sum(places),
+        failures=tuple(failures),
+        notes=piece.notes,
+        consumed=_utf16(asked.text[: piece.consumed]),
+        line=piece.line,
+        state=piece.state,
+    )
+
+
+async def run(studio: Studio, asked: ImportPiece) -> ImportDone:
+    """Write the records of a piece of a file; each that cannot be is told with its line and its source."""
+    desk = await open_desk(studio, asked.table)
+    piece, ready, failures = await studio.work(_judged, desk, asked)
+    tally = await load(studio, desk.layout, ready, asked.mode)
+    failures = sorted([*failures, *tally.failures], key=lambda failure: failure.line)
+    return ImportDone(
+        form=piece.form,
+        columns=piece.columns,
+        written=tally.written,
+        skipped=tally.skipped,
+        failures=tuple(failures),
+        units=tally.units,
+        consumed=_utf16(asked.text[: piece.consumed]),
+        line=piece.line,
+        state=piece.state,
+    )
+
+
+def _judged(desk: Desk, asked: ImportPiece) -> tuple[Piece, list[Ready], list[ImportFailure]]:
+    """Return what a piece holds, and which of it can be written; some seconds of work if it is large."""
+    form = guess_form(asked.text) if asked.form == "auto" else asked.form
+    types = {each.name: each.type for index in desk.layout.indexes for each in index.schema.attributes}
+    types |= {each.name: each.type for each in desk.layout.schema.attributes}
+    piece = read_piece(
+        asked.text,
+        form,
+        columns=asked.columns,
+        key_types=types,
+        line=asked.line,
+        state=asked.state,
+        last=asked.last,
+    )
+    return piece, *judge(desk.layout, piece.records)
+
+
+def _utf16(text: str) -> int:
+    """Return how long a text is as JavaScript counts: characters beyond 65,535 are two."""
+    return len(text) if text.isascii() else len(text) + sum(1 for sign in text if ord(sign) > 0xFFFF)
+
+
+ENDPOINTS = (
+    Endpoint("GET", "/export", export_table, raw=True),
+    Endpoint("POST", "/export", export_items, raw=True, body_bytes_max=_BODY_BYTES_MAX),
+    Endpoint("POST", "/import/check", check, body_bytes_max=_PIECE_BYTES_MAX),
+    Endpoint("POST", "/import/run", run, changes=True, body_bytes_max=_PIECE_BYTES_MAX),
+)

@@ -1,0 +1,258 @@
+"""App: the API and the pages over HTTP, and what keeps others out.
+
+Whoever reaches this can read and change every table, so four things stand before it. The guard answers to addresses and to
+names that it was given, and to no page of another site, neither for a change nor for a question. A change must bring the token that only
+the page itself was given. Nothing that is sent runs: the policy of content allows scripts of our own files alone. And where
+the studio is read-only, an endpoint that changes something is refused before it begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hmac
+import re
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from tavola import __version__
+from tavola.entropy import SYSTEM_ENTROPY, Entropy
+from tavola.errors import TavolaError
+from tavola.studio.api import ENDPOINTS
+from tavola.studio.assets import Assets
+from tavola.studio.endpoint import Endpoint, encode_answer
+from tavola.studio.problems import Problem, problem_of
+from tavola.studio.studio import Studio
+from tavola.web import MAY_LEAVE, Guard, Upload, of_status
+from tavola.web import Problem as WebProblem
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
+)
+TOKEN_HEADER = "X-Tavola-Token"
+TOKEN_BYTES = 32
+
+_API = "/api"
+_FOR_GOOD = "public, max-age=31536000, immutable"
+_PACKED_BYTES_LEAST = 32 * 1024  # below, packing costs more than it saves
+_ASIDE_BYTES_LEAST = 256 * 1024  # above, packing would hold up whoever else the loop serves
+_PACK_LEVEL = 1
+
+
+def create(
+    studio: Studio,
+    *,
+    base_path: str = "",
+    hosts: Iterable[str] = (),
+    endpoints: Iterable[Endpoint] = ENDPOINTS,
+    assets: Assets | None = None,
+    entropy: Entropy = SYSTEM_ENTROPY,
+) -> Starlette:
+    """Return the studio as an application: the API below `/api`, the built files, and the page at every other address.
+
+    Mounted below a path, or behind a proxy that takes `base_path` away or leaves it, it finds itself. `hosts` are names beside
+    localhost and plain addresses by which it may be called.
+    """
+    served = _Served(studio, tuple(endpoints), assets or Assets(), entropy.bytes(TOKEN_BYTES).hex())
+    uploads = [
+        Upload(re.compile(re.escape(_API + each.path)), each.body_bytes_max)
+        for each in served.endpoints
+        if each.method != "GET"
+    ]
+    guard = Middleware(
+        Guard,
+        hosts=hosts,
+        uploads=uploads,
+        private_under=f"{_API}/",
+        known_names=True,
+        policy=CONTENT_SECURITY_POLICY,
+        base_path=base_path,
+        answer=_answer,
+        entropy=entropy,
+    )
+    application = Starlette(
+        routes=[
+            Route("/api/{path:path}", served.ask, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            Route("/assets/{name:path}", served.asset, methods=["GET"]),
+            Route("/{path:path}", served.page, methods=["GET"]),
+        ],
+        middleware=[guard],
+        exception_handlers={HTTPException: _bare},
+    )
+    application.router.redirect_slashes = False
+    return application
+
+
+class _Served:
+    """What is served: the endpoints by their address, the files, and the token of this process."""
+
+    def __init__(self, studio: Studio, endpoints: tuple[Endpoint, ...], assets: Assets, token: str) -> None:
+        self.studio = studio
+        self.endpoints = endpoints
+        self.assets = assets
+        self.token = token
+        self._by_path: dict[str, dict[str, Endpoint]] = {}
+        for each in endpoints:
+            self._by_path.setdefault(each.path, {})[each.method] = each
+
+    async def ask(self, request: Request) -> Response:
+        """Answer a question of the API."""
+        try:
+            endpoint = self._found(request)
+            if request.method != "GET":
+                self._check_token(request)
+                endpoint.check_allowed(self.studio)
+                asked = endpoint.parse_body(await request.body())
+            else:
+                asked = endpoint.parse_parameters(_parameters(request, endpoint))
+            answering = endpoint.answer(self.studio, asked)
+            answer = await (_while_wanted(request, answering) if endpoint.leaves else answering)
+        except WebProblem as problem:
+            return _told(_of_web(problem), problem.headers)
+        except TavolaError as error:
+            return _told(problem_of(error))
+        if isinstance(answer, Response):
+            return answer
+        return await _packed(request, encode_answer(answer))
+
+    def _found(self, request: Request) -> Endpoint:
+        methods = self._by_path.get("/" + str(request.path_params["path"]))
+        if methods is None:
+            raise WebProblem(
+                404,
+                "question-unknown",
+                "There is no such question",
+                "Nobody answers at this address. `tavola api` lists the questions.",
+            )
+        found = methods.get(request.method)
+        if found is None:
+            raise of_status(405, {"Allow": ", ".join(sorted(methods))})
+        return found
+
+    def _check_token(self, request: Request) -> None:
+        given = request.headers.get(TOKEN_HEADER, "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
+            raise WebProblem(
+                403,
+                "token-refused",
+                "Token refused",
+                "A change must come from the studio's own page, which knows the token of this process. Load the page again; a "
+                "program asks with `tavola api`.",
+            )
+
+    async def asset(self, request: Request) -> Response:
+        """Send a built file, which never changes under its name."""
+        found = self.assets.find(str(request.path_params["name"]))
+        if found is None:
+            raise HTTPException(404)
+        headers = {"Cache-Control": _FOR_GOOD, "Vary": "Accept-Encoding"}
+        if found.packed is not None and _takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            return Response(found.packed, 200, headers, found.media_type)
+        return Response(found.body, 200, headers, found.media_type)
+
+    async def page(self, request: Request) -> Response:
+        """Send the index, whatever the address says: the page itself reads it."""
+        base_path = str(request.scope.get("root_path", ""))
+        told = {
+            "token": self.token,
+            "base": base_path,
+            "read-only": "yes" if self.studio.read_only else "no",
+            "version": __version__,
+        }
+        content = self.assets.index(base_path, told)
+        return Response(content, 200, {"Cache-Control": "no-store"}, "text/html; charset=utf-8")
+
+
+async def _while_wanted(request: Request, answering: Coroutine[Any, Any, Any]) -> Any:
+    """Return an answer, unless whoever asked goes first, or serving ends: then it is cancelled."""
+    request.scope[MAY_LEAVE] = True
+    task = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise WebProblem(
+                503,
+                "not-awaited",
+                "Nobody waits for the answer",
+                "Whoever asked has gone, or the studio ends.",
+            )
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _parameters(request: Request, endpoint: Endpoint) -> Mapping[str, str]:
+    """Return the parameters of a question; a stream of events that is taken up again tells in a header where it was."""
+    last = request.headers.get("last-event-id")
+    if last is None or not any(each.name == "last_event_id" for each in fields(endpoint.asks)):
+        return request.query_params
+    return {**request.query_params, "last_event_id": last}
+
+
+def _takes_gzip(request: Request) -> bool:
+    given = request.headers.get("accept-encoding", "")
+    for each in given.lower().split(","):
+        name, _, quality = each.partition(";")
+        if name.strip() == "gzip":
+            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+async def _packed(request: Request, content: bytes) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    if len(content) >= _PACKED_BYTES_LEAST:
+        headers["Vary"] = "Accept-Encoding"
+        if _takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            if len(content) < _ASIDE_BYTES_LEAST:
+                content = gzip.compress(content, _PACK_LEVEL, mtime=0)
+            else:
+                content = await asyncio.to_thread(gzip.compress, content, _PACK_LEVEL, mtime=0)
+    return Response(content, 200, headers, "application/json")
+
+
+def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    content = encode_answer({"problem": problem})
+    known = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(content, problem.status, known, "application/json")
+
+
+def _of_web(problem: WebProblem) -> Problem:
+    """Return a refusal of the guard or of the routing in the shape that the page reads."""
+    first, _, rest = problem.detail.partition(". ")
+    return Problem(problem.slug, problem.title, first + ("." if rest else ""), rest, problem.status)
+
+
+def _answer(scope: Scope, problem: WebProblem) -> Response:
+    """Return a refusal: a document of the API, or a line of text where a page was asked for."""
+    path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
+    if path.startswith(f"{_API}/"):
+        return _told(_of_web(problem), problem.headers)
+    return Response(
+        f"{problem.title}. {problem.detail}\n", problem.status, problem.headers, "text/plain; charset=utf-8"
+    )
+
+
+async def _bare(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers: Mapping[str, Any] | None = error.headers
+    return _answer(request.scope, of_status(error.status_code, headers))

@@ -1,0 +1,100 @@
+"""Endpoint: one question of the API, typed: a function, and how it is asked.
+
+The types of what is asked and given are read from the function, so the pages' types can be made of them, and a request is
+checked before the function sees it. HTTP is `app`'s; here a question is data, and the command line asks the same.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
+
+Method = Literal["GET", "POST"]
+Handler = Callable[[Studio, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A question: `GET` with parameters or `POST` with a JSON body; `changes` what stands, so read-only refuses it."""
+
+    method: Method
+    path: str
+    handler: Handler
+    changes: bool = False
+    leaves: bool = False  # long, and of no use once whoever asked has gone: it is cancelled then
+    raw: bool = False  # the handler gives a Starlette response: a download, a stream
+    body_bytes_max: int = 4 * 1024 * 1024
+
+    @property
+    def name(self) -> str:
+        """What the pages and the command line call it: `GET /tables`."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def asks(self) -> type[Any]:
+        """The type of what is asked."""
+        return _types(self.handler)[0]
+
+    @property
+    def gives(self) -> Any:
+        """The type of the answer."""
+        return _types(self.handler)[1]
+
+    def parse_parameters(self, given: Mapping[str, str]) -> Any:
+        """Return what is asked by the parameters of a URL; numbers and truth are read from their text."""
+        try:
+            return msgspec.convert(dict(given), self.asks, strict=False)
+        except msgspec.ValidationError as error:
+            raise _unclear(self, error) from error
+
+    def parse_body(self, body: bytes) -> Any:
+        """Return what is asked by a JSON body; no body asks with what is there by default."""
+        try:
+            return msgspec.json.decode(body or b"{}", type=self.asks)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _unclear(self, error) from error
+
+    def check_allowed(self, studio: Studio) -> None:
+        """Refuse what would change something where nothing may be changed."""
+        if self.changes and studio.read_only:
+            raise Refused(
+                "read-only",
+                "Nothing may be changed here",
+                f"The studio was started read-only, and {self.name} changes what stands.",
+                "Start it without --read-only (and with --live for AWS) to change something.",
+                status=403,
+            )
+
+    async def answer(self, studio: Studio, asked: Any) -> Any:
+        """Return the answer; refuse what would change something where nothing may be changed."""
+        self.check_allowed(studio)
+        return await self.handler(studio, asked)
+
+
+def encode_answer(answer: Any) -> bytes:
+    """Return an answer as JSON; a Decimal is text, so no cent is lost."""
+    return msgspec.json.encode(answer)
+
+
+@functools.cache
+def _types(handler: Handler) -> tuple[type[Any], Any]:
+    hints = get_type_hints(handler)
+    gives = hints.pop("return")
+    (asks,) = (hint for hint in hints.values() if hint is not Studio)
+    return asks, gives
+
+
+def _unclear(endpoint: Endpoint, error: Exception) -> Refused:
+    return Refused(
+        "request-malformed",
+        "The question is not one that can be read",
+        f"{endpoint.name}: {error}",
+        "Look at the names and types that `tavola api` lists.",
+    )

@@ -1,0 +1,167 @@
+// Palette: everything that can be gone to or done, found by typing. Ctrl-K or ⌘K opens it, ? shows the keys.
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Dialog } from "../parts";
+import { type Command, commands, shownKeys } from "./commands";
+import { PAGES } from "./pages";
+import { go } from "./router";
+import { currentTable, session } from "./session";
+
+export const paletteOpen = signal(false);
+export const sheetOpen = signal(false);
+
+/** Return how well a text answers to what was typed: higher is better, 0 is not at all. */
+export function match(text: string, typed: string): number {
+  const where = text.toLowerCase();
+  let at = 0;
+  let score = 1;
+  for (const letter of typed.toLowerCase().replace(/\s+/g, "")) {
+    const found = where.indexOf(letter, at);
+    if (found < 0) return 0;
+    const begins = found === 0 || /[\s#_.\-/]/.test(where[found - 1] ?? "");
+    score += (found === at ? 3 : 0) + (begins ? 4 : 0) - Math.min(found - at, 6) / 4;
+    at = found + 1;
+  }
+  return Math.max(score, 0.01);
+}
+
+function places(): Command[] {
+  const found: Command[] = [];
+  for (const design of session.value?.designs ?? []) {
+    const own = (session.value?.tables ?? []).filter((table) => table.design === design);
+    const table = own.find((each) => each.name === currentTable.value?.name) ?? own.find((each) => each.status !== "MISSING") ?? own[0];
+    if (!table) continue;
+    for (const page of PAGES.filter((each) => ["data", "design", "cost"].includes(each.name))) {
+      found.push({ id: `design-${page.name}-${design}`, title: `${design} · ${page.title}`, group: "Designs", run: () => go({ page: page.name, table: table.name }) });
+    }
+  }
+  for (const table of session.value?.tables ?? []) {
+    for (const page of PAGES.filter((each) => each.ofTable)) {
+      found.push({
+        id: `go-${page.name}-${table.name}`,
+        title: `${table.name} · ${page.title}`,
+        words: [table.design, table.label].join(" "),
+        group: "Tables",
+        run: () => go({ page: page.name, table: table.name }),
+      });
+    }
+    for (const index of table.indexes) {
+      found.push({
+        id: `index-${table.name}-${index.name}`,
+        title: `${table.name} · ${index.name}${index.label === index.name ? "" : ` (${index.label})`}`,
+        group: "Indexes",
+        run: () => go({ page: "data", table: table.name, params: { index: index.name } }),
+      });
+    }
+  }
+  return found;
+}
+
+/** Give the way to a table by its whole name, where there are more tables than are told of. */
+function unlisted(name: string): Command[] {
+  const told = session.value;
+  if (!told?.more_tables || !/^[\w.-]{3,255}$/.test(name) || told.tables.some((table) => table.name === name)) return [];
+  return [{ id: "go-unlisted", title: `Open the table ${name}`, group: "Tables", run: () => go({ page: "data", table: name }) }];
+}
+
+const SHOWN_MOST = 60;
+
+export function Palette() {
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const all = useMemo(() => [...commands.value.filter((each) => each.id !== "palette"), ...places()], [commands.value, session.value]);
+  const found = useMemo(() => {
+    if (!typed.trim()) return all.slice(0, SHOWN_MOST);
+    const matched = all
+      .map((each) => ({ each, score: Math.max(match(each.title, typed), each.words ? match(`${each.words} ${each.title}`, typed) - 1 : 0) }))
+      .filter(({ score }) => score > 0)
+      .sort((one, other) => other.score - one.score)
+      .slice(0, SHOWN_MOST)
+      .map(({ each }) => each);
+    return [...matched, ...unlisted(typed.trim())];
+  }, [all, typed]);
+  useEffect(() => setChosen(0), [typed]);
+  useEffect(() => {
+    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
+  const close = () => {
+    paletteOpen.value = false;
+  };
+  const run = (command: Command | undefined) => {
+    if (!command) return;
+    close();
+    setTimeout(command.run, 0); // after focus went back to where it was
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") setChosen(Math.min(chosen + 1, found.length - 1));
+    else if (event.key === "ArrowUp") setChosen(Math.max(chosen - 1, 0));
+    else if (event.key === "Enter") run(found[chosen]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Dialog title="Go to or do" onClose={close}>
+      <div class="stack">
+        <input
+          class="input"
+          data-autofocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={found[chosen] ? `palette-${chosen}` : undefined}
+          aria-label="Type a table, a page or a command"
+          placeholder="A table, a page, a command…"
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
+        <ul class="palette-list" id="palette-list" role="listbox" aria-label="Found" ref={list}>
+          {found.map((each, at) => (
+            <li key={each.id} id={`palette-${at}`} role="option" aria-selected={at === chosen} onMouseMove={() => setChosen(at)} onClick={() => run(each)}>
+              <span class="cut">{each.title}</span>
+              <span class="muted nowrap">{each.keys ? <kbd>{shownKeys(each.keys)}</kbd> : each.group}</span>
+            </li>
+          ))}
+        </ul>
+        {found.length === 0 ? <p class="muted">Nothing is called like that.</p> : null}
+      </div>
+    </Dialog>
+  );
+}
+
+/** Every key that does something here. */
+export function ShortcutSheet() {
+  const groups = new Map<string, Command[]>();
+  for (const each of commands.value) {
+    if (!each.keys) continue;
+    const name = each.group ?? "This page";
+    groups.set(name, [...(groups.get(name) ?? []), each]);
+  }
+  return (
+    <Dialog title="Keys" onClose={() => (sheetOpen.value = false)}>
+      <div class="stack wide">
+        {[...groups].map(([name, members]) => (
+          <section key={name} class="stack tight">
+            <h3>{name}</h3>
+            <table class="plain">
+              <tbody>
+                {members.map((each) => (
+                  <tr key={each.id}>
+                    <td>{each.title}</td>
+                    <td class="num">
+                      <kbd>{shownKeys(each.keys ?? "")}</kbd>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </section>
+        ))}
+        <p class="muted small">Keys are letters while you type in a field; those with Ctrl or ⌘ work everywhere.</p>
+      </div>
+    </Dialog>
+  );
+}

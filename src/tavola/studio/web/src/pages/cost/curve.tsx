@@ -1,0 +1,123 @@
+// Curve: what each way of paying costs against the traffic, both axes logarithmic, with the points where two meet.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { CostCurves } from "../../generated/api";
+import { num, Panel } from "../../parts";
+
+const HEIGHT = 300;
+const LEFT = 62;
+const RIGHT = 12;
+const TOP = 10;
+const BOTTOM = 40;
+const COLOURS = ["var(--chip-0)", "var(--chip-2)", "var(--chip-3)", "var(--chip-5)", "var(--chip-1)", "var(--chip-4)"] as const;
+const DASHES = ["", "6 3", "", "6 3", "2 3", "8 3 2 3"] as const;
+
+function dollars(value: number): string {
+  if (value >= 1e6) return `$${num(value / 1e6)}M`;
+  return value >= 1000 ? `$${num(value / 1000)}k` : `$${num(value)}`;
+}
+
+function powers(low: number, high: number): number[] {
+  const found: number[] = [];
+  for (let power = Math.ceil(Math.log10(low) - 1e-9); power <= Math.floor(Math.log10(high) + 1e-9); power += 1) found.push(10 ** power);
+  return found;
+}
+
+export function Curve({ curves }: { curves: CostCurves }) {
+  const holder = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(720);
+  useLayoutEffect(() => {
+    const element = holder.current;
+    if (!element) return;
+    const measure = () => setWidth(Math.max(280, element.clientWidth));
+    measure();
+    const watching = new ResizeObserver(measure);
+    watching.observe(element);
+    return () => watching.disconnect();
+  }, []);
+  const own = curves.per_second || 1;
+  const rates = curves.factors.map((each) => each * own);
+  const totals = curves.lines.flatMap((line) => line.totals.map(Number)).filter((each) => each > 0);
+  const low = Math.min(...totals);
+  const high = Math.max(...totals);
+  const first = rates[0] ?? 0.01;
+  const last = rates.at(-1) ?? 100;
+  const across = (rate: number) => LEFT + (Math.log(rate / first) / Math.log(last / first)) * (width - LEFT - RIGHT);
+  const up = (total: number) => HEIGHT - BOTTOM - (Math.log(Math.max(total, low) / low) / (Math.log(high / low) || 1)) * (HEIGHT - TOP - BOTTOM);
+  const told = curves.meetings.map((each) => `From about ${num(each.factor * own)} requests a second ${each.above} is cheaper than ${each.below}`);
+  return (
+    <Panel title="Break-even" actions={<span class="small muted">prices of {curves.book}</span>}>
+      <div class="stack">
+        <div ref={holder} class="cost-curve">
+          {totals.length ? (
+            <svg width={width} height={HEIGHT} role="img" aria-label={`What a month costs from ${num(first)} to ${num(last)} requests a second, a line for each way of paying. ${told.join(". ")}`}>
+              {powers(low, high).map((each) => (
+                <g key={each}>
+                  <line x1={LEFT} x2={width - RIGHT} y1={up(each)} y2={up(each)} class="cost-grid" />
+                  <text x={LEFT - 6} y={up(each) + 4} class="cost-tick end">
+                    {dollars(each)}
+                  </text>
+                </g>
+              ))}
+              {powers(first, last).map((each) => (
+                <g key={each}>
+                  <line x1={across(each)} x2={across(each)} y1={TOP} y2={HEIGHT - BOTTOM} class="cost-grid" />
+                  <text x={across(each)} y={HEIGHT - BOTTOM + 16} class="cost-tick middle">
+                    {num(each)}
+                  </text>
+                </g>
+              ))}
+              <text x={(LEFT + width) / 2} y={HEIGHT - 4} class="cost-tick middle">
+                requests a second
+              </text>
+              <line x1={across(own)} x2={across(own)} y1={TOP} y2={HEIGHT - BOTTOM} class="cost-own" />
+              {curves.lines.map((line, at) => (
+                <polyline key={line.name} points={line.totals.map((total, place) => `${across(rates[place] ?? first).toFixed(1)},${up(Number(total)).toFixed(1)}`).join(" ")} style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }} class="cost-line" />
+              ))}
+              {curves.meetings.map((each) => {
+                const base = curves.lines.find((line) => line.name === each.below || line.name === each.above);
+                const place = across(each.factor * own);
+                return base ? <circle key={each.above + each.below} cx={place} cy={up(between(curves, base.totals.map(Number), each.factor))} r="4" class="cost-meeting" /> : null;
+              })}
+            </svg>
+          ) : (
+            <p class="muted">No access pattern has a rate, so there is nothing to draw.</p>
+          )}
+        </div>
+        <ul class="cost-legend small">
+          {curves.lines.map((line, at) => (
+            <li key={line.name}>
+              <svg width="26" height="8" aria-hidden="true">
+                <line x1="0" x2="26" y1="4" y2="4" style={{ stroke: COLOURS[at % COLOURS.length], strokeDasharray: DASHES[at % DASHES.length] }} class="cost-line" />
+              </svg>
+              {line.name}
+            </li>
+          ))}
+          <li>
+            <svg width="26" height="8" aria-hidden="true">
+              <line x1="13" x2="13" y1="0" y2="8" class="cost-own" />
+            </svg>
+            this design: {num(curves.per_second)}/s
+          </li>
+        </ul>
+        {told.length ? (
+          <ul class="cost-list small">
+            {told.map((each) => (
+              <li key={each}>{each}.</li>
+            ))}
+          </ul>
+        ) : totals.length ? (
+          <p class="small muted">No line crosses that of paying on demand between a hundredth of this traffic and a hundred times as much.</p>
+        ) : null}
+      </div>
+    </Panel>
+  );
+}
+
+/** Return a line's height between two of its points. */
+function between(curves: CostCurves, totals: readonly number[], factor: number): number {
+  const at = curves.factors.findIndex((each) => each >= factor);
+  if (at <= 0) return totals[0] ?? 0;
+  const [low, high] = [curves.factors[at - 1] ?? 1, curves.factors[at] ?? 1];
+  const share = Math.log(factor / low) / Math.log(high / low);
+  return Math.exp(Math.log(totals[at - 1] || 1e-6) * (1 - share) + Math.log(totals[at] || 1e-6) * share);
+}

@@ -1,0 +1,2 @@
+// Transfer: items from files and to files.
+export { TransferMenu } from "./transfer_menu";

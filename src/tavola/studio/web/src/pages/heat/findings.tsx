@@ -1,0 +1,24 @@
+// Findings: what the map shows, in sentences; the most urgent first.
+import type { HeatFinding } from "../../generated/api";
+
+const TONES: Readonly<Record<string, string>> = { throttled: "bad", "hot-key": "warn", "moving-key": "warn", "scan-heavy": "warn", burst: "info", skewed: "info", sequential: "info", even: "good", few: "info", idle: "info" };
+const FAR = 10; // times what a key takes until its partition throttles: no reason to warn
+const NAMES: Readonly<Record<string, string>> = { throttled: "Throttled", "hot-key": "Hot key", "moving-key": "Hot key that moves", "scan-heavy": "Scans", burst: "Bursts", skewed: "Skewed", sequential: "In order", even: "Even", few: "Little traffic", idle: "Idle" };
+
+export function Findings({ findings }: { findings: readonly (Pick<HeatFinding, "kind" | "sentence" | "access"> & { name?: string; factor?: number | null })[] }) {
+  return (
+    <ul class="heat-findings" aria-label="Diagnosis">
+      {findings.map((each) => (
+        <li key={`${each.kind} ${each.access ?? ""}`} class={`tone-${toneOf(each.kind, each.factor)}`}>
+          <span class="heat-kind">{each.name ?? NAMES[each.kind] ?? each.kind}</span>
+          <span>{each.sentence}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function toneOf(kind: string, factor: number | null | undefined): string {
+  const tone = TONES[kind] ?? "info";
+  return tone === "warn" && factor && factor > FAR ? "info" : tone;
+}

@@ -1,0 +1,110 @@
+// State: what is typed for a pattern and what was run. The URL holds the pattern and the values of the last run, so a link runs the same.
+import { go, route } from "../../app/router";
+import type { DesignedPattern, EnteredValue, RunPattern } from "../../generated/api";
+
+/** What was typed for one parameter. */
+export interface Entry {
+  readonly value: string;
+  readonly operator: string;
+  readonly until: string;
+}
+
+/** A form as it is being filled in. */
+export interface Draft {
+  readonly entries: Readonly<Record<string, Entry>>;
+  readonly newestFirst: boolean;
+  readonly limit: string;
+  readonly consistent: boolean;
+}
+
+const EMPTY: Entry = { value: "", operator: "=", until: "" };
+
+type Params = Readonly<Record<string, string>>;
+
+/** Return what the URL says of a pattern, or what a form begins with. */
+export function draftOf(pattern: DesignedPattern, params: Params): Draft {
+  const entries: Record<string, Entry> = {};
+  for (const parameter of pattern.parameters) {
+    entries[parameter.name] = {
+      value: params[`p.${parameter.name}`] ?? "",
+      operator: params[`o.${parameter.name}`] ?? parameter.operators[0] ?? "=",
+      until: params[`u.${parameter.name}`] ?? "",
+    };
+  }
+  const ran = params["run"] === "yes";
+  return {
+    entries,
+    newestFirst: ran ? params["desc"] === "yes" : pattern.descending,
+    limit: ran ? (params["limit"] ?? "") : pattern.limit === null ? "" : String(pattern.limit),
+    consistent: ran ? params["strong"] === "yes" : pattern.consistent,
+  };
+}
+
+/** Return an entry of a draft. */
+export function entryOf(draft: Draft, name: string): Entry {
+  return draft.entries[name] ?? EMPTY;
+}
+
+/** Return a draft with one entry changed. */
+export function withEntry(draft: Draft, name: string, change: Partial<Entry>): Draft {
+  return { ...draft, entries: { ...draft.entries, [name]: { ...entryOf(draft, name), ...change } } };
+}
+
+/** Return the question that a draft is. */
+export function asked(pattern: DesignedPattern, draft: Draft, asOf: string): RunPattern {
+  const values: EnteredValue[] = [];
+  for (const parameter of pattern.parameters) {
+    const entry = entryOf(draft, parameter.name);
+    if (entry.value !== "") values.push({ name: parameter.name, value: entry.value, operator: entry.operator, until: entry.operator === "between" ? entry.until : "" });
+  }
+  const limit = Math.floor(Number(draft.limit));
+  return {
+    pattern: pattern.id,
+    values,
+    newest_first: pattern.ordered && draft.newestFirst,
+    limit: draft.limit !== "" && limit > 0 ? limit : null,
+    consistent: pattern.consistency && draft.consistent,
+    as_of: asOf || null,
+  };
+}
+
+/** Put what is run into the URL. */
+export function commit(pattern: DesignedPattern, draft: Draft): void {
+  const params: Record<string, string | null> = {
+    ...cleared(),
+    pattern: pattern.id,
+    run: "yes",
+    desc: pattern.ordered && draft.newestFirst ? "yes" : null,
+    limit: draft.limit || null,
+    strong: pattern.consistency && draft.consistent ? "yes" : null,
+  };
+  for (const parameter of pattern.parameters) {
+    const entry = entryOf(draft, parameter.name);
+    if (entry.value === "") continue;
+    params[`p.${parameter.name}`] = entry.value;
+    if (entry.operator !== parameter.operators[0]) params[`o.${parameter.name}`] = entry.operator;
+    if (entry.operator === "between") params[`u.${parameter.name}`] = entry.until;
+  }
+  go({ params });
+}
+
+/** Choose another pattern: what was typed for the last one is not its. */
+export function choose(id: string, table?: string): void {
+  go({ ...(table ? { table } : {}), params: { ...cleared(), view: null, pattern: id } });
+}
+
+/** Return the change that takes the values of the last pattern out of the URL. */
+export function cleared(): Record<string, null> {
+  const names = Object.keys(route.value.params).filter((name) => /^([pou]\.|run$|desc$|limit$|strong$|pattern$)/.test(name));
+  return Object.fromEntries(names.map((name) => [name, null]));
+}
+
+/** Return what keeps a draft from being run, in words; "" where nothing does. */
+export function lacking(pattern: DesignedPattern, draft: Draft): string {
+  for (const parameter of pattern.parameters) {
+    const entry = entryOf(draft, parameter.name);
+    if (parameter.required && entry.value === "") return `${parameter.name} is needed`;
+    if (entry.value !== "" && entry.operator === "between" && entry.until === "") return `${parameter.name} needs its other end`;
+  }
+  return "";
+}

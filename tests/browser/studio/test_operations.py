@@ -1,0 +1,466 @@
+"""Operations: what is asked is seen as it is asked, the dear request is found and made again, and access is explained."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tavola.cli.studios import directory_port
+from tavola.engine import Engine
+from tavola.protocol import Fault
+from tavola.studio.studio import LogQuestion
+from tavola.studio.watching.slices import CELLS_MAX
+from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
+from tests.browser.studio.conftest import Housed
+from tools.house import REGION, SCOPE, House
+
+ORDERS = {
+    "TableName": "Orders",
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "by")],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "ByWhom",
+            "KeySchema": [{"AttributeName": "by", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "ALL"},
+            "ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+        }
+    ],
+    "ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 5},
+}
+ARN = f"arn:aws:dynamodb:{REGION}:000000000000:table/Orders"
+POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Sid": "Read", "Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": ARN},
+        {"Sid": "Never", "Effect": "Deny", "Action": "dynamodb:DeleteItem", "Resource": "*"},
+    ],
+}
+DIRECTORY = {
+    "tavola_iam": 1,
+    "accounts": {
+        "000000000000": {"policies": {"Reading": POLICY}, "users": {"ann": {"policies": ["Reading"]}}}
+    },
+}
+EVIL = "<img src=x onerror=document.title='run'>"
+RECORDS = 450
+
+
+def _records() -> list[dict[str, Any]]:
+    return [
+        {
+            "eventTime": f"2026-11-16T10:{place // 60:02}:{place % 60:02}Z",
+            "eventName": "GetItem" if place % 3 else "PutItem",
+            "eventID": f"id-{place}",
+            "userIdentity": {"userName": EVIL if place == RECORDS - 1 else "ann"},
+            "requestParameters": {"tableName": "Orders", "keys": [f"hash-{place % 9}"]},
+            **({"errorCode": "ThrottlingException"} if place % 50 == 0 else {}),
+            "additionalEventData": {
+                "decision": "allowed",
+                "latencyMs": 0.04,
+                "consumed": [{"table": "Orders", "reads": 0.5, "writes": 0.0}],
+            },
+        }
+        for place in range(RECORDS)
+    ]
+
+
+def _log(question: LogQuestion) -> Iterator[Mapping[str, Any]]:
+    wanted = [
+        record
+        for record in reversed(_records())
+        if question.operation in (None, record["eventName"])
+        and question.caller in (None, record["userIdentity"]["userName"])
+        and question.fault in (None, record.get("errorCode"))
+        and question.key in (None, *record["requestParameters"]["keys"])
+        and question.index is None
+        and (question.item is None or record["requestParameters"]["keys"] == ["hash-3"])
+    ]
+    return iter(wanted[: question.limit])
+
+
+@pytest.fixture
+def orders() -> Iterator[Engine]:
+    """An engine with one provisioned table of forty items."""
+    with closing(Engine.open()) as engine:
+        engine.call("CreateTable", ORDERS, SCOPE)
+        for place in range(40):
+            item = {
+                "pk": {"S": f"o#{place}"},
+                "sk": {"S": "line"},
+                "by": {"S": "ann"},
+                "text": {"S": "x" * 3000},
+            }
+            engine.call("PutItem", {"TableName": "Orders", "Item": item}, SCOPE)
+        yield engine
+
+
+def get(house: House, times: int = 1) -> None:
+    """Read an item behind the studio's back."""
+    for _ in range(times):
+        house.call("GetItem", {"TableName": "Orders", "Key": {"pk": {"S": "o#1"}, "sk": {"S": "line"}}})
+
+
+def lose(house: House) -> None:
+    """Write what another has written first."""
+    with pytest.raises(Fault):
+        house.call(
+            "PutItem",
+            {
+                "TableName": "Orders",
+                "Item": {"pk": {"S": "o#1"}, "sk": {"S": "line"}},
+                "ConditionExpression": "attribute_not_exists(pk)",
+            },
+        )
+
+
+def cells(page: Page, operation: str) -> list[str]:
+    """Return the row of an operation in the table by operation."""
+    row = page.get_by_role("region", name="By operation").get_by_role("row").filter(has_text=operation)
+    return row.first.get_by_role("cell").all_inner_texts()
+
+
+def test_calls_are_seen_as_they_are_made(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """The tiles, the table and the charts' sentences count what was asked, and go on counting without a reload."""
+    house = housed(orders)
+    get(house, 20)
+    lose(house)
+    page = pages(house, "/operations?w=60")
+
+    def looked() -> None:
+        rows = page.get_by_role("region", name="By operation")
+        expect(rows.get_by_role("row").filter(has_text="GetItem")).to_contain_text("20")
+        expect(page.get_by_text("ConditionalCheckFailedException × 1")).to_be_visible()
+        expect(page.locator("figcaption").first).to_contain_text("Requests in a second over the last minute")
+        expect(page.get_by_text("Throttles, conflicts and failed conditions")).to_be_visible()
+        get(house, 5)
+        expect(rows.get_by_role("row").filter(has_text="GetItem")).to_contain_text("25")
+        assert cells(page, "GetItem")[1:2] == ["25"]
+
+    stage.run(looked)
+
+
+def test_a_pause_holds_the_numbers_still(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """P pauses and goes on; meanwhile nothing moves."""
+    house = housed(orders)
+    get(house, 3)
+    page = pages(house, "/operations?w=60")
+
+    def looked() -> None:
+        row = page.get_by_role("region", name="By operation").get_by_role("row").filter(has_text="GetItem")
+        expect(row).to_contain_text("3")
+        page.keyboard.press("p")
+        expect(page.get_by_role("button", name="Go on")).to_be_visible()
+        get(house, 4)
+        page.wait_for_timeout(1500)
+        assert cells(page, "GetItem")[1] == "3"
+        page.keyboard.press("p")
+        expect(row.get_by_role("cell").nth(1)).to_have_text("7")
+
+    stage.run(looked)
+
+
+def test_the_url_holds_window_and_filters(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """What is chosen is in the address; a reload and going back show the same."""
+    house = housed(orders)
+    get(house, 2)
+    house.call("Scan", {"TableName": "Orders"})
+    page = pages(house, "/operations")
+
+    def looked() -> None:
+        page.get_by_role("radio", name="1 h").click()
+        page.get_by_role("button", name="Scan", exact=True).click()
+        expect(page).to_have_url(re.compile(r"w=3600&op=Scan"))
+        rows = page.get_by_role("region", name="By operation").get_by_role("row")
+        expect(rows).to_have_count(2)
+        page.reload()
+        expect(page.get_by_role("radio", name="1 h")).to_have_attribute("aria-checked", "true")
+        expect(page.get_by_label("Operation", exact=True)).to_have_value("Scan")
+        expect(rows).to_have_count(2)
+        page.go_back()
+        expect(page.get_by_label("Operation", exact=True)).to_have_value("")
+
+    stage.run(looked)
+
+
+def test_consumption_stands_against_its_limit(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """Each table and index says how much of what it is provisioned for it took, and is marked where it was more."""
+    house = housed(orders)
+    house.call("Scan", {"TableName": "Orders"})
+    page = pages(house, "/operations?w=60")
+
+    def looked() -> None:
+        table = page.locator(".operations-place").filter(
+            has=page.get_by_role("heading", name="Orders", exact=True)
+        )
+        expect(table).to_contain_text("of 10 (")
+        expect(table).to_contain_text("the limit is provisioned")
+        expect(table).to_contain_text("above its limit")
+        expect(table.locator("figcaption")).to_contain_text(
+            "Orders over the last minute: reads: at most 15 in a second of 10 (150 %)"
+        )
+
+    stage.run(looked)
+
+
+def test_who_has_no_traffic_gets_some(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """The empty page says what to do, and its button does it."""
+    page = pages(housed(orders), "/operations")
+
+    def looked() -> None:
+        expect(page.get_by_role("heading", name="No traffic yet")).to_be_visible()
+        page.get_by_role("button", name="Run a few reads").click()
+        expect(page.get_by_role("region", name="By operation")).to_contain_text("Query")
+
+    stage.run(looked)
+
+
+def test_the_dearest_request_is_found_explained_and_made_again(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """A planted scan is first; it says why it is dear; once more it costs the same. A write is not made again."""
+    house = housed(orders)
+    get(house, 30)
+    house.call(
+        "Scan",
+        {
+            "TableName": "Orders",
+            "FilterExpression": "#b = :b",
+            "ExpressionAttributeNames": {"#b": "by"},
+            "ExpressionAttributeValues": {":b": {"S": "nobody"}},
+        },
+    )
+    house.call(
+        "UpdateItem",
+        {
+            "TableName": "Orders",
+            "Key": {"pk": {"S": "o#1"}, "sk": {"S": "line"}},
+            "UpdateExpression": "SET note = :n",
+            "ExpressionAttributeValues": {":n": {"S": "a private sentence"}},
+        },
+    )
+    page = pages(house, "/operations?tab=dearest")
+
+    def looked() -> None:
+        rows = page.locator(".operations-dear-row")
+        expect(rows.first).to_contain_text("Scan")
+        rows.first.press("Enter")
+        expect(page.get_by_text("The filter is applied after the units are counted")).to_be_visible()
+        page.get_by_role("button", name="Run it again").click()
+        again = page.get_by_role("table", name="The request then and now")
+        expect(again).to_contain_text("40 read, 0 given")
+        units = again.get_by_role("row").filter(has_text="Units").get_by_role("cell").all_inner_texts()
+        assert units[0] == units[1]
+        rows.first.click()
+        rows.filter(has_text="UpdateItem").click()
+        expect(page.get_by_role("button", name="Run it again")).to_be_disabled()
+        expect(page.get_by_label("Request of UpdateItem")).to_contain_text("S, 18 bytes")
+        expect(page.get_by_text("a private sentence")).to_have_count(0)
+
+    stage.run(looked)
+
+
+def test_the_access_log_is_paged_filtered_and_harmless(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """Few of many rows are on the page; scrolling asks for more; a filter is in the URL; a name with HTML is text."""
+    page = pages(housed(orders, log=_log), "/operations?tab=log")
+
+    def looked() -> None:
+        rows = page.locator("button.operations-log-row")
+        expect(rows.first).to_contain_text(EVIL)
+        expect(page.get_by_text("200 so far, newest first")).to_be_visible()
+        assert rows.count() < 60
+        for _ in range(3):
+            page.locator(".virtual").evaluate("box => { box.scrollTop = box.scrollHeight }")
+            page.wait_for_timeout(250)
+        expect(page.get_by_text("450 records")).to_be_visible()
+        page.get_by_label("Operation", exact=True).fill("PutItem")
+        expect(page.get_by_text("150 records")).to_be_visible()
+        expect(page).to_have_url(re.compile("lop=PutItem"))
+        rows.first.click()
+        sheet = page.get_by_role("dialog")
+        expect(sheet).to_contain_text('"eventName": "PutItem"')
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)
+        assert page.title() != "run"
+
+    stage.run(looked)
+
+
+def test_the_log_is_narrowed_to_a_key_an_item_an_index_and_an_answer(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """All that `tavola log` can be asked by; a record's key leads to the other calls of it; half a key is no question."""
+    page = pages(housed(orders, log=_log), "/operations?tab=log")
+
+    def looked() -> None:
+        expect(page.get_by_text("200 so far")).to_be_visible()
+        page.locator("button.operations-log-row").first.click()
+        page.get_by_role("button", name="Calls of this key").click()
+        expect(page.get_by_text("50 records")).to_be_visible()
+        expect(page).to_have_url(re.compile(f"hash=hash-{(RECORDS - 1) % 9}"))
+        page.get_by_role("button", name="Clear", exact=True).click()
+        expect(page.get_by_text("200 so far")).to_be_visible()
+        page.get_by_label("Item", exact=True).fill('{"pk": {"S": ')
+        expect(page.get_by_text("No JSON yet")).to_be_visible()
+        page.get_by_label("Item", exact=True).fill('{"pk": {"S": "o#1"}}')
+        expect(page.get_by_text("50 records")).to_be_visible()
+        page.get_by_label("Item", exact=True).fill("")
+        page.get_by_label("Index", exact=True).fill("ByWhom")
+        expect(page.get_by_text("No call is like that")).to_be_visible()
+        page.get_by_label("Index", exact=True).fill("")
+        page.get_by_label("Answer", exact=True).select_option("ThrottlingException")
+        expect(page.get_by_text("9 records")).to_be_visible()
+        page.reload()
+        expect(page.get_by_label("Answer", exact=True)).to_have_value("ThrottlingException")
+
+    stage.run(looked)
+
+
+def test_calls_that_are_not_told_apart_are_told_of(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """A hundred tables at a time are too many: the page says how many calls are in the sum alone, and names their row."""
+    house = housed(orders)
+    for place in range(2 * CELLS_MAX + 20):
+        with pytest.raises(Fault):
+            house.call("GetItem", {"TableName": f"Gone{place}", "Key": {"pk": {"S": "x"}}})
+    page = pages(house, "/operations?w=600")
+
+    def looked() -> None:
+        expect(page.get_by_text("calls are counted in sum alone")).to_be_visible()
+        expect(page.get_by_text("a single table or operation may be told too low")).to_be_visible()
+        page.get_by_role("button", name="Gone0", exact=True).click()
+        expect(page.get_by_text("with these filters some calls may be missing")).to_be_visible()
+
+    stage.run(looked)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Any:
+    path = tmp_path / "iam.json"
+    path.write_text(json.dumps(DIRECTORY))
+    return directory_port(path)
+
+
+def test_access_is_explained_with_the_statement_that_decides(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
+) -> None:
+    """The request begins with the table's own key; a link to the verdict shows the verdict."""
+    page = pages(housed(orders, directory=directory), "/operations?tab=iam")
+
+    def looked() -> None:
+        expect(page.get_by_label("Request", exact=True)).to_have_value(re.compile('"Orders"(.|\n)*"pk"'))
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_text("Allowed", exact=True)).to_be_visible()
+        expect(page.get_by_text("Decided by policy Reading of user ann")).to_contain_text("(Read): Allow")
+        page.get_by_label("Operation", exact=True).select_option("DeleteItem")
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_text("Denied", exact=True)).to_be_visible()
+        expect(page.get_by_text("Decided by policy Reading of user ann")).to_contain_text("(Never): Deny")
+        page.reload()
+        expect(page.get_by_text("Denied", exact=True)).to_be_visible()
+        page.get_by_label("Request", exact=True).fill("{ no json")
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_text("This is no JSON")).to_be_visible()
+
+    stage.run(looked)
+
+
+def test_who_is_asked_about_is_whom_the_form_shows(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage, directory: Any
+) -> None:
+    """A caller whom the log was narrowed to is no principal of the form: each tab has its own."""
+    page = pages(housed(orders, log=_log, directory=directory), "/operations?tab=log")
+
+    def looked() -> None:
+        page.get_by_label("Caller", exact=True).fill("somebody")
+        expect(page.get_by_text("No call is like that")).to_be_visible()
+        page.get_by_role("tab", name="IAM explain").click()
+        page.get_by_role("button", name="Explain").click()
+        expect(page.get_by_text("Decided by policy Reading of user ann")).to_be_visible()
+        page.get_by_role("tab", name="Access log").click()
+        expect(page.get_by_label("Caller", exact=True)).to_have_value("somebody")
+
+    stage.run(looked)
+
+
+def test_what_is_not_there_says_how_to_have_it(
+    housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
+) -> None:
+    """Without a log, a directory or an engine of this process, the page says what to start; `g o` leads there."""
+    page = pages(housed(orders), "/data")
+
+    def elsewhere(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "seen": "studio"})
+
+    def looked() -> None:
+        page.route("**/api/operations?*", elsewhere)
+        page.keyboard.press("g")
+        page.keyboard.press("o")
+        expect(page.get_by_text("Only the studio's own calls are seen")).to_be_visible()
+        page.get_by_role("tab", name="Access log").click()
+        expect(page.get_by_text("--access-log access.log").first).to_be_visible()
+        page.get_by_role("tab", name="IAM explain").click()
+        expect(page.get_by_text("tavola iam init")).to_be_visible()
+
+    stage.run(looked)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("tab", ["overview", "dearest", "log", "iam"])
+def test_axe_finds_nothing_where_there_is_something_to_see(
+    housed: Housed,
+    orders: Engine,
+    pages: Callable[..., Page],
+    stage: Stage,
+    directory: Any,
+    tab: str,
+    theme: str,
+) -> None:
+    """With traffic, a log and a directory every tab keeps to WCAG 2.2 AA, and fits a phone."""
+    house = housed(orders, log=_log, directory=directory)
+    get(house, 5)
+    lose(house)
+    page = pages(house, f"/operations?tab={tab}&w=60", color_scheme=theme)
+
+    def looked() -> None:
+        if tab == "dearest":
+            page.locator(".operations-dear-row").first.click()
+        elif tab == "iam":
+            page.get_by_role("button", name="Explain").click()
+            expect(page.get_by_text("Allowed", exact=True)).to_be_visible()
+        elif tab == "log":
+            expect(page.locator("button.operations-log-row").first).to_be_visible()
+        else:
+            expect(page.get_by_role("region", name="By operation")).to_be_visible()
+        page.wait_for_timeout(300)
+        assert not accessibility_faults(page)
+        page.set_viewport_size(NARROW)
+        page.wait_for_timeout(200)
+        assert not overflow(page)
+        assert not accessibility_faults(page)
+
+    stage.run(looked)

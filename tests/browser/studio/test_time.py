@@ -1,0 +1,550 @@
+"""Time: changes as they come, the past, an item's history, and the way back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tavola.clock import ManualClock
+from tavola.engine import Engine
+from tavola.studio.api import changes as changes_api
+from tavola.studio.following import Follower
+from tests.browser.stage import accessibility_faults, overflow
+from tests.browser.studio.conftest import Housed
+from tools.house import SCOPE, House
+
+SEEN = """
+window.seen = [];
+const Real = window.EventSource;
+window.EventSource = class extends Real {
+  addEventListener(name, take) {
+    super.addEventListener(name, event => {
+      if (name === "changes") for (const each of JSON.parse(event.data).changes) window.seen.push(each.sequence);
+      take(event);
+    });
+  }
+};
+"""
+
+KEY = json.dumps({"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}})
+
+
+def made(*, stream: bool = True, kept: bool = True) -> Engine:
+    """Return an engine with one table, whose clock stands an hour behind until it is moved."""
+    clock = ManualClock((datetime.now(UTC) - timedelta(hours=1)).timestamp())
+    engine = Engine.open(clock=clock)
+    engine.call(
+        "CreateTable",
+        {
+            "TableName": "Orders",
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
+            "AttributeDefinitions": [
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            "BillingMode": "PAY_PER_REQUEST",
+            **(
+                {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
+                if stream
+                else {}
+            ),
+        },
+        SCOPE,
+    )
+    if kept:
+        setting = {"PointInTimeRecoveryEnabled": True}
+        engine.call(
+            "UpdateContinuousBackups",
+            {"TableName": "Orders", "PointInTimeRecoverySpecification": setting},
+            SCOPE,
+        )
+    return engine
+
+
+@pytest.fixture
+def orders(housed: Housed) -> Iterator[House]:
+    """A studio on one empty table with a stream, whose past is kept."""
+    engine = made()
+    with closing(engine):
+        yield housed(engine)
+
+
+def put(house: House, number: int, **more: Any) -> None:
+    """Write an order behind the studio's back."""
+    item = {"pk": {"S": f"ORDER#{number}"}, "sk": {"S": "HEAD"}, **more}
+    house.call("PutItem", {"TableName": "Orders", "Item": item})
+
+
+def live(page: Page) -> None:
+    """Wait until the stream is open."""
+    page.wait_for_selector("[data-state=live]")
+
+
+def advance(house: House, seconds: float) -> str:
+    """Let time pass for the engine, and return the moment half way as the URL takes it."""
+    clock = house.engine.clock
+    assert isinstance(clock, ManualClock)
+    half = datetime.fromtimestamp(clock.now() + seconds / 2, UTC)
+    clock.advance(seconds)
+    return half.isoformat().replace("+00:00", "Z")
+
+
+def test_a_change_appears_with_what_it_changed(orders: House, pages: Callable[..., Page]) -> None:
+    """A change is there at once: entity, key, old and new values; and in full when it is chosen."""
+    put(orders, 1, status={"S": "open"})
+    page = pages(orders, "/time/Orders")
+    live(page)
+    put(orders, 1, status={"S": "closed"}, note={"S": "<img src=x onerror=alert(1)>"})
+    row = page.get_by_role("option").first
+    expect(row).to_contain_text("status open → closed")
+    expect(row).to_contain_text("ORDER#1")
+    row.click()
+    detail = page.get_by_role("region", name="The change in full")
+
+    expect(detail.get_by_role("row", name="status")).to_contain_text("open")
+    expect(detail.get_by_role("row", name="note")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert "change=" in page.url
+    assert page.locator(".time-rows img").count() == 0
+
+
+def test_two_lost_connections_lose_and_double_nothing(
+    orders: House, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server drops the connection twice in the middle of ten thousand changes; each is had once."""
+    real = changes_api._events
+    connections = 0
+
+    async def dropping(follower: Follower) -> AsyncIterator[bytes]:
+        nonlocal connections
+        connections += 1
+        sent = 0
+        async for event in real(follower):
+            yield event
+            sent += event.startswith(b"event: changes")
+            if connections <= 2 and sent >= 4:
+                return
+
+    monkeypatch.setattr(changes_api, "_events", dropping)
+    page = pages(orders, "/time/Orders?tab=past")
+    page.add_init_script(SEEN)
+    page.goto(f"{orders.url}/time/Orders")
+    live(page)
+    for start in range(0, 10_000, 250):
+        for number in range(start, start + 250):
+            put(orders, number)
+    expect(page.get_by_text("10,000 changes")).to_be_visible(timeout=30_000)
+    seen = page.evaluate("window.seen")
+
+    assert connections == 3
+    assert len(seen) == len(set(seen)) == 10_000
+    assert page.locator("*").count() < 2_000
+
+
+SIGHT = """seen => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => !seen });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_a_page_that_nobody_sees_lets_its_connection_go(
+    orders: House, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser has six connections for all tabs of a server, so one in the background gives its own back, and misses nothing."""
+    real = changes_api._events
+    open_ = opened = 0
+
+    async def counted(follower: Follower) -> AsyncIterator[bytes]:
+        nonlocal open_, opened
+        open_, opened = open_ + 1, opened + 1
+        try:
+            async with aclosing(real(follower)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    yield event
+        finally:
+            open_ -= 1
+
+    monkeypatch.setattr(changes_api, "_events", counted)
+    page = pages(orders, "/time/Orders?tab=past")
+    page.clock.install()
+    page.goto(f"{orders.url}/time/Orders")
+    live(page)
+    first = opened  # the page before this one may have opened one too
+    put(orders, 1)
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.evaluate(SIGHT, False)
+    page.clock.fast_forward(21_000)
+    expect(page.locator("[data-state=live]")).to_have_count(0)
+    for _ in range(50):
+        if not open_:
+            break
+        page.wait_for_timeout(100)
+    assert (open_, opened) == (0, first)
+    put(orders, 2)
+    page.evaluate(SIGHT, True)
+    live(page)
+
+    expect(page.get_by_role("option")).to_have_count(2)
+    assert (open_, opened) == (1, first + 1)
+
+
+def test_pause_holds_what_comes(orders: House, pages: Callable[..., Page]) -> None:
+    """While it is paused nothing moves, what waits is counted, and nothing of it is lost."""
+    page = pages(orders, "/time/Orders")
+    live(page)
+    put(orders, 1)
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("p")
+    for number in range(2, 12):
+        put(orders, number)
+    expect(page.get_by_text("10 wait")).to_be_visible()
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.get_by_role("button", name="Continue").click()
+
+    expect(page.get_by_role("option")).to_have_count(11)
+
+
+def test_filters_and_replay(orders: House, pages: Callable[..., Page]) -> None:
+    """The stream is narrowed by event and key, in the URL too, and what it still has can be had again."""
+    put(orders, 1)
+    put(orders, 1, status={"S": "open"})
+    put(orders, 22)
+    page = pages(orders, "/time/Orders?events=INSERT")
+    live(page)
+    page.get_by_role("button", name="Replay all").click()
+    expect(page.get_by_role("option")).to_have_count(2)
+    page.get_by_label("Key begins with").fill("ORDER#22")
+    expect(page.get_by_role("option")).to_have_count(1)
+    put(orders, 220)
+    put(orders, 3)
+    expect(page.get_by_role("option")).to_have_count(2)
+    page.get_by_role("radio", name="All").click()
+
+    assert "prefix=ORDER" in page.url
+    assert "events" not in page.url
+    page.get_by_role("option").last.click()
+    page.get_by_role("button", name="Replay from here").click()
+    expect(page.get_by_role("option")).to_have_count(2)
+
+
+def test_a_chosen_change_is_in_the_link(orders: House, pages: Callable[..., Page]) -> None:
+    """Loaded anew, the page shows the change that was chosen, and what came after it; replayed from there, too."""
+    page = pages(orders, "/time/Orders")
+    live(page)
+    for number in range(1, 4):
+        put(orders, number)
+    expect(page.get_by_role("option")).to_have_count(3)
+    page.get_by_role("option").nth(1).click()
+    page.reload()
+
+    expect(page.get_by_role("option")).to_have_count(2)
+    expect(page.get_by_role("option", selected=True)).to_contain_text("ORDER#2")
+    page.get_by_role("button", name="Replay from here").click()
+    expect(page.get_by_role("option", selected=True)).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("option")).to_have_count(2)
+
+
+def test_a_replay_is_in_the_order_of_time(orders: House, pages: Callable[..., Page]) -> None:
+    """Shards are read one after another; the list has the newest first all the same."""
+    for number in range(40):
+        put(orders, number)
+        advance(orders, 1)
+    page = pages(orders, "/time/Orders?from=start")
+    expect(page.get_by_text("40 changes")).to_be_visible()
+    shards = orders.call("DescribeTable", {"TableName": "Orders"})["Table"]["LatestStreamArn"]
+    described = orders.call("DescribeStream", {"StreamArn": shards})["StreamDescription"]
+    shown = [int(row.get_attribute("data-sequence") or 0) for row in page.get_by_role("option").all()]
+
+    assert len(described["Shards"]) > 1
+    assert len(shown) > 10
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_a_question_that_is_none_says_why(orders: House, pages: Callable[..., Page]) -> None:
+    """A link with a filter that there is not is refused in words, and not taken for a lost connection."""
+    page = pages(orders, "/time/Orders?events=UPSERT", trouble=True)
+
+    expect(page.get_by_text("There is no such event")).to_be_visible()
+    expect(page.locator("[data-state=refused]")).to_be_visible()
+
+
+def test_large_items_do_not_fill_the_page(orders: House, pages: Callable[..., Page]) -> None:
+    """Of changes of the largest items only as many are kept as fit; what was let go is counted."""
+    page = pages(orders, "/time/Orders")
+    live(page)
+    for number in range(110):
+        put(orders, number, text={"S": "<b>" + "x" * 390_000})
+    counted = page.get_by_text("110 changes, the last")
+    expect(counted).to_be_visible(timeout=20_000)
+    page.get_by_role("option").first.click()
+
+    expect(page.get_by_role("region", name="The change in full")).to_contain_text("<b>xxx")
+    kept = int(counted.inner_text().split("the last ")[1].split()[0])
+    assert 50 < kept < 105
+
+
+def test_a_stream_is_turned_on(housed: Housed, pages: Callable[..., Page]) -> None:
+    """A table without a stream says so, and gets one."""
+    engine = made(stream=False)
+    with closing(engine):
+        house = housed(engine)
+        page = pages(house, "/time/Orders")
+        page.get_by_role("button", name="Turn its stream on").click()
+        live(page)
+        put(house, 1)
+
+        expect(page.get_by_role("option")).to_have_count(1)
+
+
+def test_the_slider_shows_what_was(orders: House, pages: Callable[..., Page]) -> None:
+    """A moment is chosen by keyboard or typed; every page shows it, says so, and leads back."""
+    put(orders, 1, status={"S": "open"})
+    then = advance(orders, 600)
+    put(orders, 1, status={"S": "closed"})
+    advance(orders, 600)
+    page = pages(orders, "/time/Orders?tab=past")
+    slider = page.get_by_role("slider")
+    expect(slider).to_have_attribute("aria-valuetext", "now")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    banner = page.get_by_text("You are looking at")
+    expect(banner).to_be_visible()
+    assert "at=" in page.url
+    page.get_by_role("button", name="Back to now").first.click()
+    expect(banner).to_have_count(0)
+
+    page.goto(f"{orders.url}/data/Orders?at={then}")
+    expect(banner).to_be_visible()
+    expect(page.get_by_text("open", exact=True).first).to_be_visible()
+    expect(page.get_by_text("closed", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.get_by_text("closed", exact=True).first).to_be_visible()
+
+
+def test_the_right_end_is_now(orders: House, pages: Callable[..., Page]) -> None:
+    """Dragged to its end the slider is at now, whatever part of a second the past begins at."""
+    put(orders, 1)
+    then = advance(orders, 600.7)
+    page = pages(orders, f"/time/Orders?tab=past&at={then}")
+    banner = page.get_by_text("You are looking at")
+    expect(banner).to_be_visible()
+    slider = page.get_by_role("slider")
+    slider.evaluate("e => { e.value = e.max; e.dispatchEvent(new Event('input', { bubbles: true })); }")
+
+    expect(banner).to_have_count(0)
+    expect(slider).to_have_attribute("aria-valuetext", "now")
+    assert "at=" not in page.url
+
+
+def test_a_moment_that_is_none_says_so(orders: House, pages: Callable[..., Page]) -> None:
+    """A link with a broken time tells that, and leads back to now; one without a zone is UTC, as the server reads it."""
+    page = pages(orders, "/time/Orders?tab=restore&at=rubbish")
+    expect(page.get_by_text("“rubbish” is no time")).to_be_visible()
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.get_by_text("is no time")).to_have_count(0)
+
+    shown = []
+    for at in ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00", "1772366400"):
+        page.goto(f"{orders.url}/time/Orders?tab=restore&at={at}")
+        shown.append(page.get_by_text("You are looking at").locator("strong").inner_text())
+    assert len(set(shown)) == 1
+
+
+def test_the_slider_opens_on_any_page(orders: House, pages: Callable[..., Page]) -> None:
+    """Key t brings the slider, and a typed time is checked against what is kept."""
+    put(orders, 1)
+    page = pages(orders, "/time/Orders?tab=restore")
+    page.wait_for_selector("text=To a moment")
+    page.keyboard.press("t")
+    expect(page.get_by_role("slider", name="The moment that is looked at")).to_be_focused()
+    typed = page.get_by_label("Go to a time")
+    typed.fill("rubbish")
+    page.get_by_role("button", name="Look", exact=True).click()
+    expect(page.get_by_text("That is no time")).to_be_visible()
+    typed.fill("3h")
+    page.get_by_role("button", name="Look", exact=True).click()
+
+    expect(page.get_by_text("Nothing is kept before")).to_be_visible()
+
+
+def test_an_item_has_a_history_and_goes_back(orders: House, pages: Callable[..., Page]) -> None:
+    """Versions with their differences and who made them; one is put back, and that is undone."""
+    put(orders, 1, status={"S": "open"}, updated_by={"S": "ann"})
+    advance(orders, 60)
+    put(orders, 1, status={"S": "closed"}, updated_by={"S": "bob"})
+    page = pages(orders, "/time/Orders?tab=item")
+    page.get_by_label("pk (partition key)").fill("ORDER#1")
+    page.get_by_label("sk (sort key)").fill("HEAD")
+    page.get_by_role("button", name="Show its history").click()
+    versions = page.get_by_role("list", name="Versions, the latest first").locator("> li")
+    expect(versions).to_have_count(3)
+    expect(versions.nth(0)).to_contain_text("by bob")
+    expect(versions.nth(0).get_by_role("row", name="status")).to_contain_text("open")
+    expect(versions.nth(1)).to_contain_text("by ann")
+    versions.nth(1).get_by_role("button", name="Against now").click()
+    expect(versions.nth(1).get_by_role("row", name="status")).to_contain_text("closed")
+    versions.nth(1).get_by_role("button", name="Put back").click()
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_text("The item is again what it was.")).to_be_visible()
+    key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
+    back = orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Taken back")).to_be_visible()
+    again = orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]
+
+    assert back["status"] == {"S": "open"}
+    assert again["status"] == {"S": "closed"}
+    assert "key=" in page.url
+
+
+def test_versions_of_one_second_are_told_apart(orders: House, pages: Callable[..., Page]) -> None:
+    """Two that share a second have their milliseconds; one alone has not."""
+    clock = orders.engine.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(10 - clock.now() % 1)
+    put(orders, 1, status={"S": "open"})
+    clock.advance(0.25)
+    put(orders, 1, status={"S": "paid"})
+    clock.advance(5)
+    put(orders, 1, status={"S": "sent"})
+    page = pages(orders, "/time/Orders?tab=item&" + "key=" + quote(KEY))
+    moments = page.locator(".time-versions strong.num")
+
+    expect(moments.nth(0)).to_have_text(re.compile(r":\d\d$"))
+    expect(moments.nth(1)).to_have_text(re.compile(r":\d\d\.2[45]\d$"))
+    expect(moments.nth(2)).to_have_text(re.compile(r":\d\d\.(000|999)$|:\d\d\.00\d$"))
+
+
+def test_an_item_without_a_past_offers_to_keep_it(housed: Housed, pages: Callable[..., Page]) -> None:
+    """A table that keeps nothing says so with the button, and with no JSON."""
+    with closing(made(stream=False, kept=False)) as engine:
+        house = housed(engine)
+        put(house, 1)
+        page = pages(house, "/time/Orders?tab=item&" + "key=" + quote(KEY), trouble=True)
+        page.get_by_role("button", name="Keep its past").click()
+        expect(page.get_by_role("list", name="Versions, the latest first")).to_be_visible()
+
+
+def test_what_others_did_meanwhile_stays(orders: House, pages: Callable[..., Page]) -> None:
+    """Neither putting back nor undoing it writes over what somebody made while the page was looked at."""
+    put(orders, 1, status={"S": "open"})
+    key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
+    advance(orders, 60)
+    orders.call("DeleteItem", {"TableName": "Orders", "Key": key})
+    page = pages(orders, f"/time/Orders?tab=item&key={quote(json.dumps(key))}")
+    versions = page.get_by_role("list", name="Versions, the latest first").locator("> li")
+    expect(versions.nth(0)).to_contain_text("removed")
+    put(orders, 1, status={"S": "theirs"})
+    versions.nth(1).get_by_role("button", name="Put back").click()
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_text("Somebody changed it meanwhile; nothing was written")).to_be_visible()
+    assert orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]["status"] == {"S": "theirs"}
+
+    expect(versions).to_have_count(4)
+    versions.nth(2).get_by_role("button", name="Put back").click()
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.get_by_text("The item is again what it was.")).to_be_visible()
+    put(orders, 1, status={"S": "again theirs"})
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("nothing was taken back")).to_be_visible()
+    assert orders.call("GetItem", {"TableName": "Orders", "Key": key})["Item"]["status"] == {
+        "S": "again theirs"
+    }
+
+
+def test_a_table_is_restored(orders: House, pages: Callable[..., Page]) -> None:
+    """A moment becomes a new table, with its progress, beside the one that goes on."""
+    for number in range(20):
+        put(orders, number)
+    then = advance(orders, 60)
+    for number in range(10, 40):
+        put(orders, number, late={"BOOL": True})
+    page = pages(orders, f"/time/Orders?tab=restore&at={then}")
+    page.get_by_role("button", name="Restore to a moment").click()
+    page.get_by_label("Name of the new table").fill("Orders-then")
+    page.get_by_role("dialog").get_by_role("button", name="Restore", exact=True).click()
+    expect(page.get_by_text("Orders-then is there")).to_be_visible(timeout=10_000)
+    found = orders.call("Scan", {"TableName": "Orders-then"})["Items"]
+
+    expect(page.get_by_role("link", name="Orders-then")).to_be_visible()
+    assert len(found) == 20
+    assert not any("late" in item for item in found)
+
+
+def test_a_backup_is_made_and_listed(orders: House, pages: Callable[..., Page]) -> None:
+    """A backup is made by one press and can be restored."""
+    put(orders, 1)
+    page = pages(orders, "/time/Orders?tab=restore")
+    page.get_by_role("button", name="Back up now").click()
+
+    expect(page.get_by_role("row", name="Orders-2")).to_be_visible()
+
+
+def test_read_only_changes_nothing(housed: Housed, pages: Callable[..., Page]) -> None:
+    """Where nothing may be changed, the buttons that would are off, and looking works."""
+    engine = made()
+    with closing(engine):
+        house = housed(engine, read_only=True)
+        put(house, 1)
+        page = pages(house, "/time/Orders?tab=restore")
+        expect(page.get_by_role("button", name="Restore to a moment")).to_be_disabled()
+        expect(page.get_by_role("button", name="Back up now")).to_be_disabled()
+        page.goto(f"{house.url}/time/Orders?from=start")
+
+        expect(page.get_by_role("option")).to_have_count(1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_it(orders: House, pages: Callable[..., Page], scheme: str) -> None:
+    """axe-core finds nothing in any tab with something in it, and what counts on is read out to nobody."""
+    key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
+    for status in ("open", "held", "closed"):
+        put(orders, 1, status={"S": status}, tags={"SS": [status, "all"]})
+        then = advance(orders, 60)
+    page = pages(orders, "/time/Orders?from=start", color_scheme=scheme)
+    page.get_by_role("option").first.click()
+    expect(page.get_by_role("region", name="The change in full")).to_be_visible()
+    assert accessibility_faults(page) == []
+    assert not any(
+        text.strip().startswith("3 changes") for text in page.get_by_role("status").all_inner_texts()
+    )
+
+    page.goto(f"{orders.url}/time/Orders?tab=past&at={then}")
+    expect(page.get_by_role("slider")).to_be_visible()
+    assert accessibility_faults(page) == []
+    assert not any("ago" in text for text in page.get_by_role("status").all_inner_texts())
+
+    page.goto(f"{orders.url}/time/Orders?tab=item&key={quote(json.dumps(key))}")
+    for at in range(3):
+        page.get_by_role("button", name="Against now").nth(at).click()
+    for _ in range(2):
+        page.get_by_role("button", name="As it was").first.click()  # then it is called otherwise
+    expect(page.get_by_role("heading", name="From then to now")).to_have_count(3)
+    assert accessibility_faults(page) == []
+
+    page.goto(f"{orders.url}/time/Orders?tab=restore")
+    page.get_by_role("button", name="Back up now").click()
+    expect(page.get_by_role("row", name="Orders-2")).to_be_visible()
+    page.get_by_role("button", name="Restore to a moment").click()
+    assert accessibility_faults(page) == []
+
+
+def test_a_phone_shows_all_of_it(house: House, phone: Page) -> None:
+    """Nothing is wider than a phone."""
+    for tab in ("live", "past", "item", "restore"):
+        phone.goto(f"{house.url}/time/prod-tickets-unified?tab={tab}&from=start")
+        phone.wait_for_selector("[role=tabpanel]")
+        phone.wait_for_timeout(300)
+
+        assert not overflow(phone)

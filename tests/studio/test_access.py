@@ -1,0 +1,359 @@
+"""Access: the log's records and a policy's explanation are what the command line prints, word for word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from typer.testing import CliRunner
+
+from tavola import connect, connect_async
+from tavola.cli.main import app
+from tavola.cli.studios import directory_port, log_port
+from tavola.engine import Engine
+from tavola.errors import TavolaError
+from tavola.protocol import Fault
+from tavola.server import AccessLog, Safeguards, running, secret_path
+from tavola.studio.api.access import AskLog, AskPrincipals, Explain, explain, log, principals
+from tavola.studio.endpoint import encode_answer
+from tavola.studio.problems import Refused, problem_of
+from tavola.studio.studio import LogQuestion, Studio, Where
+
+R = TypeVar("R")
+
+TICKETS = {
+    "TableName": "Tickets",
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "owner")],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "ByOwner",
+            "KeySchema": [{"AttributeName": "owner", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+    "BillingMode": "PAY_PER_REQUEST",
+    "Tags": [{"Key": "team", "Value": "desk"}],
+}
+ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Tickets"
+READER = "arn:aws:iam::000000000000:role/reader"
+KEY = {"pk": {"S": "ann"}, "sk": {"S": "1"}}
+
+
+def _policy(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+DIRECTORY = {
+    "tavola_iam": 1,
+    "accounts": {
+        "000000000000": {
+            "policies": {
+                "OwnRows": _policy(
+                    {
+                        "Sid": "Own",
+                        "Effect": "Allow",
+                        "Action": ["dynamodb:GetItem", "dynamodb:Query"],
+                        "Resource": [ARN, f"{ARN}/index/*"],
+                        "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["ann"]}},
+                    }
+                ),
+                "NoDeletes": _policy(
+                    {"Sid": "Never", "Effect": "Deny", "Action": "dynamodb:Delete*", "Resource": "*"},
+                    {
+                        "Effect": "Allow",
+                        "Action": "dynamodb:*",
+                        "Resource": "*",
+                        "Condition": {"StringEquals": {"aws:ResourceTag/team": "desk"}},
+                    },
+                ),
+            },
+            "users": {"ann": {"policies": ["OwnRows"]}, "bob": {"policies": ["NoDeletes"]}},
+            "roles": {
+                "reader": {
+                    "trust": _policy(
+                        {
+                            "Effect": "Allow",
+                            "Principal": {"AWS": "*"},
+                            "Action": "sts:AssumeRole",
+                        }
+                    )
+                }
+            },
+        }
+    },
+}
+
+
+def run(answer: Awaitable[R]) -> R:
+    """Wait for an answer."""
+
+    async def waited() -> R:
+        return await answer
+
+    return asyncio.run(waited())
+
+
+@pytest.fixture
+def iam(tmp_path: Path) -> Path:
+    path = tmp_path / "iam.json"
+    path.write_text(json.dumps(DIRECTORY))
+    return path
+
+
+@pytest.fixture
+def studio(iam: Path) -> Iterator[Studio]:
+    with Engine.open() as engine:
+        engine.call("CreateTable", TICKETS)
+        yield Studio(
+            db=connect_async(engine),
+            where=Where("memory", "memory", "us-east-1"),
+            engine=engine,
+            directory=directory_port(iam),
+        )
+
+
+def _printed(*arguments: str) -> dict[str, Any]:
+    result = CliRunner().invoke(app, ["iam", "explain", *arguments, "--json"])
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("who", "operation", "request_", "allowed"),
+    [
+        ("ann", "GetItem", {"TableName": "Tickets", "Key": KEY}, True),
+        ("ann", "GetItem", {"TableName": "Tickets", "Key": {**KEY, "pk": {"S": "bob"}}}, False),
+        ("reader", "GetItem", {"TableName": "Tickets", "Key": KEY}, False),
+        ("root", "DeleteItem", {"TableName": "Tickets", "Key": KEY}, True),
+        (
+            "ann",
+            "Query",
+            {
+                "TableName": "Tickets",
+                "IndexName": "ByOwner",
+                "KeyConditionExpression": "#o = :o",
+                "ExpressionAttributeNames": {"#o": "owner"},
+                "ExpressionAttributeValues": {":o": {"S": "ann"}},
+            },
+            True,
+        ),
+        ("ann", "BatchGetItem", {"RequestItems": {"Tickets": {"Keys": [KEY]}}}, False),
+    ],
+)
+def test_an_explanation_is_the_command_lines(
+    studio: Studio, iam: Path, who: str, operation: str, request_: dict[str, Any], allowed: bool
+) -> None:
+    """The key comes from the live table here and from words there; the document is the same."""
+    told = run(explain(studio, Explain(who, operation=operation, request=request_)))
+
+    printed = _printed(
+        *(who, operation, "--iam", str(iam), "--request", json.dumps(request_)),
+        *("--table-key", "pk sk", "--index", "ByOwner=owner"),
+    )
+    assert json.loads(encode_answer(told)) == printed
+    assert told.allowed is allowed
+    assert told.accesses
+
+
+def test_an_action_on_a_resource_is_explained_as_the_command_line_does(studio: Studio, iam: Path) -> None:
+    """Stated conditions count; the deciding statement is named by its policy and sid."""
+    asked = Explain("bob", action="dynamodb:DeleteItem", resource="Tickets", keys=("ann",))
+
+    told = run(explain(studio, asked))
+
+    printed = _printed("bob", "dynamodb:DeleteItem", "Tickets", "--iam", str(iam), "--key", "ann")
+    assert (
+        json.loads(encode_answer(told))["accesses"][0]["decided_by"] == printed["accesses"][0]["decided_by"]
+    )
+    assert not told.allowed
+    assert told.accesses[0].decided_by is not None
+    assert (told.accesses[0].decided_by.policy, told.accesses[0].decided_by.sid) == (
+        "policy NoDeletes of user bob",
+        "Never",
+    )
+
+
+def test_tags_and_policies_of_the_live_table_are_considered(studio: Studio) -> None:
+    """What the command line would have to be told is read from the table: its tags, and the policy on it."""
+    get = {"TableName": "Tickets", "Key": KEY}
+
+    by_tag = run(explain(studio, Explain("bob", operation="GetItem", request=get)))
+    grant = {"Effect": "Allow", "Principal": {"AWS": READER}, "Action": "dynamodb:GetItem", "Resource": ARN}
+    assert studio.engine is not None
+    studio.engine.call("PutResourcePolicy", {"ResourceArn": ARN, "Policy": json.dumps(_policy(grant))})
+    by_resource = run(explain(studio, Explain("reader", operation="GetItem", request=get)))
+
+    assert by_tag.allowed
+    assert by_resource.allowed
+    assert by_resource.accesses[0].decided_by is not None
+    assert by_resource.accesses[0].decided_by.source == "resource"
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (Explain("ann"), "question-missing"),
+        (Explain("ann", operation="Nonsense", request={}), "operation-unknown"),
+        (Explain("ann", operation="GetItem", request={"TableName": "Gone", "Key": KEY}), "table-missing"),
+        (
+            Explain(
+                "ann",
+                operation="Query",
+                request={
+                    "TableName": "Tickets",
+                    "KeyConditionExpression": "nokey = :v",
+                    "ExpressionAttributeValues": {":v": {"S": "x"}},
+                },
+            ),
+            "condition-misfit",
+        ),
+    ],
+)
+def test_what_cannot_be_explained_says_why(studio: Studio, asked: Explain, code: str) -> None:
+    """A question without a subject, an operation or table that is not there, a condition on no key."""
+    with pytest.raises(Refused) as refused:
+        run(explain(studio, asked))
+
+    assert refused.value.problem.code == code
+    assert refused.value.problem.detail
+
+
+def test_a_malformed_request_is_refused_as_dynamodb_refuses_it(studio: Studio) -> None:
+    """The words are DynamoDB's own."""
+    with pytest.raises(Fault):
+        run(explain(studio, Explain("ann", operation="GetItem", request={"TableName": 7})))
+
+
+def test_everybody_in_the_directory_can_be_asked_about(studio: Studio) -> None:
+    """Users, roles and the root, each with the policies that it has."""
+    told = run(principals(studio, AskPrincipals()))
+
+    assert [(each.kind, each.name) for each in told.principals] == [
+        ("user", "ann"),
+        ("user", "bob"),
+        ("role", "reader"),
+        ("root", "root"),
+    ]
+    assert told.principals[0].policies == ("policy OwnRows of user ann",)
+    assert "GetItem" in told.operations
+    assert "dynamodb:GetItem" in told.actions
+
+
+def test_the_log_gives_the_records_of_the_command_line_newest_first(tmp_path: Path) -> None:
+    """The same records, as they are written; filters and pages as `tavola log` has them."""
+    path = tmp_path / "access.log"
+    written = AccessLog(path)
+    with Engine.open() as engine:
+        engine.call("CreateTable", TICKETS)
+        with (
+            running(engine, safeguards=Safeguards(log=written)) as where,
+            connect(where.url, region="us-east-1", account="000000000000") as connection,
+        ):
+            for place in range(7):
+                item = {**KEY, "sk": {"S": str(place)}}
+                connection.call("PutItem", {"TableName": "Tickets", "Item": item})
+            connection.call("Scan", {"TableName": "Tickets", "IndexName": "ByOwner"})
+            connection.call("GetItem", {"TableName": "Tickets", "Key": KEY})
+            with pytest.raises(Fault):
+                connection.call("GetItem", {"TableName": "Gone", "Key": KEY})
+        written.close()
+        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+
+        def printed(*options: str) -> list[Any]:
+            result = CliRunner().invoke(app, ["log", str(path), *options, "--json"])
+            return [json.loads(line) for line in result.stdout.splitlines()]
+
+        whole = run(log(studio, AskLog()))
+        gets = run(log(studio, AskLog(operation="GetItem", fault="any")))
+        page = run(log(studio, AskLog(limit=4)))
+        following = run(log(studio, AskLog(limit=4, skip=4, until_s=page.until_s)))
+
+        wanted = json.dumps(KEY)
+        of_item = run(log(studio, AskLog(item=wanted)))
+        (hashed,) = of_item.rows[0].record["requestParameters"]["keys"]
+
+        assert [row.record for row in of_item.rows] == printed("--item", wanted)[::-1]
+        assert [row.operation for row in of_item.rows] == ["GetItem", "PutItem"]
+        assert run(log(studio, AskLog(key=hashed))).rows == of_item.rows
+        assert [row.record for row in run(log(studio, AskLog(index="ByOwner"))).rows] == printed(
+            "--index", "ByOwner"
+        )
+        assert len(run(log(studio, AskLog(index="ByOwner"))).rows) == 1
+        assert [row.record for row in whole.rows] == printed()[::-1]
+        assert [row.record for row in gets.rows] == printed("--operation", "GetItem", "--error", "any")[::-1]
+        assert [row.record for row in (*page.rows, *following.rows)] == [row.record for row in whole.rows[:8]]
+        assert (page.more, whole.more) == (True, False)
+        assert whole.rows[0].answer == "ResourceNotFoundException"
+        assert (whole.rows[1].places, whole.rows[1].reads) == (("Tickets",), 0.5)
+        assert whole.rows[3].writes == 1.0
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "words"),
+    [
+        ("no json", "log-key-malformed", "is no key"),
+        ('{"pk": "x"}', "log-key-malformed", "is no key"),
+        ('{"pk": {"S": "x"}}', "log-secret-unreadable", "cannot be read"),
+    ],
+)
+def test_an_item_that_cannot_be_looked_for_says_why(tmp_path: Path, item: str, code: str, words: str) -> None:
+    """Its key is hashed with the log's secret: without the one or the other there is nothing to look for."""
+    path = tmp_path / "access.log"
+    path.write_text("")
+    if code == "log-key-malformed":
+        secret_path(path).write_text("00" * 32)
+    with Engine.open() as engine:
+        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+        with pytest.raises(TavolaError) as refused:
+            run(log(studio, AskLog(item=item)))
+
+    assert problem_of(refused.value).code == code
+    assert words in problem_of(refused.value).detail
+
+
+def test_lines_of_another_program_are_passed_over(tmp_path: Path) -> None:
+    """A file may hold anything: what is no record breaks neither the page nor the command."""
+    path = tmp_path / "access.log"
+    lines = ["{}", "[1]", '"x"', '{"eventTime": 7}', '{"eventTime": "soon"}', '{"eventTime', ""]
+    good = {"eventTime": "2026-11-16T10:00:00Z", "eventName": "GetItem", "requestParameters": None}
+    path.write_text("\n".join([*lines, json.dumps(good), '{"requestParameters": [1]}', ""]))
+    with Engine.open() as engine:
+        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=log_port(path))
+        told = run(log(studio, AskLog(until_s=4e9)))
+
+    assert [row.record for row in told.rows] == [good]
+
+
+def test_paging_ends_where_it_may_not_reach_and_says_so() -> None:
+    """Beyond twenty thousand records no page comes twice: the last one says that there are more."""
+
+    def many(question: LogQuestion) -> Iterator[dict[str, Any]]:
+        return iter([{"eventTime": "", "eventID": str(place)} for place in range(question.limit)])
+
+    with Engine.open() as engine:
+        studio = Studio(db=connect_async(engine), where=Where("memory", "", "us-east-1"), log=many)
+        before = run(log(studio, AskLog(limit=200, skip=19_700)))
+        last = run(log(studio, AskLog(limit=200, skip=19_900)))
+        beyond = run(log(studio, AskLog(limit=200, skip=30_000)))
+
+    assert (len(before.rows), before.more, before.deep) == (200, True, False)
+    assert (len(last.rows), last.more, last.deep) == (100, False, True)
+    assert (beyond.rows, beyond.more, beyond.deep) == ((), False, True)
+
+
+def test_without_a_log_or_a_directory_the_answer_says_how_to_have_one(studio: Studio) -> None:
+    """An empty page tells what to start."""
+    bare = Studio(db=studio.db, where=studio.where)
+
+    for asked in (log(bare, AskLog()), principals(bare, AskPrincipals())):
+        with pytest.raises(Refused) as refused:
+            run(asked)
+        assert "tavola" in refused.value.problem.remedy

@@ -1,0 +1,273 @@
+"""Copied code runs, and finds what the question found."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import tavola
+from tavola import connect
+from tavola.studio.api.browsing import AskItemCode, BrowsePage, item_code, page, question_code
+from tavola.studio.browsing.conditions import BrowseCondition
+from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Where
+from tests.studio.browsed import REGION, Browsed, browsed
+
+TABLE = "studio-shop"
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Browsed]:
+    """A shop of twelve orders, and one item of every type."""
+    with browsed() as found:
+        found.call("PutItem", TableName=TABLE, Item=EVERYTHING)
+        yield found
+
+
+def where(attribute: str, operator: Any, *values: str) -> BrowseCondition:
+    return BrowseCondition(attribute, operator, tuple({"S": value} for value in values))
+
+
+EVERYTHING: dict[str, Any] = {
+    "PK": {"S": "it's \"quoted\""}, "SK": {"S": "$HOME `x` \\ é\n"}, "n": {"N": "0.12345678901234567890123456789012345678"},
+    "b": {"B": "AAECAw=="}, "bool": {"BOOL": True}, "null": {"NULL": True}, "l": {"L": [{"S": "a"}, {"N": "1"}]},
+    "m": {"M": {"B": {"S": "a map with one member called B"}, "deep": {"M": {"x": {"B": "AQ=="}}}}},
+    "ss": {"SS": ["a", "b"]}, "ns": {"NS": ["1", "2.5"]}, "bs": {"BS": ["AAE=", "AQ=="]}, "</script>": {"S": "<b>"},
+}  # fmt: skip
+PK = where("PK", "=", "ORDER#o1")
+OWN = where("SK", "=", "ORDER")
+ODD = (where("PK", "=", 'it\'s "quoted"'), where("SK", "=", "$HOME `x` \\ é\n"))
+
+QUESTIONS = {
+    "get": BrowseQuestion(TABLE, None, (PK, OWN)),
+    "get of nothing": BrowseQuestion(TABLE, None, (where("PK", "=", "none"), OWN)),
+    "get of every type": BrowseQuestion(TABLE, None, ODD),
+    "query": BrowseQuestion(TABLE, None, (PK,)),
+    "query of an index": BrowseQuestion(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"),), descending=True),
+    "query with a filter": BrowseQuestion(TABLE, None, (PK, where("customer", "contains", "c"))),
+    "query consistent": BrowseQuestion(
+        TABLE, None, (PK, where("SK", "begins_with", "LINE#")), consistent=True
+    ),
+    "query of a local index": BrowseQuestion(TABLE, "weights", (PK,)),
+    "query of several attributes": BrowseQuestion(
+        TABLE, None, (where("country", "=", "IT"), where("city", "=", "Pisa"), where("street", "=", "Via 0"))
+    ),
+    "query tested here": BrowseQuestion(TABLE, None, (PK, where("SK", "contains", "0"))),
+    "scan": BrowseQuestion(TABLE),
+    "scan of an index": BrowseQuestion(TABLE, "states"),
+    "scan with a filter": BrowseQuestion(TABLE, None, (where("</script>", "exists"),)),
+}
+
+
+def found_by(shop: Browsed, question: BrowseQuestion) -> list[Any]:
+    return [row.item for row in shop.run(page(shop.studio, BrowsePage(question))).rows]
+
+
+def plain(items: Any) -> Any:
+    """Return items with bytes as base64, as the API has them."""
+    from base64 import b64encode
+
+    if isinstance(items, dict):
+        return {name: plain(each) for name, each in items.items()}
+    if isinstance(items, list):
+        return [plain(each) for each in items]
+    return b64encode(items).decode() if isinstance(items, bytes) else items
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_boto3_code_finds_the_same(shop: Browsed, name: str) -> None:
+    """The boto3 code runs as it is copied, and finds what the page found; or more where it says so."""
+    question = QUESTIONS[name]
+    code = shop.run(question_code(shop.studio, question))
+    told: dict[str, Any] = {}
+
+    with tavola.mock(engine=shop.engine):
+        exec(compile(code.boto3, "copied", "exec"), told)
+
+    found = [told["item"]] if told.get("item") else told.get("items", [])
+    expected = found_by(shop, question)
+    if name == "query tested here":
+        assert "test what comes yourself" in code.boto3
+        assert all(item in plain(found) for item in expected)
+    else:
+        assert plain(found) == expected
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_copied_test_passes(shop: Browsed, name: str) -> None:
+    """The copied test makes its own table and passes by itself."""
+    code = shop.run(question_code(shop.studio, QUESTIONS[name]))
+    told: dict[str, Any] = {}
+
+    exec(compile(code.test, "copied", "exec"), told)
+    (test,) = (each for at, each in told.items() if at.startswith("test_"))
+    test()
+
+    assert test.__doc__
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_command_is_the_request(shop: Browsed, name: str) -> None:
+    """The AWS CLI is told just the request, however the shell would read its values."""
+    code = shop.run(question_code(shop.studio, QUESTIONS[name]))
+
+    words = shlex.split(code.cli)
+
+    assert words[:2] == ["aws", "dynamodb"]
+    if "--key" in words:
+        key = json.loads(words[words.index("--key") + 1])
+        assert key["PK"] == QUESTIONS[name].conditions[0].values[0]
+    if "--expression-attribute-values" in words:
+        assert json.loads(words[words.index("--expression-attribute-values") + 1])
+    assert words[words.index("--table-name") + 1] == TABLE
+    assert words[words.index("--region") + 1] == REGION
+
+
+CLIENT = {
+    "get": "Order.Key(order_id='o1')",
+    "query of an index": "Order.ByCustomer(customer='c1'), newest_first=True",
+    "query consistent": "Line.OfOrder(order_id='o1'), consistent=True",
+    "query of a local index": "Line.ByWeight(order_id='o1')",
+    "query of several attributes": "Order.ByPlace(country='IT', city='Pisa').street.eq('Via 0')",
+}
+
+
+@pytest.mark.parametrize("name", CLIENT)
+def test_tavola_code_asks_the_pattern(
+    shop: Browsed, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A question that an access pattern asks is told as that pattern, and the code runs."""
+    code = shop.run(question_code(shop.studio, QUESTIONS[name])).tavola
+    assert code is not None
+    assert CLIENT[name] in code
+    monkeypatch.setattr(tavola, "connect", lambda *_, **__: connect(shop.engine, region=REGION))
+
+    exec(compile(code, "copied", "exec"), {})
+
+    told = capsys.readouterr().out.strip().splitlines()
+    assert len(told) == len(found_by(shop, QUESTIONS[name])) > 0
+
+
+@pytest.mark.parametrize("name", ["scan", "query tested here", "get of every type"])
+def test_what_no_pattern_asks_has_no_tavola_code(shop: Browsed, name: str) -> None:
+    """A Scan, a condition tested here, or a key of no entity is no access pattern."""
+    assert shop.run(question_code(shop.studio, QUESTIONS[name])).tavola is None
+
+
+def test_a_collection_of_several_entities_is_no_pattern_of_one(shop: Browsed) -> None:
+    """An order with its lines is more than any pattern of the lines gives; where the lines alone are asked, it is theirs."""
+    lines = BrowseQuestion(TABLE, None, (PK, where("SK", "begins_with", "LINE#")))
+
+    assert shop.run(question_code(shop.studio, QUESTIONS["query"])).tavola is None
+    assert "Line.OfOrder(order_id='o1')" in (shop.run(question_code(shop.studio, lines)).tavola or "")
+
+
+@pytest.mark.parametrize(
+    ("place", "target", "endpoint", "remark"),
+    [
+        (Where("memory", "in memory", REGION), "memory:", "http://127.0.0.1:8000", "`tavola serve --studio`"),
+        (Where("file", "/x/a b.db", REGION), "file:/x/a b.db", "http://127.0.0.1:8000", "stop the studio first"),
+        (Where("file", "/x/a.db", REGION, None, "http://127.0.0.1:9"), "http://127.0.0.1:9", "http://127.0.0.1:9", None),
+        (Where("http", "http://127.0.0.1:7", REGION), "http://127.0.0.1:7", "http://127.0.0.1:7", None),
+        (Where("aws", "aws:eu-west-1", REGION), "aws:eu-west-1", None, None),
+    ],
+)  # fmt: skip
+def test_code_goes_where_the_tables_are(
+    shop: Browsed, place: Where, target: str, endpoint: str | None, remark: str | None
+) -> None:
+    """Copied code names the endpoint, and never goes to AWS by mistake; where there is none, it says what to do."""
+    studio = replace(shop.studio, where=place)
+    key = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "ORDER"}}
+
+    for code in (
+        shop.run(question_code(studio, QUESTIONS["get"])),
+        shop.run(item_code(studio, AskItemCode(TABLE, key))),
+    ):
+        assert code.tavola is not None
+        assert f"connect({target!r}" in code.tavola
+        for text in (code.boto3, code.cli, code.typescript):
+            assert (endpoint or "endpoint") in text if endpoint else "endpoint" not in text
+        for text in (code.tavola, code.boto3, code.typescript):
+            assert (remark or "tavola serve") in text if remark else "tavola serve" not in text
+
+
+def test_sort_parts_are_read_back(shop: Browsed) -> None:
+    """A sort key, whole or up to a field, becomes the parts of the pattern."""
+    customer = where("GSI1PK", "=", "CUSTOMER#c1")
+    prefix = BrowseQuestion(
+        TABLE, None, (customer, where("GSI1SK", "begins_with", "2026-01-02T00:00:00.000000Z#"))
+    )
+    cut = BrowseQuestion(TABLE, None, (customer, where("GSI1SK", "begins_with", "2026-01")))
+    light = BrowseQuestion(TABLE, None, (PK, BrowseCondition("weight", ">", ({"N": "5"},))))
+
+    code = shop.run(question_code(shop.studio, prefix)).tavola
+
+    assert code is not None
+    assert '.placed_at.eq(datetime.fromisoformat("2026-01-02T00:00:00+00:00"))' in code
+    assert shop.run(question_code(shop.studio, cut)).tavola is None
+    assert ".weight.gt(5)" in (shop.run(question_code(shop.studio, light)).tavola or "")
+
+
+def test_a_filter_on_a_field_is_told(shop: Browsed) -> None:
+    """A filter on a plain field is the pattern's where()."""
+    total = BrowseCondition("total", ">", ({"N": "10"},))
+    asked = BrowseQuestion(TABLE, None, (where("GSI1PK", "=", "CUSTOMER#c1"), total))
+
+    code = shop.run(question_code(shop.studio, asked)).tavola
+
+    assert code is not None
+    assert ".where(Order.total.gt(10))" in code
+
+
+def test_an_item_is_copied_in_every_form(shop: Browsed) -> None:
+    """An item's code stores the very same item; its JSON forms keep every digit."""
+    key = {name: EVERYTHING[name] for name in ("PK", "SK")}
+
+    code = shop.run(item_code(shop.studio, AskItemCode(TABLE, key)))
+
+    assert json.loads(code.dynamodb_json) == EVERYTHING
+    assert "0.12345678901234567890123456789012345678" in code.json
+    assert json.loads(code.json)["m"]["deep"] == {"x": "AQ=="}
+    words = shlex.split(code.cli)
+    assert json.loads(words[words.index("--item") + 1]) == EVERYTHING
+    assert 'Buffer.from("AAECAw==", "base64")' in code.typescript
+    with browsed(orders=0) as empty, tavola.mock(engine=empty.engine):
+        exec(compile(code.boto3, "copied", "exec"), {})
+        assert empty.call("GetItem", TableName=TABLE, Key=key)["Item"] == EVERYTHING
+
+
+def test_code_reads_little_for_its_examples() -> None:
+    """Copying a question with a filter looks at a few items, not at all that a page would look at; its test has five."""
+    with browsed(orders=300) as shop:
+        asked = BrowseQuestion(TABLE, None, (where("PK", "begins_with", "ORDER#"),))
+        reads: list[int] = []
+        call = shop.studio.db.backend.call
+
+        async def counted(operation: str, request: Any) -> Any:
+            answer = await call(operation, request)
+            reads.append(answer.get("ScannedCount", 0))
+            return answer
+
+        shop.studio.db.backend.call = counted  # type: ignore[method-assign]
+        code = shop.run(question_code(shop.studio, asked))
+
+    assert sum(reads) == 100
+    assert code.test.count('"_entity"') == 5
+
+
+def test_an_entity_is_got_by_its_key(shop: Browsed) -> None:
+    """An entity's item is told as its key class; an item that is gone is told as gone."""
+    key = {"PK": {"S": "ORDER#o1"}, "SK": {"S": "LINE#002"}}
+
+    code = shop.run(item_code(shop.studio, AskItemCode(TABLE, key)))
+
+    assert code.tavola is not None
+    assert "Line.Key(order_id='o1', position=2)" in code.tavola
+    with pytest.raises(Refused):
+        shop.run(item_code(shop.studio, AskItemCode(TABLE, {"PK": {"S": "x"}, "SK": {"S": "y"}})))

@@ -1,0 +1,101 @@
+"""Key cuts: told in short, a key is taken apart as recognition takes it apart, and a page weighs little more than its items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tavola.studio.api.browsing import BrowsePage, page
+from tavola.studio.browsing.key_cuts import KeyCutter, KeyShape
+from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.endpoint import encode_answer
+from tavola.studio.recognition import KeyPiece, Recogniser, designed_keys
+from tests.studio.browsed import browsed, shop_design
+
+TABLE = "studio-shop"
+SHOP = shop_design().tables[0]
+
+
+def pieces(shape: KeyShape, cut: tuple[int, ...], text: str) -> tuple[KeyPiece, ...]:
+    """Return what the page makes of a cut, counting as JavaScript does."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    found: list[KeyPiece] = []
+    at = 0
+
+    def taken(length: int) -> str:
+        nonlocal at
+        at += 2 * length
+        return units[at - 2 * length : at].decode("utf-16-le", "surrogatepass")
+
+    for number, field in enumerate(shape.fields):
+        if shape.literals[number]:
+            found.append(KeyPiece(taken(len(shape.literals[number]))))
+        last = number == len(shape.fields) - 1
+        left = len(units) // 2 - at // 2 - len(shape.literals[-1])
+        written = taken(left if last else cut[number + 1])
+        found.append(KeyPiece(written, field.name, field.values.get(written, written)))
+    if shape.literals[-1]:
+        found.append(KeyPiece(taken(len(shape.literals[-1]))))
+    return tuple(found)
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ("ORDER#", "LINE#", "CUSTOMER#", "#", "ORDER", "007", "2026-01-02T00:00:00.000000Z", "a|b~c:", "é")
+    ),
+    st.text(max_size=6),
+    st.sampled_from(("\U0001f600", "%23", "$23", "x")),
+)
+TEXTS = st.lists(WORDS, max_size=6).map("".join)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS, st.booleans())
+def test_a_cut_is_the_reading(pk: str, sk: str, gpk: str, gsk: str, designed: bool) -> None:
+    """Whatever stands in a key, the page takes it apart as everybody else does; moments it shows as they are written."""
+    recogniser = Recogniser(designed_keys(SHOP), SHOP if designed else None)
+    item: Any = {"PK": {"S": pk}, "SK": {"S": sk}, "GSI1PK": {"S": gpk}, "GSI1SK": {"S": gsk}, "x": {"S": ""}}
+    told = recogniser.recognise(item)
+    cutter = KeyCutter(recogniser, "customers")
+
+    cuts = cutter.cut(item, told)
+
+    readings = recogniser.read(item, "customers", told)
+    assert [cutter.shapes[cut[0]].attribute for cut in cuts] == [each.attribute for each in readings]
+    for cut, reading in zip(cuts, readings, strict=True):
+        found = pieces(cutter.shapes[cut[0]], cut, item[reading.attribute]["S"])
+        moment = [each.field == "placed_at" for each in reading.pieces]
+        assert [(each.text, each.field) for each in found] == [
+            (each.text, each.field) for each in reading.pieces
+        ]
+        assert [each.value for each, skip in zip(found, moment, strict=True) if not skip] == [
+            each.value for each, skip in zip(reading.pieces, moment, strict=True) if not skip
+        ]
+
+
+def test_a_padded_number_is_told_once() -> None:
+    """What a field has that is written otherwise stands with its shape, not with each row."""
+    recogniser = Recogniser(designed_keys(SHOP), SHOP)
+    cutter = KeyCutter(recogniser, None)
+    items: list[Any] = [
+        {"PK": {"S": f"ORDER#o{at}"}, "SK": {"S": f"LINE#{at % 2:03}"}, "_entity": {"S": "Line"}}
+        for at in range(50)
+    ]
+
+    cuts = [cutter.cut(item, recogniser.recognise(item)) for item in items]
+
+    assert set(cuts) == {((0,), (1,))}
+    assert cutter.shapes[1].literals == ("LINE#", "")
+    assert cutter.shapes[1].fields[0].values == {"000": "0", "001": "1"}
+
+
+def test_a_page_weighs_little_more_than_its_items() -> None:
+    """A row takes at most sixty bytes beside its item, whatever its entity and its keys say."""
+    with browsed(orders=250) as shop:
+        found = shop.run(page(shop.studio, BrowsePage(BrowseQuestion(TABLE))))
+
+    items = encode_answer([row.item for row in found.rows])
+    told = encode_answer((found.rows, found.entities, found.shapes))
+    assert len(found.rows) == 1000
+    assert len(told) - len(items) < 60 * len(found.rows) + 2_000

@@ -1,0 +1,427 @@
+"""Operations: a page's numbers are those of the calls that were made, by window, table and operation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import pytest
+
+from tavola import connect_async
+from tavola.clock import ManualClock
+from tavola.engine import Engine
+from tavola.protocol import Fault
+from tavola.server import running
+from tavola.studio.api.dearest import AskDearest, AskTroubles, dearest, troubles
+from tavola.studio.api.operations import AskOperations, operations
+from tavola.studio.api.replays import (
+    AskLimits,
+    Replay,
+    SampleReads,
+    limits,
+    replay,
+    sample,
+)
+from tavola.studio.endpoint import encode_answer
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio, Where
+from tavola.studio.watching import Watch, told_by
+from tavola.studio.watching.slices import CELLS_MAX, sum_of
+
+R = TypeVar("R")
+
+
+def _table(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "TableName": name,
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "by")],
+        "GlobalSecondaryIndexes": [
+            {
+                "IndexName": "ByWhom",
+                "KeySchema": [{"AttributeName": "by", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+                **({"ProvisionedThroughput": more["ProvisionedThroughput"]} if more else {}),
+            }
+        ],
+        **(more or {"BillingMode": "PAY_PER_REQUEST"}),
+    }
+
+
+ORDERS = _table("Orders")
+STOCK = _table("Stock", ProvisionedThroughput={"ReadCapacityUnits": 7, "WriteCapacityUnits": 5})
+ITEM = {"pk": {"S": "o#1"}, "by": {"S": "ann"}, "text": {"S": "x" * 3000}}
+
+
+class Bench:
+    """An engine with two tables, watched, and a studio over it; nothing was asked since the watch began."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = ManualClock(1_700_000_000.0)
+        self.engine = Engine.open(clock=self.clock, **settings)
+        self.engine.call("CreateTable", ORDERS)
+        self.engine.call("CreateTable", STOCK)
+        self.watch = Watch(self.clock)
+        self.engine.observe(self.watch)
+        self.studio = Studio(
+            db=connect_async(self.engine),
+            where=Where("memory", "memory", "us-east-1"),
+            clock=self.clock,
+            engine=self.engine,
+            watch=self.watch,
+        )
+
+    def ask(self, operation: str, request: dict[str, Any]) -> None:
+        """Ask the engine, whatever comes of it."""
+        try:
+            self.engine.call(operation, request)
+        except Fault:
+            pass
+
+
+def run(answer: Awaitable[R]) -> R:
+    """Wait for an answer."""
+
+    async def waited() -> R:
+        return await answer
+
+    return asyncio.run(waited())
+
+
+@pytest.fixture
+def bench() -> Any:
+    made = Bench()
+    yield made
+    made.engine.close()
+
+
+def test_a_window_tells_requests_units_and_faults_of_what_was_asked(bench: Bench) -> None:
+    """Totals, rows, series and places are of the same calls; the units are those that were answered."""
+    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    bench.ask(
+        "PutItem", {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_not_exists(pk)"}
+    )
+    bench.clock.advance(3)
+    for _ in range(4):
+        bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+
+    told = run(operations(bench.studio, AskOperations(window_s=60)))
+
+    assert told.seen == "engine"
+    assert (told.totals.requests, told.totals.faults, told.totals.conditions) == (6, 1, 1)
+    assert told.totals.codes == {"ConditionalCheckFailedException": 1}
+    assert [(row.operation, row.tables, row.totals.requests) for row in told.rows] == [
+        ("GetItem", ("Stock",), 4),
+        ("PutItem", ("Orders",), 2),
+    ]
+    assert told.series.times[-1] == int(bench.clock.now())
+    assert (told.series.requests[-1], told.series.requests[-4]) == (4, 2)
+    assert sum(told.series.requests) == 6
+    assert len(told.series.times) == 60
+    assert {(use.table, use.index): (use.reads, use.writes) for use in told.places} == {
+        ("Orders", None): (0.0, 3.0),
+        ("Orders", "ByWhom"): (0.0, 3.0),
+        ("Stock", None): (2.0, 0.0),
+    }
+    assert told.places[0].peak_writes == 3.0
+    assert told.totals.p50_ms is not None
+    assert told.totals.p999_ms is not None
+    assert told.totals.p50_ms <= told.totals.p999_ms <= told.totals.slowest_ms * 1.02
+    assert (told.tables, told.operations) == (("Orders", "Stock"), ("GetItem", "PutItem"))
+
+
+def test_a_table_and_an_operation_narrow_everything_but_the_choice(bench: Bench) -> None:
+    """A transaction over two tables is counted once, and found under both."""
+    write = {"Put": {"TableName": "Orders", "Item": ITEM}}
+    other = {"Put": {"TableName": "Stock", "Item": ITEM}}
+    bench.ask("TransactWriteItems", {"TransactItems": [write, other]})
+    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+
+    whole = run(operations(bench.studio, AskOperations(window_s=60)))
+    orders = run(operations(bench.studio, AskOperations(window_s=60, table="Orders")))
+    gets = run(operations(bench.studio, AskOperations(window_s=60, operation="GetItem")))
+
+    assert whole.totals.requests == 2
+    assert [(row.operation, row.tables) for row in orders.rows] == [
+        ("TransactWriteItems", ("Orders", "Stock"))
+    ]
+    assert {use.table for use in orders.places} == {"Orders"}
+    assert gets.totals.requests == 1
+    assert gets.operations == whole.operations
+
+
+def test_a_window_forgets_what_came_before_it(bench: Bench) -> None:
+    """An hour later ten minutes are empty, and six hours are not."""
+    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.clock.advance(3600)
+
+    assert run(operations(bench.studio, AskOperations(window_s=600))).totals.requests == 0
+    assert run(operations(bench.studio, AskOperations(window_s=21_600))).totals.requests == 1
+    assert run(operations(bench.studio, AskOperations(window_s=10**9))).window_s == 21_600
+
+
+def test_the_dearest_request_says_why_and_can_be_made_again(bench: Bench) -> None:
+    """A scan with a filter is found, explained, replayed, and its units are those of the first time."""
+    for place in range(30):
+        bench.ask("PutItem", {"TableName": "Orders", "Item": {**ITEM, "pk": {"S": f"o#{place}"}}})
+    scan = {
+        "TableName": "Orders",
+        "FilterExpression": "#b = :b",
+        "ExpressionAttributeNames": {"#b": "by"},
+        "ExpressionAttributeValues": {":b": {"S": "nobody"}},
+    }
+    bench.ask("Scan", {**scan, "ReturnConsumedCapacity": "TOTAL"})
+
+    found = run(dearest(bench.studio, AskDearest()))
+    first = found.requests[0]
+    again = run(replay(bench.studio, Replay(first.operation, first.request)))
+
+    assert (first.operation, first.request, first.replayable) == ("Scan", scan, True)
+    assert any("scan reads everything" in why for why in first.why)
+    assert any("filter is applied after" in why for why in first.why)
+    assert again.problem is None
+    assert (again.reads, again.count, again.scanned) == (first.units, 0, 30)
+    puts = [each for each in found.requests if each.operation == "PutItem"]
+    assert puts[0].request["Item"] == {"pk": "S, 3 bytes", "by": "S, 3 bytes", "text": "S, 3,000 bytes"}
+    assert not puts[0].replayable
+    assert any("go to 1 index (ByWhom)" in why for why in puts[0].why)
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("DeleteItem", {"TableName": "Orders", "Key": {"pk": {"S": "o#1"}}}),
+        ("ExecuteStatement", {"Statement": "DELETE FROM Orders WHERE pk = 'o#1'"}),
+        ("DeleteTable", {"TableName": "Orders"}),
+    ],
+)
+def test_a_write_is_not_made_again(bench: Bench, operation: str, request_: dict[str, Any]) -> None:
+    """Whatever it is called, nothing that changes something is replayed."""
+    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+
+    with pytest.raises(Refused, match="Only reads"):
+        run(replay(bench.studio, Replay(operation, request_)))
+
+    assert bench.engine.call("GetItem", {"TableName": "Orders", "Key": {"pk": ITEM["pk"]}})["Item"] == ITEM
+
+
+def test_a_replay_that_is_refused_says_so(bench: Bench) -> None:
+    """The fault is part of the answer: the page shows it beside the request."""
+    told = run(replay(bench.studio, Replay("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})))
+
+    assert told.problem is not None
+    assert told.problem.code == "ResourceNotFoundException"
+
+
+def test_limits_are_what_is_provisioned_or_warm(bench: Bench) -> None:
+    """A provisioned table has its units, one on demand what it is warm for, each index its own."""
+    found = {(each.table, each.index): each for each in run(limits(bench.studio, AskLimits())).places}
+
+    assert (found["Stock", None].kind, found["Stock", None].reads, found["Stock", None].writes) == (
+        "provisioned",
+        7.0,
+        5.0,
+    )
+    assert found["Stock", "ByWhom"].reads == 7.0
+    assert (found["Orders", None].kind, found["Orders", None].reads) == ("warm", 12_000.0)
+
+
+def test_a_few_reads_show_something_and_change_nothing(bench: Bench) -> None:
+    """Who has no traffic yet gets some."""
+    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+
+    made = run(sample(bench.studio, SampleReads()))
+    told = run(operations(bench.studio, AskOperations(window_s=60)))
+
+    assert made.tables == ("Orders", "Stock")
+    assert made.calls > 4
+    assert {row.operation for row in told.rows} >= {"GetItem", "Query", "Scan"}
+
+
+def test_lost_races_are_listed_with_their_reasons(bench: Bench) -> None:
+    """A cancelled transaction tells the reason of each action; values of the request are not shown."""
+    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+    guarded = {"TableName": "Orders", "Item": ITEM, "ConditionExpression": "attribute_not_exists(pk)"}
+    other = {"TableName": "Stock", "Item": ITEM}
+    bench.ask("TransactWriteItems", {"TransactItems": [{"Put": guarded}, {"Put": other}]})
+
+    (row,) = run(troubles(bench.studio, AskTroubles())).rows
+
+    assert (row.code, row.reasons) == ("TransactionCanceledException", ("ConditionalCheckFailed", "None"))
+    assert b"xxxx" not in encode_answer(row)
+
+
+def test_throttles_are_counted_also_where_a_batch_is_left_undone() -> None:
+    """Throughput that is emulated refuses single calls with a fault, and a part of a batch without one."""
+    bench = Bench(emulate="throughput")
+    large = {**ITEM, "text": {"S": "x" * 200_000}}
+    for place in range(20):
+        bench.ask("PutItem", {"TableName": "Stock", "Item": {**large, "pk": {"S": str(place)}}})
+    some = {"Orders": [{"PutRequest": {"Item": ITEM}}], "Stock": [{"PutRequest": {"Item": large}}]}
+    left = bench.engine.call("BatchWriteItem", {"RequestItems": some})["UnprocessedItems"]
+    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    bench.engine.close()
+
+    rows = {row.operation: row.totals for row in told.rows}
+    assert rows["PutItem"].throttles == rows["PutItem"].faults > 0
+    assert list(left) == ["Stock"]
+    assert (rows["BatchWriteItem"].throttles, rows["BatchWriteItem"].faults) == (1, 0)
+
+
+def test_elsewhere_the_studios_own_calls_are_told_with_their_units() -> None:
+    """Over HTTP nobody can look into the engine: what the studio asks is measured, and the answer says so."""
+    watch = Watch()
+    with Engine.open() as engine, running(engine) as where:
+        engine.call("CreateTable", ORDERS)
+
+        async def asked() -> Any:
+            async with connect_async(where.url, region="us-east-1", account="000000000000") as plain:
+                db = told_by(plain, watch)
+                studio = Studio(db=db, where=Where("http", where.url, "us-east-1"), watch=watch)
+                put = await db.call("PutItem", {"TableName": "Orders", "Item": ITEM})
+                with pytest.raises(Fault):
+                    await db.call("GetItem", {"TableName": "Gone", "Key": {"pk": {"S": "x"}}})
+                return put, await operations(studio, AskOperations(window_s=60))
+
+        put, told = asyncio.run(asked())
+
+    assert put == {}
+    assert told.seen == "studio"
+    assert (told.totals.requests, told.totals.faults, told.totals.writes) == (2, 1, 6.0)
+    assert {use.index for use in told.places} == {None, "ByWhom"}
+
+
+def _elsewhere(watch: Any, calls: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """Return what calls over HTTP answer, of which a watch is told."""
+    with Engine.open() as engine, running(engine) as where:
+        engine.call("CreateTable", ORDERS)
+
+        async def asked() -> list[Any]:
+            found: list[Any] = []
+            async with connect_async(where.url, region="us-east-1", account="000000000000") as plain:
+                db = told_by(plain, watch)
+                for operation, request in calls:
+                    try:
+                        found.append(await db.call(operation, request))
+                    except Fault as fault:
+                        found.append(fault.code)
+            return found
+
+        return asyncio.run(asked())
+
+
+def test_elsewhere_a_statement_that_writes_consumes_write_units() -> None:
+    """The endpoint tells units alone: what the text does says which they are."""
+    watch = Watch()
+    _elsewhere(
+        watch,
+        [
+            ("ExecuteStatement", {"Statement": "INSERT INTO \"Orders\" VALUE {'pk': 'o#1'}"}),
+            ("ExecuteStatement", {"Statement": "SELECT * FROM \"Orders\" WHERE pk = 'o#1'"}),
+        ],
+    )
+
+    tally = sum_of(watch.measures.view(60).summed, None, None).tally
+    assert (tally.writes, tally.reads) == (1.0, 0.5)
+
+
+def test_elsewhere_each_is_told_as_much_as_it_asked_for() -> None:
+    """Nothing, the total or the places; what is no mode is refused by the endpoint, as it would be without a watch."""
+    put = {"TableName": "Orders", "Item": ITEM}
+
+    nothing, told_none, total, places, refused = _elsewhere(
+        Watch(),
+        [
+            ("PutItem", put),
+            *(
+                ("PutItem", {**put, "ReturnConsumedCapacity": mode})
+                for mode in ("NONE", "TOTAL", "INDEXES", "MORE")
+            ),
+        ],
+    )
+
+    assert nothing == told_none == {}
+    assert set(total["ConsumedCapacity"]) == {"TableName", "CapacityUnits"}
+    assert places["ConsumedCapacity"]["Table"] == {"CapacityUnits": 3.0}
+    assert refused == "ValidationException"
+
+
+def test_elsewhere_a_watch_that_fails_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call is answered, as it is where an engine has a guest that fails."""
+    watch = Watch()
+
+    def broken(*told: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(watch, "note", broken)
+
+    answers = _elsewhere(watch, [("PutItem", {"TableName": "Orders", "Item": ITEM})] * 2)
+
+    assert answers == [{}, {}]
+
+
+def test_what_is_not_told_apart_is_said(bench: Bench) -> None:
+    """Of more kinds of calls at a time than are told apart the sum is right, and the answer says how many are in it."""
+    calls = CELLS_MAX + 40
+    for place in range(calls):
+        bench.ask("GetItem", {"TableName": f"Table{place}", "Key": {"pk": {"S": "x"}}})
+
+    told = run(operations(bench.studio, AskOperations(window_s=60)))
+    one = run(operations(bench.studio, AskOperations(window_s=60, table="Table0")))
+
+    assert (told.totals.requests, told.others, one.others) == (calls, 40, 40)
+    assert told.rows[-1].totals.requests == 40 or len(told.rows) == 100
+    assert "(others)" not in told.operations
+    assert one.totals.requests == 1
+
+
+def test_a_clock_that_is_set_back_a_little_breaks_no_page(bench: Bench) -> None:
+    """The second that was counted is to come again; its units are still in the chart."""
+    bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.clock.advance(-20)
+
+    told = run(operations(bench.studio, AskOperations(window_s=60)))
+
+    assert told.totals.requests == sum(told.series.requests) == 1
+    assert sum(told.places[0].read_units) == 0.5
+
+
+def test_an_hour_tells_the_peak_of_a_second_and_the_rate_of_what_ran(bench: Bench) -> None:
+    """A step of ten seconds averages; the peak does not, and of the step that runs only what is over counts."""
+    bench.clock.set(1_700_000_000.0 + 3600)
+    for _ in range(20):
+        bench.ask("GetItem", {"TableName": "Stock", "Key": {"pk": {"S": "s"}}})
+    bench.clock.advance(2)
+
+    (use,) = run(operations(bench.studio, AskOperations(window_s=3600))).places
+
+    assert (use.reads, use.peak_reads, use.read_units[-1]) == (10.0, 10.0, 5.0)
+
+
+def test_places_are_charted_as_many_as_are_shown(bench: Bench) -> None:
+    """A page that shows none is sent no series; the sums are told all the same."""
+    bench.ask("PutItem", {"TableName": "Orders", "Item": ITEM})
+
+    told = run(operations(bench.studio, AskOperations(window_s=600, places=1)))
+
+    assert [len(use.write_units) for use in told.places] == [600, 0]
+    assert [use.writes for use in told.places] == [3.0, 3.0]
+
+
+def test_limits_are_of_the_tables_that_are_named(bench: Bench) -> None:
+    """However many tables there are, the busiest have their limits; one that has gone has none."""
+    for place in range(25):
+        bench.engine.call("CreateTable", _table(f"A{place:02}"))
+
+    found = run(limits(bench.studio, AskLimits("Stock,Gone,A24"))).places
+
+    assert {each.table for each in found} == {"Stock", "A24"}
+
+
+def test_without_a_watch_the_answer_says_what_to_do(bench: Bench) -> None:
+    """Nobody is shown an empty chart that looks like a quiet table."""
+    studio = Studio(db=bench.studio.db, where=bench.studio.where)
+
+    with pytest.raises(Refused, match="Nobody watches"):
+        run(operations(studio, AskOperations()))

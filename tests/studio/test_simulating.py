@@ -1,0 +1,225 @@
+"""Simulating: the studio's numbers are the command line's, the hottest bucket is where the hottest key lies, and a run can end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola.connections import connect_async
+from tavola.design import simulation
+from tavola.design.simulation import Burst, Scenario
+from tavola.engine import Engine
+from tavola.model.document import Design
+from tavola.studio import Assets, Endpoint, Studio, create
+from tavola.studio.api import BY_NAME
+from tavola.studio.api.simulating import AskSimulation, AskSimulationRun, SimulationProgress
+from tavola.studio.problems import Refused
+from tavola.web import serving
+from tests.design.builders import design, entity, table, text, update
+from tests.design.simulation.designs import by_status
+from tests.studio.asking import Asking
+
+
+def zipf(per_second: float = 900.0, skew: float = 1.1) -> Design:
+    """Writes to keys by Zipf's law, and nothing else."""
+    return design(
+        table(
+            entity(
+                "Page",
+                text("page_id"),
+                text("body"),
+                pk="PAGE#{page_id}",
+                writes=[
+                    update(
+                        "body", per_second=per_second, peak_per_second=per_second, item_bytes=500, skew=skew
+                    )
+                ],
+                items=2_000,
+            )
+        )
+    )
+
+
+@pytest.fixture
+def asking() -> Iterator[Callable[[Design | None], Asking]]:
+    with Engine.open() as engine:
+        yield lambda told: Asking(engine, told)
+
+
+def simulated(made: Asking, **asked: Any) -> Any:
+    return made.ask("POST /heat/simulate", asked)
+
+
+def test_the_numbers_are_the_command_lines(asking: Callable[..., Asking]) -> None:
+    """Same design, same scenario, same document: with bursts, a mode and a seed."""
+    found = simulated(
+        asking(zipf()),
+        hours=0.2,
+        seed=7,
+        rate_factor=2.0,
+        skew=0.5,
+        bursts=[{"factor": 3.0, "seconds": 30.0, "per_hour": 6.0}],
+        mode="provisioned",
+        write_units=500.0,
+    )
+    scenario = Scenario(
+        hours=0.2,
+        seed=7,
+        rate_factor=2.0,
+        skew=0.5,
+        bursts=(Burst(3.0, 30.0, 6.0),),
+        mode="provisioned",
+        write_units=500.0,
+        settled=True,
+    )
+
+    assert found == {"schema": simulation.SCHEMA, **simulation.simulate(zipf(), scenario).to_json()}
+
+
+def test_zipf_paints_its_hottest_bucket_where_the_hottest_key_lies(asking: Callable[..., Asking]) -> None:
+    """The brightest row of the map holds the busiest key's place in the hash."""
+    found = simulated(asking(zipf(skew=1.6)), hours=0.2, cold=True)
+    (map_,) = (each for each in found["heat_maps"] if each["access"] == "write")
+    rows = [sum(row) for row in map_["heat"]]
+    busiest = found["places"][0]["busiest"][0]
+
+    assert rows.index(max(rows)) == int(busiest["position"] * len(rows))
+    assert busiest["name"].startswith("PAGE#")
+
+
+def test_the_timeline_is_the_simulators_own_record(asking: Callable[..., Asking]) -> None:
+    """Splits come with their moment and their reason, as many as the place says."""
+    found = simulated(asking(by_status(skew=2.0)), hours=0.5, cold=True)
+    places = {(each["name"], each["access"]): each for each in found["places"]}
+
+    assert any(each["cuts"] for each in found["heat_maps"])
+    for map_ in found["heat_maps"]:
+        heat = [cut for cut in map_["cuts"] if cut[2] == "heat"]
+        assert len(heat) == places[map_["name"], map_["access"]]["splits"]
+        assert [cut[0] for cut in map_["cuts"]] == sorted(cut[0] for cut in map_["cuts"])
+    assert any(each["shards"] for each in found["places"])
+
+
+def test_one_table_may_be_simulated_alone(asking: Callable[..., Asking]) -> None:
+    """A table that the design does not have is refused."""
+    made = asking(zipf())
+    name = zipf().tables[0].name
+
+    assert {each["table"] for each in simulated(made, hours=0.1, table=name)["places"]} == {name}
+    with pytest.raises(Refused, match="Nothing is declared of Nowhere"):
+        simulated(made, hours=0.1, table="Nowhere")
+
+
+def test_what_cannot_be_is_refused(asking: Callable[..., Asking]) -> None:
+    """No design, a scenario that excludes itself, and hours that are none."""
+    with pytest.raises(Refused, match="no design"):
+        simulated(asking(None))
+    with pytest.raises(simulation.SimulationRefused, match="exclude one another"):
+        simulated(asking(zipf()), warm=True, cold=True)
+    with pytest.raises(simulation.SimulationRefused, match="of provisioned tables"):
+        simulated(asking(zipf()), mode="on-demand", read_units=5.0)
+    with pytest.raises(simulation.SimulationRefused, match="hours is 0"):
+        simulated(asking(zipf()), hours=0.0)
+
+
+def test_a_run_tells_how_far_it_is_and_can_be_ended() -> None:
+    """Ended at its next step, it is refused and leaves nothing; a finished one is told as ended."""
+    start, progress, end = (
+        BY_NAME[name].handler
+        for name in ("POST /heat/simulate", "GET /heat/simulate/progress", "POST /heat/simulate/end")
+    )
+
+    async def run() -> tuple[str, Any, str, str]:
+        with Engine.open() as engine:
+            async with connect_async(engine) as db:
+                studio = Asking(engine, zipf()).studio(db)
+                unknown = await progress(studio, AskSimulationRun("mine"))
+                asked = AskSimulation(hours=700.0, run="mine")
+                running: asyncio.Future[Any] = asyncio.ensure_future(start(studio, asked))
+                while (told := await progress(studio, AskSimulationRun("mine"))).done == 0:
+                    await asyncio.wait({running}, timeout=0.01)
+                await end(studio, AskSimulationRun("mine"))
+                with pytest.raises(Refused, match="was ended"):
+                    await running
+                ended = await progress(studio, AskSimulationRun("mine"))
+                return unknown.state, told, ended.state, str(told.of)
+
+    unknown, told, ended, of = asyncio.run(run())
+
+    assert (unknown, told.state, ended) == ("unknown", "running", "ended")
+    assert 0 < told.done < told.of == int(of)
+    assert told.done <= 3_600, "it is told, and can be ended, long before an hour is simulated"
+
+
+def test_who_begins_many_runs_ends_the_oldest() -> None:
+    """Runs take a processor each, so there are few at once; whoever asked for the oldest is told."""
+    start, progress = (
+        BY_NAME[name].handler for name in ("POST /heat/simulate", "GET /heat/simulate/progress")
+    )
+
+    async def run() -> list[str]:
+        with Engine.open() as engine:
+            async with connect_async(engine) as db:
+                studio = Asking(engine, zipf()).studio(db)
+                names = [f"run {number}" for number in range(4)]
+                runs = [
+                    asyncio.ensure_future(start(studio, AskSimulation(hours=700.0, run=name)))
+                    for name in names
+                ]
+                with pytest.raises(Refused, match="was ended"):
+                    await runs[0]
+                states = [(await progress(studio, AskSimulationRun(name))).state for name in names]
+                for each in runs[1:]:
+                    each.cancel()
+                await asyncio.gather(*runs, return_exceptions=True)
+                return states
+
+    assert asyncio.run(run()) == ["ended", "running", "running", "running"]
+
+
+@pytest.mark.parametrize("goes", ["whoever asked", "the studio"])
+def test_a_long_answer_ends_with_who_awaits_it(goes: str, tmp_path: Path) -> None:
+    """Nobody waits for a simulation once its page or its process ends: it is cancelled, and at once."""
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def long(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return SimulationProgress("ended", 0, 0)
+
+    async def run() -> bytes:
+        with Engine.open() as engine:
+            async with connect_async(engine) as db:
+                studio = Asking(engine).studio(db)
+                endpoints = (Endpoint("GET", "/long", long, leaves=True),)
+                application = create(studio, endpoints=endpoints, assets=Assets(tmp_path))
+                async with serving(application) as served:
+                    reader, writer = await asyncio.open_connection("127.0.0.1", served.address.port)
+                    host = f"Host: 127.0.0.1:{served.address.port}"
+                    writer.write(f"GET /api/long?run=x HTTP/1.1\r\n{host}\r\n\r\n".encode())
+                    await begun.wait()
+                    if goes == "whoever asked":
+                        writer.close()
+                        await asyncio.wait_for(cancelled.wait(), 5)
+                        return b""
+                answer = await asyncio.wait_for(reader.read(), 5)
+                writer.close()
+                return answer
+
+    answer = asyncio.run(asyncio.wait_for(run(), 8))
+
+    assert cancelled.is_set()
+    assert goes == "whoever asked" or (b" 503 " in answer and b"not-awaited" in answer)
+
+
+def test_a_simulation_is_not_waited_for() -> None:
+    """The endpoint that may take minutes is one of those."""
+    assert BY_NAME["POST /heat/simulate"].leaves

@@ -1,0 +1,134 @@
+"""A house for the studio: an engine, a design and the pages, served by a thread of this process.
+
+So a test, a picture or a benchmark can look at the page and reach into the engine behind it: plant a hot key, change an item,
+read what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tavola.clock import SYSTEM_CLOCK, Clock
+from tavola.connections import connect_async
+from tavola.engine import Engine
+from tavola.model.document import Design
+from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.studio.app import create
+from tavola.studio.assets import STATIC, Assets
+from tavola.studio.studio import Studio, Where
+from tavola.studio.watching import Watch
+from tavola.web import serving
+
+REGION = "eu-west-1"
+SCOPE = Scope(DEFAULT_SCOPE.account, REGION)
+
+
+ASSETS = Path(os.environ.get("TAVOLA_STUDIO_STATIC") or STATIC)
+"""Where the built pages are; who works on them may have them built elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A studio that is served, and the engine under it."""
+
+    url: str  # of the studio, with its base path
+    engine: Engine
+    studio: Studio
+
+    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask the engine behind the studio's back."""
+        return self.engine.call(operation, request, SCOPE)
+
+
+@cache
+def demo_declared() -> tuple[Any, ...]:
+    """Return the designs of all applications, one by one, as the demo has them."""
+    from tavola.cli.applications import APPLICATIONS, designs_of
+    from tavola.cli.studios import declared_by
+
+    return declared_by(designs_of(APPLICATIONS))
+
+
+@cache
+def demo_design() -> Design:
+    """Return the designs of all applications in one."""
+    from tavola.cli.studios import merged
+
+    design: Design = merged(demo_declared()) or Design()
+    return design
+
+
+@contextmanager
+def seeded_engine(tickets: int = 400, reviews: int = 80, clock: Clock = SYSTEM_CLOCK) -> Iterator[Engine]:
+    """Give an engine on a new file with a small month of the applications' data."""
+    from tavola.cli import samples
+
+    with tempfile.TemporaryDirectory(prefix="tavola-studio-") as folder:
+        file = Path(folder) / "demo.db"
+        samples.make(file, REGION, samples.Amounts(tickets, reviews, 7))
+        with closing(Engine.open(file, sync="off", clock=clock)) as engine:
+            yield engine
+
+
+@contextmanager
+def served(
+    engine: Engine, design: Design | None, *, base_path: str = "/studio", **more: Any
+) -> Iterator[House]:
+    """Serve a studio on an engine while the block runs; `more` goes to `Studio`."""
+    started = threading.Event()
+    told: list[Any] = []
+    stop: list[Any] = []
+
+    async def run() -> None:
+        stopping = asyncio.Event()
+        stop.extend([asyncio.get_running_loop(), stopping])
+        watch = Watch(engine.clock)
+        engine.observe(watch)
+        async with connect_async(engine, region=REGION) as db:
+            studio = Studio(
+                **{
+                    "db": db,
+                    "where": Where("memory", "memory:", REGION, SCOPE.account),
+                    "design": design,
+                    "designs": () if design is None else ("demo",),
+                    "clock": engine.clock,
+                    "engine": engine,
+                    "watch": watch,
+                    **more,
+                }
+            )
+            async with serving(create(studio, base_path=base_path, assets=Assets(ASSETS))) as found:
+                told.extend([found.url, studio])
+                started.set()
+                while not stopping.is_set():
+                    engine.tend(5.0)
+                    await asyncio.sleep(0.02)
+            await studio.close()
+        engine.observe(None)
+
+    def live() -> None:
+        try:
+            asyncio.run(run())
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=live, name="studio", daemon=True)
+    thread.start()
+    started.wait(30)
+    if not told:
+        thread.join(5)
+        raise RuntimeError("the studio did not start; its thread says why")
+    try:
+        yield House(told[0] + base_path, engine, told[1])
+    finally:
+        stop[0].call_soon_threadsafe(stop[1].set)
+        thread.join(20)
