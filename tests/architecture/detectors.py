@@ -43,7 +43,7 @@ STRANGERS = {
     "apsw": ("tavola.engine.storage.sqlite",),
     "sqlite3": (),
     "boto3": ("tavola.apps.shell.stores",),  # its client of S3, for who keeps blobs there
-    "uvicorn": ("tavola.apps.shell.serving",),
+    "uvicorn": ("tavola.web",),
     "botocore": ("tavola.backends.aws", "tavola.backends.mocking"),
     "httptools": ("tavola.server", "tavola.backends"),
     "uvloop": ("tavola.server",),
