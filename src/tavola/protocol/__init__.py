@@ -47,6 +47,7 @@ from tavola.protocol.definitions import (
     check_projections,
 )
 from tavola.protocol.faults import (
+    THROTTLING_CODES,
     AccessDeniedFault,
     BackupInUseFault,
     BackupNotFoundFault,
@@ -296,6 +297,7 @@ __all__ = [
     "ONE",
     "OPERATIONS",
     "TARGET_PREFIXES",
+    "THROTTLING_CODES",
     "TIME_FORMS",
     "AccessDeniedFault",
     "AttributeDefinition",

@@ -380,6 +380,12 @@ class RequestLimitExceededFault(_Throttled):
         super().__init__(message, reasons)
 
 
+THROTTLING_CODES = frozenset(
+    fault.code for fault in (ProvisionedThroughputExceededFault, ThrottlingFault, RequestLimitExceededFault)
+)
+"""The codes by which a request is refused now that may pass later."""
+
+
 class InternalServerFault(Fault):
     """A failure of the service's own."""
 

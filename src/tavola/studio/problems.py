@@ -18,7 +18,7 @@ from tavola.backends import (
 )
 from tavola.client import Unanswered
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
+from tavola.protocol import THROTTLING_CODES, Fault
 
 _CREDENTIALS = frozenset(
     {
@@ -31,9 +31,6 @@ _CREDENTIALS = frozenset(
         "IncompleteSignature",
         "SignatureDoesNotMatch",
     }
-)
-_THROTTLED = frozenset(
-    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
 )
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -103,7 +100,7 @@ def _of_fault(fault: Fault) -> Problem:
     if code in _CREDENTIALS:
         remedy = "Sign in again (the token may have expired), start the studio anew, and try again."
         return Problem(code, "The endpoint does not take these credentials", words, remedy, 401)
-    if code in _THROTTLED:
+    if code in THROTTLING_CODES:
         return Problem(code, "Throttled", words, "Wait a moment and try again; nothing was changed.", 429)
     if code == "AccessDeniedException":
         return Problem(

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from tavola.backends import AnswerDamaged, AnswerUnreadable, EndpointUnreachable
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
+from tavola.protocol import THROTTLING_CODES, Fault
 
 # Faults of throttling that are no mistake of the request; LimitExceeded: too many read one shard.
-_THROTTLED = frozenset(
-    {
-        "LimitExceededException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "ThrottlingException",
-    }
-)
+_THROTTLED = THROTTLING_CODES | {"LimitExceededException"}
 
 
 def is_passing(error: TavolaError) -> bool:

@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-_THROTTLES = frozenset(
-    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
-)
+from tavola.protocol import THROTTLING_CODES
+
 _SECONDS_MAX = 253_370_764_800  # the year 9999, past which there are no dates
 
 
@@ -69,7 +68,7 @@ def _parsed(record: object) -> Call:
         _text(error)
     second = _second(told.get("eventTime"))
     operation = _text(told.get("eventName"))
-    if category != "Data" or (error is not None and error not in _THROTTLES):
+    if category != "Data" or (error is not None and error not in THROTTLING_CODES):
         return Call(second, operation, (), (), refused=False, counts=False)
     asked = _optional(told.get("requestParameters"))
     places = _list(asked["tables"]) if "tables" in asked else ([asked] if asked else [])

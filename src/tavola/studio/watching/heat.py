@@ -17,7 +17,7 @@ import msgspec
 
 from tavola.clock import Clock
 from tavola.engine import Touch
-from tavola.protocol import Fault, Scope, table_arn
+from tavola.protocol import THROTTLING_CODES, Fault, Scope, table_arn
 from tavola.studio.watching.key_order import hash_count, partition_of
 from tavola.studio.watching.slots import (
     KEYS_KEPT,
@@ -41,9 +41,6 @@ _THINNED_AT_ONCE = 4_000  # entries: more than come in a second, and not so many
 _OPERATIONS_MAX = 255
 _SET_BACK_S = (
     60  # a call so long before the last one: the clock was set back, and what was counted is of another time
-)
-THROTTLED = frozenset(
-    {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
 )
 
 
@@ -230,7 +227,7 @@ class HeatRecorder:
             if fault is None:
                 if operation in ("DeleteTable", "UpdateTable"):
                     self._forget(operation, scope, body)
-            elif fault.code in THROTTLED:
+            elif fault.code in THROTTLING_CODES:
                 self._note_unplaced(operation, scope, began_s, body)
             return
         places = self._places

@@ -14,8 +14,8 @@ import msgspec
 
 from tavola.clock import ManualClock
 from tavola.engine import Touch
-from tavola.protocol import DEFAULT_SCOPE, Fault, ThrottlingFault
-from tavola.studio.watching.heat import THROTTLED, HeatRecorder
+from tavola.protocol import DEFAULT_SCOPE, THROTTLING_CODES, Fault, ThrottlingFault
+from tavola.studio.watching.heat import HeatRecorder
 
 
 def heat_of_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int | None]:
@@ -31,7 +31,7 @@ def heat_of_log(records: Iterable[Mapping[str, Any]]) -> tuple[HeatRecorder, int
         operation = record.get("eventName")
         if at_s is None or not isinstance(operation, str):
             continue
-        refused = record.get("errorCode") in THROTTLED
+        refused = record.get("errorCode") in THROTTLING_CODES
         if record.get("errorCode") is not None and not refused:
             continue
         touches = _touches(record, refused=refused)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tavola.clock import Clock
 from tavola.engine import Touch
-from tavola.protocol import OPERATIONS, Fault, Scope, TransactionCanceledFault
+from tavola.protocol import OPERATIONS, THROTTLING_CODES, Fault, Scope, TransactionCanceledFault
 from tavola.studio.watching.dearest import By, Dear, Dearest, Mark
 from tavola.studio.watching.shapes import BODY_BYTES_MAX, named_table, plain_name
 from tavola.studio.watching.slices import TOOK_MAX, Asked, Cell, ClosedSlice, Place, Slice, Tally, Used
@@ -26,7 +26,7 @@ _NAMES_MAX = 1024
 
 _THROTTLES = frozenset(
     {
-        *("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"),
+        *THROTTLING_CODES,
         *("ProvisionedThroughputExceeded", "ThrottlingError"),  # as the reasons of a cancellation call them
     }
 )
