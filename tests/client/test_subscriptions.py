@@ -38,7 +38,7 @@ from tavola.protocol import ThrottlingFault
 from tests.client.conftest import START_S
 from tests.client.desk import Desk
 from tests.client.streams import listed, ticket, told
-from tests.unit.triggers.fake import FakeStream, sequence
+from tests.triggers.fake import FakeStream, sequence
 
 # Where reading goes on
 

@@ -53,8 +53,8 @@ from tavola.patterns import (
 )
 from tavola.patterns.audit import ROW_BYTES_MAX, differences, shortened
 from tavola.protocol import AccessDeniedFault
+from tests.iam.tables import SCOPE, guard
 from tests.patterns.interleaving import interleavings
-from tests.unit.iam.tables import SCOPE, guard
 
 Status = Literal["pending", "done", "failed"]
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tavola.triggers import REPORT_FAILURES, Mapping, parse_criteria
 from tavola.triggers.outcomes import Failed, FailedFrom, Outcome, Segment, Succeeded, decide, expire
+from tests.triggers.records import kept
 from tests.triggers.scenario import (
     checkpoint_before_the_handler,
     children_before_their_parents,
     run_scenario,
     success_at_any_price,
 )
-from tests.unit.triggers.records import kept
 
 
 @given(st.integers(0, 2**32))

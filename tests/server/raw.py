@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from tavola.server import Endpoint, ServerLimits, running
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 JSON = "application/x-amz-json-1.0"
 PATIENCE_S = 10.0  # after which a missing answer is a failure

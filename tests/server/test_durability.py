@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from tests.server.raw import Raw, ask, request, served
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 
 def test_a_failed_commit_fails_all_that_waited_for_it(caplog: pytest.LogCaptureFixture) -> None:

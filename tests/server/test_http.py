@@ -12,7 +12,7 @@ import pytest
 
 from tavola.server import Endpoint
 from tests.server.raw import Raw, ask, request, served
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 KB = 1024
 

@@ -15,7 +15,7 @@ import pytest
 from tavola.server import AddressInUse, AddressUnusable, Endpoint, Server, ServerLimits, running
 from tavola.server.listener import open_sockets
 from tests.server.raw import Raw, ask, request
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 
 def test_port_0_takes_a_free_port() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.raw import Raw, ask, request, served
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 
 @pytest.mark.parametrize(

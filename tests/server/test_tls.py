@@ -14,7 +14,7 @@ import pytest
 from tavola.server import Endpoint, Safeguards, ServerLimits, running, server_context
 from tests.server.certificates import make_certificates
 from tests.server.raw import PATIENCE_S, Raw, request
-from tests.unit.server.standin import StandIn
+from tests.server.standin import StandIn
 
 
 class Secure(Raw):

@@ -28,7 +28,7 @@ from tavola.triggers import (
 )
 from tavola.triggers.consumer import ShardConsumer
 from tavola.triggers.shards import Shard
-from tests.unit.triggers.fake import START_S, FakeStream
+from tests.triggers.fake import START_S, FakeStream
 
 KEYS = tuple(f"key-{number}" for number in range(6))
 

@@ -17,7 +17,7 @@ from tavola.engine import Engine
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.limits import TABLE_CAPACITY_UNITS_MAX
 from tavola.protocol import Fault
-from tests.unit.engine.emulation.load import make
+from tests.engine.emulation.load import make
 
 TABLE, INDEX = "tickets", "by-status"
 ON_DEMAND = Allowance(TABLE_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX, on_demand=True, partitions=4)

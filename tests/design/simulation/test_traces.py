@@ -9,7 +9,7 @@ import pytest
 
 from tavola.design.simulation import Scenario, Simulation, SimulationRefused, run_workload, trace_workload
 from tests.design.builders import choice, design, entity, gsi, key, put, table, text
-from tests.unit.server.attended import attended
+from tests.server.attended import attended
 
 INDEX = gsi("by-status", "status")
 DESIGN = design(

@@ -1,0 +1,114 @@
+"""Finding calls in an access log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tavola.server.access_log import secret_of
+from tavola.server.log_queries import LogQuery, hash_of_item, parse_moment, read_records
+from tests.server.attended import attended
+from tests.server.test_access_log import KEY, ORDERS
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A log of five calls, the last of them ten seconds after the others."""
+    with attended(tmp_path) as server:
+        server.ask("CreateTable", ORDERS)
+        server.ask("PutItem", {"TableName": "Orders", "Item": KEY})
+        server.ask("GetItem", {"TableName": "Orders", "Key": KEY})
+        server.ask("GetItem", {"TableName": "Nowhere", "Key": KEY}, origin=b"http://evil.example")
+        server.clock.advance(10)
+        server.ask(
+            "Query", {"TableName": "Nowhere", "IndexName": "by-x", "KeyConditionExpression": "pk = :a"}
+        )
+        server.records()
+    return tmp_path / "access.log"
+
+
+NINE_S = 1_793_525_400.0  # 09:30:00
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (LogQuery(), ["CreateTable", "PutItem", "GetItem", "GetItem", "Query"]),
+        (LogQuery(operation="getitem"), ["GetItem", "GetItem"]),
+        (LogQuery(table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
+        (LogQuery(index="by-x"), ["Query"]),
+        (LogQuery(user="AKIDEXAMPLE", error="none"), ["CreateTable", "PutItem", "GetItem"]),
+        (LogQuery(user="000000000000", operation="PutItem"), ["PutItem"]),
+        (LogQuery(user="nobody"), []),
+        (LogQuery(error="any"), ["GetItem", "Query"]),
+        (LogQuery(error="AccessDenied"), ["GetItem"]),
+        (LogQuery(error="ValidationException"), ["Query"]),
+        (LogQuery(decision="refused"), ["GetItem"]),
+        (LogQuery(since_s=NINE_S + 5), ["Query"]),
+        (LogQuery(until_s=NINE_S + 5, table="Orders"), ["CreateTable", "PutItem", "GetItem"]),
+        (LogQuery(key="0" * 16), []),
+    ],
+)
+def test_records_are_found(path: Path, query: LogQuery, found: list[str]) -> None:
+    """A query finds the records that have all it asks for, oldest first."""
+    assert [record["eventName"] for _, record in read_records(path, query)] == found
+
+
+def test_an_item_is_found_by_its_key(path: Path) -> None:
+    """With the log's secret, the calls for one item are found; without the range attribute, its partition's."""
+    secret = secret_of(path)
+    wanted = hash_of_item(secret, KEY)
+    assert [record["eventName"] for _, record in read_records(path, LogQuery(key=wanted))] == [
+        "PutItem",
+        "GetItem",
+    ]
+
+    assert hash_of_item(secret, {"pk": KEY["pk"]}) != wanted
+    assert hash_of_item(secret, {"pk": {"N": "1"}, "sk": {"B": "AA=="}}) is not None
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {},
+        {"pk": "x"},
+        {"pk": {"BOOL": True}},
+        {"pk": {"S": ""}},
+        {"a": {"S": "1"}, "b": {"S": "1"}, "c": {"S": "1"}},
+    ],
+)
+def test_what_is_no_key_has_no_hash(path: Path, item: dict[str, Any]) -> None:
+    """A thing that no table can have as a key is told, and not looked for in vain."""
+    assert hash_of_item(secret_of(path), item) is None
+
+
+def test_a_torn_line_is_passed_over(path: Path) -> None:
+    """What a crash has cut in two does not keep the rest from being read, over several files."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.with_name("access.log.1").write_bytes(b"".join(lines[:3]) + lines[3][:50] + b"\n")
+    path.write_bytes(lines[4])
+
+    names = [record["eventName"] for _, record in read_records(path, LogQuery())]
+    assert names == ["CreateTable", "PutItem", "GetItem", "Query"]
+    assert all(json.loads(line) == record for line, record in read_records(path, LogQuery()))
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("15m", NINE_S - 900),
+        ("2h", NINE_S - 7200),
+        ("3d", NINE_S - 259_200),
+        ("2026-11-01T09:30:00Z", NINE_S),
+        ("2026-11-01T10:30:00+01:00", NINE_S),
+        ("2026-11-01 09:30", NINE_S),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_a_moment_is_told_in_two_ways(text: str, moment: float | None) -> None:
+    """A date and time, in UTC unless it says otherwise, or how long ago."""
+    assert parse_moment(text, NINE_S) == moment
