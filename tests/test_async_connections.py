@@ -16,7 +16,7 @@ import tavola
 from tavola.backends import PastUnavailable
 from tavola.connections import AsyncConnection, ConnectionClosed, ConnectionRefused, connect_async
 from tavola.engine import Engine
-from tavola.protocol import InvalidRestoreTimeFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.faults import InvalidRestoreTimeFault, ResourceNotFoundFault, ValidationFault
 from tavola.server import running
 from tests.test_connections import TABLE
 

@@ -17,7 +17,7 @@ from tavola.backends import EmbeddedBackend, EndpointUnreachable, ExtraMissing, 
 from tavola.clock import ManualClock
 from tavola.connections import FORMS, ConnectionClosed, ConnectionRefused, Credentials, connect, connect_async
 from tavola.engine import Engine, StoreError, StoreInUse
-from tavola.protocol import ResourceNotFoundFault
+from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.server import running
 from tests.backends.endpoints import deserted
 

@@ -17,7 +17,7 @@ from tavola.clock import SYSTEM_CLOCK, ManualClock
 from tavola.connections import ConnectionRefused, connect, connect_async
 from tavola.engine import Engine, StoreError
 from tavola.engine.storage import SqliteStore
-from tavola.protocol import ConditionalCheckFailedFault, InternalServerFault
+from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault
 from tavola.server import Endpoint, Server
 from tests.test_connections import TABLE
 

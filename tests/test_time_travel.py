@@ -17,7 +17,7 @@ import tavola
 from tavola.backends import PastUnavailable, RecordingBackend
 from tavola.connections import Connection, ConnectionClosed
 from tavola.engine import Engine
-from tavola.protocol import InvalidRestoreTimeFault, ValidationFault
+from tavola.protocol.faults import InvalidRestoreTimeFault, ValidationFault
 from tavola.server import running
 
 KEY = {"pk": {"S": "a"}}

@@ -21,7 +21,8 @@ from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.model.document import Design
-from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
 from tavola.studio.app import create
 from tavola.studio.assets import STATIC, Assets
 from tavola.studio.studio import Studio, Where

@@ -78,7 +78,7 @@ def settings_page() -> str:
 
 def operations_page() -> str:
     """Return the operations of DynamoDB, and which of them are built."""
-    from tavola.protocol import OPERATIONS
+    from tavola.protocol.operations import OPERATIONS
 
     own = sorted(name for name, operation in OPERATIONS.items() if operation.service == "tavola")
     aws = sorted(name for name, operation in OPERATIONS.items() if operation.service != "tavola")
@@ -99,7 +99,7 @@ def operations_page() -> str:
 
 def faults_page() -> str:
     """Return every fault with its status, whether it is worth trying again, and when it is raised."""
-    from tavola.protocol import Fault
+    from tavola.protocol.faults import Fault
 
     rows = [
         (f"`{kind.code}`", str(kind.status), "yes" if kind.retryable else "no", _first_line(kind))

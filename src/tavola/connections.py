@@ -24,7 +24,9 @@ from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection, Connection, ConnectionClosed
 from tavola.mocks import Decorated, Mock, Mocked, extra_missing
 from tavola.model import Table
-from tavola.protocol import DEFAULT_SCOPE, Scope, Wording
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.message_style import MessageStyle
 
 FORMS = '"memory:", "file:PATH", "http://HOST:PORT", "https://HOST" or "aws:REGION"'
 
@@ -38,7 +40,7 @@ class EngineSettings(TypedDict, total=False):
     clock: Clock
     entropy: Entropy
     sync: str
-    wording: Wording
+    wording: MessageStyle
     cache_mb: int
     table_delay_ms: int
     ttl_interval_s: float

@@ -28,7 +28,7 @@ from tavola.client import (
 )
 from tavola.clock import pause
 from tavola.errors import TavolaError
-from tavola.protocol import instant_of, instant_text
+from tavola.protocol.instants import instant_of, instant_text
 
 R = TypeVar("R")
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from tavola.backends import EmbeddedBackend, ExtraMissing, MockRefused
 from tavola.engine import Engine
 from tavola.handles import Connection
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

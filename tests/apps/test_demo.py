@@ -23,7 +23,7 @@ from tavola.cli import generating, samples
 from tavola.cli.applications import APPLICATIONS, SERVICE_DESK, Application
 from tavola.cli.exits import Exit
 from tavola.clock import pause
-from tavola.protocol import DEFAULT_SCOPE
+from tavola.protocol.accounts import DEFAULT_SCOPE
 from tests.apps.processes import WAIT_S, Started, asked, command, environment, failed, started
 
 pytestmark = pytest.mark.slow  # a process a test: `make applications` runs it

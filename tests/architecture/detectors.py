@@ -37,6 +37,10 @@ SIDE_DOORS = frozenset(
     }
 )
 
+# Packages without a list of public names: protocol alone has 238. Their modules are imported directly, private
+# names (with an underscore) excepted.
+OPEN_PACKAGES = frozenset({"tavola.protocol", "tavola.expressions"})
+
 # A package from outside, and the only modules or rooms that may know it. Nobody may know sqlite3: the
 # stdlib's copy is whatever the machine has.
 STRANGERS = {
@@ -78,6 +82,11 @@ def entered_by_the_wall(module: Module, package: Path = PACKAGE) -> Iterator[Fin
     for node, target, names in _imports(module):
         parts = target.split(".")
         if parts[0] != package.name or len(parts) < 2 or parts[1] == module.room or target in SIDE_DOORS:
+            continue
+        if ".".join(parts[:2]) in OPEN_PACKAGES:
+            for name in names:
+                if name.startswith("_"):
+                    yield module.find(node, f"{target}.{name} is private to its package")
             continue
         if len(parts) > 2:
             yield module.find(node, f"{target} is inside the room {parts[1]}; import from its door")

@@ -12,7 +12,7 @@ import botocore
 import pytest
 
 from tavola.engine.operations import HANDLERS
-from tavola.protocol import OPERATIONS
+from tavola.protocol.operations import OPERATIONS
 
 _DATA = Path(botocore.__file__).parent / "data"
 _FIDELITY = Path(__file__).parents[2] / "docs" / "fidelity.md"

@@ -11,7 +11,7 @@ import pytest
 from tavola.backends import AnswerDamaged, AnswerUnreadable
 from tavola.backends.answers import read_answer
 from tavola.engine import Engine
-from tavola.protocol import (
+from tavola.protocol.faults import (
     ConditionalCheckFailedFault,
     Fault,
     InternalServerFault,

@@ -10,7 +10,7 @@ import pytest
 from tavola.backends import AsyncEmbeddedBackend, AsyncRecordingBackend, EmbeddedBackend, embedded
 from tavola.client import AsyncGathering, AsyncRemembering, Gathering
 from tavola.engine import Engine
-from tavola.protocol import Fault, ResourceNotFoundFault
+from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tests.backends.test_embedded import KEY, TABLE
 
 MISSING = {"TableName": "Nothing", "Key": {"pk": {"S": "a"}}}

@@ -15,7 +15,7 @@ from tavola.backends.configuration import LocalConfiguration, Way
 from tavola.backends.signatures import Key
 from tavola.client import AsyncGathering, AsyncRemembering
 from tavola.engine import Engine
-from tavola.protocol import Service
+from tavola.protocol.operations import Service
 from tavola.server import running
 from tests.backends.endpoints import (
     PATIENCE_S,

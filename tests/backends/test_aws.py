@@ -22,13 +22,13 @@ from tavola.backends.aws import AwsBackend, AwsConfiguration
 from tavola.clock import SYSTEM_CLOCK
 from tavola.engine import Engine
 from tavola.iam import DirectoryFile
-from tavola.protocol import (
+from tavola.protocol.faults import (
     ConditionalCheckFailedFault,
     Fault,
     InvalidSignatureFault,
-    Service,
     UnknownOperationFault,
 )
+from tavola.protocol.operations import Service
 from tavola.server import Safeguards, StrictCallers, running, server_context
 from tests.backends.endpoints import SHELLS, asking, deserted, echo, scripted, telling
 from tests.backends.test_embedded import KEY, TABLE

@@ -10,7 +10,8 @@ import pytest
 from tavola.backends import EmbeddedBackend
 from tavola.client import Backend, RequestMalformed
 from tavola.engine import Engine
-from tavola.protocol import ResourceNotFoundFault, Scope, UnknownOperationFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import ResourceNotFoundFault, UnknownOperationFault
 
 TABLE = {
     "TableName": "Orders",

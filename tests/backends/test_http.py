@@ -17,7 +17,8 @@ from tavola.backends.remote import is_read
 from tavola.backends.sockets import SocketTransport
 from tavola.clock import monotonic
 from tavola.engine import Engine
-from tavola.protocol import OPERATIONS, ConditionalCheckFailedFault, Fault, Service, UnknownOperationFault
+from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, UnknownOperationFault
+from tavola.protocol.operations import OPERATIONS, Service
 from tavola.server import Safeguards, running, server_context
 from tests.backends.endpoints import (
     PATIENCE_S,

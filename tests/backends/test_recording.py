@@ -10,7 +10,7 @@ import pytest
 from tavola.backends import RecordingBackend
 from tavola.clock import ManualClock
 from tavola.errors import TavolaError
-from tavola.protocol import ResourceNotFoundFault
+from tavola.protocol.faults import ResourceNotFoundFault
 
 
 class Slow:

@@ -17,7 +17,8 @@ from tavola.backends import CredentialsMissing
 from tavola.backends.configuration import address_of
 from tavola.backends.signatures import Key, Signer
 from tavola.clock import ManualClock
-from tavola.protocol import AS_OF_HEADER, OPERATIONS
+from tavola.protocol.instants import AS_OF_HEADER
+from tavola.protocol.operations import OPERATIONS
 from tavola.server.sigv4 import Verifier
 
 AS_OF = "2026-01-02T03:04:05.000006Z"

@@ -14,7 +14,7 @@ from tavola.cli.targets import TargetRefused
 from tavola.connections import ConnectionRefused
 from tavola.errors import TavolaError
 from tavola.iam import AssumeRefused, DocumentUnreadable
-from tavola.protocol import AccessDeniedFault, UnrecognizedClientFault
+from tavola.protocol.faults import AccessDeniedFault, UnrecognizedClientFault
 from tavola.triggers import FileRefused, HandlerBroken
 from tavola.values import ValueMalformed
 

@@ -24,7 +24,7 @@ from tavola import (
 )
 from tavola.client import BatchUnfinished, Context, Progress, Unanswered, encode_request
 from tavola.errors import TavolaError
-from tavola.protocol import InternalServerFault, ProvisionedThroughputExceededFault
+from tavola.protocol.faults import InternalServerFault, ProvisionedThroughputExceededFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)

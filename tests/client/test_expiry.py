@@ -6,7 +6,8 @@ import pytest
 
 from tavola import Attr, Entity, ManualClock, PrimaryKey, Table, connect
 from tavola.client.expiry import absent, alive, as_seen, ended, expired, there
-from tavola.expressions import ConditionNode, decider_of
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import ConditionNode
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import shape_of
 from tavola.values import Item

@@ -21,7 +21,7 @@ from tavola import (
     upgrade,
 )
 from tavola.model import ItemUnreadable
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 from tests.client.club import disagreements
 
 

@@ -22,7 +22,7 @@ from tavola import (
     TableMissing,
     connect,
 )
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 
 
 def design(*, indexes: dict[str, Any], key: str = "pk", **settings: Any) -> SimpleNamespace:
@@ -304,7 +304,7 @@ def test_a_table_without_entities_is_refused() -> None:
 def test_an_endpoint_without_an_operation_is_no_difference() -> None:
     """What a local endpoint does not have (backups, tags) is not compared there."""
     from tavola.client.provisioning import asked
-    from tavola.protocol import UnknownOperationFault
+    from tavola.protocol.faults import UnknownOperationFault
 
     steps = asked("ListTagsOfResource", {})
     next(steps)
@@ -317,7 +317,7 @@ def test_an_endpoint_without_an_operation_is_no_difference() -> None:
 
 def test_a_table_is_made_where_no_past_is_kept(caplog: pytest.LogCaptureFixture) -> None:
     """An endpoint without point-in-time recovery gets the table all the same, and the log says what it lacks."""
-    from tavola.protocol import UnknownOperationFault
+    from tavola.protocol.faults import UnknownOperationFault
 
     whole = design(indexes={}, recovery=True)
     with connect("memory:") as db:

@@ -12,7 +12,7 @@ from tavola import Patience
 from tavola.client import Call, Steps, Together
 from tavola.client.steps import AT_ONCE_MAX, AsyncDriver, Driver
 from tavola.errors import TavolaError
-from tavola.protocol import ThrottlingFault
+from tavola.protocol.faults import ThrottlingFault
 
 PATIENCE = Patience(attempts_max=3, base_s=0.0)
 

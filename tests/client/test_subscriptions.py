@@ -34,7 +34,7 @@ from tavola.client import (
     subscriptions,
 )
 from tavola.client.subscriptions import Following, Manner
-from tavola.protocol import ThrottlingFault
+from tavola.protocol.faults import ThrottlingFault
 from tests.client.conftest import START_S
 from tests.client.desk import Desk
 from tests.client.streams import listed, ticket, told

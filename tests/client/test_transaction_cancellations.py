@@ -10,7 +10,11 @@ import pytest
 from tavola import Fault, Patience, TransactionCancelled, UpdateContended
 from tavola.client import Call, Context, Intents, Steps, Wait, commit
 from tavola.client.transactions import get_together
-from tavola.protocol import CancellationReason, IdempotentParameterMismatchFault, TransactionCanceledFault
+from tavola.protocol.faults import (
+    CancellationReason,
+    IdempotentParameterMismatchFault,
+    TransactionCanceledFault,
+)
 from tests.client.desk import Event
 from tests.client.office import Order
 

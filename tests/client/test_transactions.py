@@ -29,11 +29,7 @@ from tavola import (
     connect,
 )
 from tavola.client import Backend, Call, Context, commit
-from tavola.protocol import (
-    IdempotentParameterMismatchFault,
-    TransactionCanceledFault,
-    ValidationFault,
-)
+from tavola.protocol.faults import IdempotentParameterMismatchFault, TransactionCanceledFault, ValidationFault
 from tests.client.desk import Desk, Event, Feedback, Session, Ticket
 from tests.client.office import Account, Fixed, Office, Order
 

@@ -28,7 +28,7 @@ from tavola import (
     sort,
 )
 from tavola.model import ItemUnreadable, ValueNotStorable
-from tavola.protocol import InternalServerFault, ValidationFault
+from tavola.protocol.faults import InternalServerFault, ValidationFault
 
 
 class Colour(Enum):

@@ -19,7 +19,8 @@ from botocore.config import Config
 
 from tavola.connections import mock
 from tavola.engine import Engine
-from tavola.protocol import Fault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault
 from tavola.server import running
 
 if TYPE_CHECKING:

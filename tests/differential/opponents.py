@@ -16,7 +16,9 @@ from benchmarks.peers import ENGINES
 from benchmarks.peers import Engine as Peer
 from benchmarks.servers import Server, free_port
 from tavola.engine import Engine
-from tavola.protocol import Fault, Scope, Wording
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault
+from tavola.protocol.message_style import MessageStyle
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "benchmarks" / "peers"
@@ -102,7 +104,7 @@ class Remote:
 
 
 @contextmanager
-def tavola(wording: Wording = "classic") -> Iterator[Tavola]:
+def tavola(wording: MessageStyle = "classic") -> Iterator[Tavola]:
     """Give an engine in memory. Its wording is the classic one, the only one that a jar of 2020 knows."""
     with closing(Engine.open(wording=wording)) as engine:
         yield Tavola(engine)

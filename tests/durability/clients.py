@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tavola.engine import Engine
-from tavola.protocol import Fault, InternalServerFault
+from tavola.protocol.faults import Fault, InternalServerFault
 from tests.durability.serial import Transaction
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]

@@ -15,7 +15,7 @@ from random import Random
 
 from tavola.engine import StoreError
 from tavola.engine.storage.sqlite import files
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tests.durability.history import History, open_store, perform, random_history
 from tests.durability.power import NAME
 from tests.durability.state import faults_in, read_state, settle

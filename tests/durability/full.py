@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tavola.engine import Engine, StoreError
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 from tests.durability import history as work
 from tests.durability.history import open_store
 from tests.durability.state import faults_in, scan, settle

@@ -15,7 +15,7 @@ from typing import Any
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreError
 from tavola.entropy import SeededEntropy
-from tavola.protocol import ConditionalCheckFailedFault, InternalServerFault, TransactionCanceledFault
+from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault, TransactionCanceledFault
 from tests.durability.state import State, faults_in, read_state, settle
 
 Call = tuple[str, dict[str, Any]]

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from tavola.engine import Engine, StoreError
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tests.durability.history import open_store
 from tests.durability.state import faults_in, scan, settle
 

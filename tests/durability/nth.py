@@ -16,7 +16,7 @@ import apsw
 import msgspec
 
 from tavola.engine import Engine, StoreError
-from tavola.protocol import Fault, InternalServerFault
+from tavola.protocol.faults import Fault, InternalServerFault
 from tests.durability import history as work
 from tests.durability.disk import Disk, Plan
 from tests.durability.history import History, Step, Unavailable, history_of, open_store, perform

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tavola.engine import StoreError
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tests.durability.history import History, open_store, perform
 from tests.durability.state import faults_in, read_state, settle, stream_faults
 

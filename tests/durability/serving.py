@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any
 
-from tavola.protocol import InternalServerFault, ValidationFault
+from tavola.protocol.faults import InternalServerFault, ValidationFault
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 

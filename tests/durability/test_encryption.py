@@ -11,7 +11,7 @@ import pytest
 
 from tavola.engine import Engine, StoreDamaged, StoreError, StoreInUse, StoreLocked, change_key
 from tavola.engine.storage.sqlite import files
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 
 KEY = "correct horse battery staple"
 CANARY = "canary-8f2b5c"

@@ -20,7 +20,8 @@ from botocore.parsers import create_parser
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.protocol import OPERATIONS, Fault
+from tavola.protocol.faults import Fault
+from tavola.protocol.operations import OPERATIONS
 
 _DATA = Path(botocore.__file__).parent / "data"
 _VECTOR = {"L": [{"N": "1"}, {"N": "0"}]}

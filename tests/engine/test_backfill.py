@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola.engine import Engine
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tests.durability.state import faults_in, scan
 
 ROWS = 700  # more than two slices

@@ -15,11 +15,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine, writes
 from tavola.engine.changes import Shard, id_of_sequence, read_shard, sequence_number
 from tavola.engine.journal import Journal
-from tavola.protocol import (
-    ExpiredIteratorFault,
-    ResourceNotFoundFault,
-    TrimmedDataAccessFault,
-)
+from tavola.protocol.faults import ExpiredIteratorFault, ResourceNotFoundFault, TrimmedDataAccessFault
 
 HOUR = 3_600.0
 

@@ -11,11 +11,11 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreError, StoreFailed, StoreFull
 from tavola.engine.storage import SqliteStore
-from tavola.protocol import (
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import (
     Fault,
     IdempotentParameterMismatchFault,
     InternalServerFault,
-    Scope,
     TransactionCanceledFault,
     ValidationFault,
 )

@@ -10,7 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.catalog import Catalog
-from tavola.protocol import Fault, ValidationFault
+from tavola.protocol.faults import Fault, ValidationFault
 from tavola.server import running
 
 TABLE: dict[str, Any] = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tavola.engine import Engine
 from tavola.engine.nearest import Matrix, numpy
 from tavola.engine.vectors import Distance, Vector, VectorDefinition
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 
 FLOAT_MAX = 3.4028234663852886e38
 DISTANCES: tuple[Distance, ...] = ("COSINE", "DOT_PRODUCT", "EUCLIDEAN")

@@ -15,7 +15,8 @@ import pytest
 from tavola import connect
 from tavola.engine import Engine, Touch, Visit
 from tavola.engine.storage import SqliteStore, StoreFull
-from tavola.protocol import Fault, Scope, TransactionCanceledFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault, TransactionCanceledFault
 from tavola.server import running
 from tests.server.attended import attended
 

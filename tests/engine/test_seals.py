@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tavola.engine.seals import Seals
 from tavola.engine.storage import SqliteStore
 from tavola.entropy import SeededEntropy
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 HERE, THERE = Scope("111111111111", "us-east-1"), Scope("222222222222", "us-east-1")
 

@@ -18,8 +18,9 @@ from tavola.engine.snapshots import AsOfRack
 from tavola.engine.storage.sqlite.files import connect_file
 from tavola.entropy import SeededEntropy
 from tavola.keys import Bounds
-from tavola.protocol import (
-    DEFAULT_SCOPE,
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import (
     BackupInUseFault,
     BackupNotFoundFault,
     Fault,
@@ -27,7 +28,6 @@ from tavola.protocol import (
     PointInTimeRecoveryUnavailableFault,
     ResourceInUseFault,
     ResourceNotFoundFault,
-    Scope,
     TableInUseFault,
     TableNotFoundFault,
     ValidationFault,

@@ -8,7 +8,8 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, Touch, Visit
-from tavola.protocol import AccessDeniedFault, Scope, ValidationFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import AccessDeniedFault, ValidationFault
 
 TABLE = {
     "TableName": "tab",

@@ -11,7 +11,7 @@ import msgspec
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.catalog import TimeToLive
-from tavola.protocol import DEFAULT_SCOPE
+from tavola.protocol.accounts import DEFAULT_SCOPE
 
 START = 1_700_000_000
 

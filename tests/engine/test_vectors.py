@@ -10,7 +10,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreError, Visit
 from tavola.engine.backfill import fill_slice, next_unfilled
-from tavola.protocol import Fault, ValidationFault
+from tavola.protocol.faults import Fault, ValidationFault
 
 INDEX: dict[str, Any] = {
     "IndexName": "near",

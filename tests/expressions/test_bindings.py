@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
-    check_placeholder_keys,
-    check_placeholders,
-    compile_condition,
-    compile_update,
-)
+from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.plans import compile_condition, compile_update
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import (
-    Bindings,
-    F,
-    Renderer,
-    Where,
-    bind,
-    literal,
-    parse_condition,
-    parse_update,
-    projection,
-    update,
-)
+from tavola.expressions.bindings import Bindings, bind
+from tavola.expressions.builder import F, Where, literal, projection, update
 from tavola.expressions.nodes import Literal
+from tavola.expressions.parser import parse_condition, parse_update
+from tavola.expressions.renderer import Renderer
 
 BINDINGS = Bindings(
     {"#s": "status"},

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
     compile_projection,

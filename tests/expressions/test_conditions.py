@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import Bindings, compile_condition, evaluate
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.plans import compile_condition
 
 ITEM: dict[str, Any] = {
     "s": {"S": "hello"},

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
-    KeyRange,
-    compile_key_condition,
-    key_bounds,
-    legacy_key_conditions,
-)
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import KeyRange, key_bounds
+from tavola.expressions.legacy import legacy_key_conditions
+from tavola.expressions.plans import compile_key_condition
 from tavola.keys import KeyAttribute, KeySchema, SortCondition, partition_bounds
 
 VALUES: dict[str, Any] = {

@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import (
-    ExpressionError,
-    UpdateRefused,
-    apply,
-    evaluate,
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.errors import ExpressionError, UpdateRefused
+from tavola.expressions.legacy import (
     legacy_attributes,
     legacy_expected,
     legacy_filter,
     legacy_key_conditions,
     legacy_updates,
-    project,
 )
+from tavola.expressions.projections import project
+from tavola.expressions.updates import apply
 
 ITEM: dict[str, Any] = {
     "s": {"S": "hello"},

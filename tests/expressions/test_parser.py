@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.expressions import parse_condition, parse_projection, parse_update
 from tavola.expressions.nodes import (
     Add,
     And,
@@ -23,6 +22,7 @@ from tavola.expressions.nodes import (
     Set,
     ValueRef,
 )
+from tavola.expressions.parser import parse_condition, parse_projection, parse_update
 
 A, B, C = Path(("a",)), Path(("b",)), Path(("c",))
 V = ValueRef(":v")

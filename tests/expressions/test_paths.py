@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.expressions import ExpressionError
+from tavola.expressions.errors import ExpressionError
 from tavola.expressions.paths import Steps, check_disjoint, path_text, tree_of
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
+from tavola.expressions import plans
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
     compile_projection,
     compile_update,
-    evaluate,
-    plans,
 )
 
 

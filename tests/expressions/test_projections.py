@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import Bindings, compile_projection, project
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.plans import compile_projection
+from tavola.expressions.projections import project
 
 ITEM: dict[str, Any] = {
     "a": {"S": "x"},

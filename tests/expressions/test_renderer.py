@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tavola.expressions import F, Renderer, update
+from tavola.expressions.builder import F, update
 from tavola.expressions.nodes import Comparison, NameRef, Path, ValueRef
+from tavola.expressions.renderer import Renderer
 
 
 def test_one_renderer_serves_a_whole_request() -> None:

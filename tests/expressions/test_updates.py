@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import Bindings, UpdateRefused, apply, compile_update, touched_part
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.errors import UpdateRefused
+from tavola.expressions.plans import compile_update
+from tavola.expressions.updates import apply, touched_part
 
 VALUES: dict[str, Any] = {
     ":one": {"N": "1"},

@@ -16,7 +16,9 @@ from tavola.engine import Visit
 from tavola.errors import TavolaError
 from tavola.iam import accesses
 from tavola.model.document import Design, TableDesign
-from tavola.protocol import OPERATIONS, Scope, UnknownOperationFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import UnknownOperationFault
+from tavola.protocol.operations import OPERATIONS
 
 REGION = "us-east-1"
 ACCOUNT = "111122223333"

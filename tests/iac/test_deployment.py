@@ -12,7 +12,7 @@ from tavola import Connection, Engine, Scaling, connect
 from tavola.client.table_changes import KeyNotMade, TableUnusable
 from tavola.iac import Allowed, Deployment, DeployRefused, compare_live, progress_of
 from tavola.model.document import Design, IndexDesign
-from tavola.protocol import ResourceNotFoundFault
+from tavola.protocol.faults import ResourceNotFoundFault
 from tests.iac.test_changes import KEY, TABLE, keyed_otherwise
 
 PLAIN = replace(TABLE, entities=(), collections=(), consumers=())

@@ -15,7 +15,7 @@ from tavola.iac.leading import guard_leading, leading_of, literal
 from tavola.iac.policies import Grant, RolePolicy, as_document, policies_of
 from tavola.keys import Template
 from tavola.model.document import AccessPattern, Design, Given, Need, Route, TableDesign, design_of
-from tavola.protocol import parse_policy
+from tavola.protocol.policy_documents import parse_policy
 from tests.iac import shop
 
 SHOP = design_of(shop)

@@ -6,7 +6,8 @@ from typing import Any
 
 from tavola.clock import ManualClock
 from tavola.iam import Account, Circumstances, Directory, Guard, Guards, User
-from tavola.protocol import Scope, TableFacts
+from tavola.protocol.arns import Scope
+from tavola.protocol.resources import TableFacts
 
 ACCOUNT = "111122223333"
 OTHER = "444455556666"

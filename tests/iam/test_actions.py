@@ -9,7 +9,8 @@ import pytest
 
 from tavola.iam import ACTIONS, Access, accesses, unknown_actions
 from tavola.iam.actions import PERMISSIONS
-from tavola.protocol import OPERATIONS, parse
+from tavola.protocol.operations import OPERATIONS
+from tavola.protocol.requests import parse
 from tests.iam.tables import ACCOUNT, ARN, SCOPE, STREAM, Tables, directory
 
 GSI = f"{ARN}/index/ByOwner"

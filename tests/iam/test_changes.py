@@ -26,7 +26,7 @@ from tavola.iam import (
     remove,
     render_directory,
 )
-from tavola.protocol import account_of_key
+from tavola.protocol.accounts import account_of_key
 from tests.iam.tables import ACCOUNT, OTHER, policy
 
 

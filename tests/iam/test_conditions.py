@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tavola.iam.conditions import compile_test
-from tavola.protocol import ConditionTest, Quantifier
+from tavola.protocol.policy_documents import ConditionTest, Quantifier
 
 KEY = "aws:x"
 

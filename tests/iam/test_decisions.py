@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola.iam import Account, Directory, Guards, Principal, Role, Session, StatedAccess, User, denial
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 from tests.iam.tables import ACCOUNT, ARN, OTHER, SCOPE, Tables, policy
 
 GET = {"Action": "dynamodb:GetItem"}

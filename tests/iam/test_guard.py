@@ -11,7 +11,8 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine, Visit
 from tavola.iam import Account, Circumstances, Directory, Guards, User
-from tavola.protocol import AccessDeniedFault, Fault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import AccessDeniedFault, Fault
 from tests.iam.tables import ACCOUNT, NOW_S, OTHER, SCOPE, guard, policy
 
 TABLE = f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/Tickets"
@@ -392,7 +393,7 @@ def test_circumstances_are_those_of_the_request() -> None:
 def test_an_explanation_names_what_decided(engine: Engine) -> None:
     """Each access of a request is explained with every statement and the condition that failed."""
     from tavola.engine.operations.call import Call
-    from tavola.protocol import parse
+    from tavola.protocol.requests import parse
 
     asked = guard({**OWN, "Sid": "Own"}, {"Action": "dynamodb:Scan"})
     request = parse(

@@ -7,7 +7,7 @@ from time import perf_counter
 import pytest
 
 from tavola.iam.patterns import action_match, arn_matching, expand, fill, matching, solid_of
-from tavola.protocol import Variable, parse_pieces
+from tavola.protocol.policy_values import Variable, parse_pieces
 
 
 def _match(pattern: str, text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola import Attr, Change, Condition, Entity, ModelError, QueryRefused, attr
-from tavola.expressions import Renderer
+from tavola.expressions.renderer import Renderer
 
 
 class Colour(Enum):

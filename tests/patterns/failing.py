@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tavola import Connection
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 
 
 class Failing:

@@ -35,7 +35,7 @@ from tavola.patterns import (
     WindowCounters,
 )
 from tavola.patterns.recipe import ask, verb
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
 

@@ -26,7 +26,7 @@ from tavola import (
 from tavola.client import Db
 from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Turns
 from tavola.patterns.recipe import ask, verb
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
 

@@ -52,7 +52,7 @@ from tavola.patterns import (
     verb,
 )
 from tavola.patterns.audit import ROW_BYTES_MAX, differences, shortened
-from tavola.protocol import AccessDeniedFault
+from tavola.protocol.faults import AccessDeniedFault
 from tests.iam.tables import SCOPE, guard
 from tests.patterns.interleaving import interleavings
 

@@ -19,7 +19,8 @@ from typing import Any
 
 from tavola.clock import ManualClock
 from tavola.iam import Account, Circumstances, Compiled, Directory, Guard, Role, Session, StatedAccess, User
-from tavola.protocol import Scope, TableFacts
+from tavola.protocol.arns import Scope
+from tavola.protocol.resources import TableFacts
 
 HOME, AWAY = "111122223333", "444455556666"
 NOW_S = 1_700_000_000.0

@@ -26,7 +26,7 @@ from tavola.engine import Engine, isolation, writes
 from tavola.engine.operations import items
 from tavola.engine.storage import sqlite
 from tavola.entropy import SeededEntropy
-from tavola.protocol import ConditionalCheckFailedFault, TransactionCanceledFault
+from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
 from tests.durability.state import faults_in, scan
 from tests.properties.model import SHAPES, Cost, Model, add_request, create_request, page_units
 from tests.properties.naive import Item, identity, item_bytes, plain, read_units, satisfies, sort_key

@@ -12,24 +12,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
-    Renderer,
-    apply,
-    bind,
-    check_placeholders,
-    compile_condition,
-    compile_key_condition,
-    compile_projection,
-    compile_update,
-    evaluate,
-    parse_condition,
-    parse_projection,
-    parse_update,
-    project,
-    touched_part,
-)
+from tavola.expressions.bindings import Bindings, bind, check_placeholders
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import (
     Add,
     And,
@@ -50,7 +35,16 @@ from tavola.expressions.nodes import (
     Set,
     UpdateNode,
 )
-from tavola.expressions.updates import INVALID_PATH, NO_ATTRIBUTE, WRONG_TYPE
+from tavola.expressions.parser import parse_condition, parse_projection, parse_update
+from tavola.expressions.plans import (
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+)
+from tavola.expressions.projections import project
+from tavola.expressions.renderer import Renderer
+from tavola.expressions.updates import INVALID_PATH, NO_ATTRIBUTE, WRONG_TYPE, apply, touched_part
 from tavola.values import canonical_number, tag_of
 
 # Few names and few values, so that paths meet items and values meet each other.

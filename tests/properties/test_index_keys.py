@@ -34,7 +34,7 @@ from tavola.client.context import Context
 from tavola.client.marshalling import entity_of, item_of
 from tavola.client.updates import UpdatePlan
 from tavola.model import Change, shape_of
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 
 State = Literal["new", "open", "done"]
 START = datetime(2026, 1, 1, tzinfo=UTC)

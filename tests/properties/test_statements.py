@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tavola.engine import Engine
-from tavola.expressions import Renderer, StatementError, compile_statement, parse_statement
 from tavola.expressions.nodes import (
     And,
     Between,
@@ -24,7 +23,9 @@ from tavola.expressions.nodes import (
     Or,
     Path,
 )
-from tavola.protocol import Fault, ValidationFault
+from tavola.expressions.partiql import StatementError, compile_statement, parse_statement
+from tavola.expressions.renderer import Renderer
+from tavola.protocol.faults import Fault, ValidationFault
 
 TABLE = {
     "TableName": "tab",

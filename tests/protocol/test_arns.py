@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.protocol import (
+from tavola.protocol.arns import (
     ResourceArn,
     Scope,
     backup_arn,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import LimitExceededFault, ValidationFault, check_keys_defined
+from tavola.protocol.definitions import check_keys_defined
+from tavola.protocol.faults import LimitExceededFault, ValidationFault
 from tests.protocol.asking import INVALID, asked, fault, refusal
 
 

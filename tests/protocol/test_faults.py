@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from tavola.protocol import (
+from tavola.protocol.faults import (
     AccessDeniedFault,
     CancellationReason,
     ConditionalCheckFailedFault,

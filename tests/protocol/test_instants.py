@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.protocol import ValidationFault, instant_of, instant_text, parse_instant
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.instants import instant_of, instant_text, parse_instant
 
 AT_US = 1_794_823_200_000_000  # 2026-11-16T10:00:00Z
 

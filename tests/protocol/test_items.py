@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import Wording
+from tavola.protocol.message_style import MessageStyle
 from tests.protocol.asking import asked, refusal
 
 _COUNTED = "1 validation error detected: "
@@ -87,7 +87,7 @@ _OLD = {"Expected": {"a": {"Exists": False}}}
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(
-    operation: str, request_: dict[str, Any], wording: Wording, text: str
+    operation: str, request_: dict[str, Any], wording: MessageStyle, text: str
 ) -> None:
     """The two ways to say a condition exclude each other, and placeholders need an expression."""
     assert refusal(operation, request_, wording) == text

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import ValidationFault, parse
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.requests import parse
 
 OOM = "One or more parameter values were invalid: "
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/Orders"

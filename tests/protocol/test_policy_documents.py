@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import PolicyKind, PolicyRefused, parse_policy, render_policy
+from tavola.protocol.policy_documents import PolicyKind, PolicyRefused, parse_policy, render_policy
 
 ALLOW = {"Effect": "Allow", "Action": "dynamodb:GetItem", "Resource": "*"}
 LEADING = {"dynamodb:LeadingKeys": "a"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import Wording
+from tavola.protocol.message_style import MessageStyle
 from tests.protocol.asking import asked, refusal
 
 _TABLE: dict[str, Any] = {"TableName": "abc"}
@@ -139,7 +139,7 @@ _V = {"ExpressionAttributeValues": {":a": {"S": "a"}}}
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(
-    operation: str, request_: dict[str, Any], wording: Wording, text: str
+    operation: str, request_: dict[str, Any], wording: MessageStyle, text: str
 ) -> None:
     """What is wrong between the members is told before a table is looked up."""
     assert refusal(operation, request_, wording) == text

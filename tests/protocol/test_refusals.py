@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import Wording
+from tavola.protocol.message_style import MessageStyle
 from tests.protocol.asking import asked, refusal
 
 _LONG = "a" * 256
@@ -54,7 +54,7 @@ _TTL = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": "t"}, "Bil
 
 @pytest.mark.parametrize("operation", ["GetItem", "DeleteItem", "UpdateItem"])
 @pytest.mark.parametrize("wording", ["current", "classic", "modern"])
-def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Wording) -> None:
+def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: MessageStyle) -> None:
     """An absent member is null in either wording."""
     assert refusal(operation, _KEY, wording) == _listed(_value("null", "tableName", _MISSING))
 
@@ -366,7 +366,7 @@ def test_the_data_plane_misses_a_table_as_a_member(operation: str, wording: Word
     ],
 )
 def test_a_member_that_breaks_its_constraint_is_named(
-    operation: str, request_: dict[str, Any], wording: Wording, text: str
+    operation: str, request_: dict[str, Any], wording: MessageStyle, text: str
 ) -> None:
     """Each constraint has its sentence, and each wording its way to say it."""
     assert refusal(operation, request_, wording) == text

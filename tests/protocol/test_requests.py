@@ -10,18 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.protocol import (
-    OPERATIONS,
-    Fault,
-    SerializationFault,
-    UnknownOperationFault,
-    ValidationFault,
-    Wording,
-    diagnose,
-    mend,
-    parse,
-    unserved,
-)
+from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
+from tavola.protocol.message_style import MessageStyle
+from tavola.protocol.operations import OPERATIONS
+from tavola.protocol.requests import check_serialization, parse, parse_coerced, unknown_operation
 from tavola.protocol.shapes import (
     Blob,
     Flag,
@@ -32,7 +24,7 @@ from tavola.protocol.shapes import (
     Structure,
     Text,
     Whole,
-    describe,
+    describe_shape,
 )
 from tests.protocol.asking import asked, fault
 
@@ -87,10 +79,10 @@ def test_a_value_too_deep_for_an_item_is_no_matter_of_types(depth: int) -> None:
     nameless = b'{"TableName":"","Key":{"a":' + value + b"}}"
     crowded = b'{"TransactItems":[' + b",".join([b'{"Get":%s}' % sound] * 101) + b"]}"
 
-    diagnose("GetItem", sound)
+    check_serialization("GetItem", sound)
 
     assert parse("GetItem", sound).table_name == "abc"
-    assert mend("GetItem", sound).table_name == "abc"
+    assert parse_coerced("GetItem", sound).table_name == "abc"
     assert isinstance(fault("GetItem", nameless), ValidationFault)
     assert isinstance(fault("TransactGetItems", crowded), ValidationFault)
 
@@ -99,11 +91,11 @@ def test_an_operation_that_is_not_served_says_so() -> None:
     """One that is not built yet is told apart from one that nobody knows, and a slip is guessed."""
     assert fault("Nonsense", b"{}").message == "DynamoDB has no operation Nonsense"
     assert fault("PutItm", b"{}").message == "DynamoDB has no operation PutItm; did you mean PutItem?"
-    assert unserved("PutItem").message == "Tavola does not serve PutItem yet"
+    assert unknown_operation("PutItem").message == "Tavola does not serve PutItem yet"
     with pytest.raises(UnknownOperationFault):
-        diagnose("Nonsense", b"{}")
+        check_serialization("Nonsense", b"{}")
     with pytest.raises(UnknownOperationFault):
-        mend("Nonsense", b"{}")
+        parse_coerced("Nonsense", b"{}")
 
 
 def test_unknown_members_are_skipped() -> None:
@@ -119,7 +111,7 @@ def test_mending_a_sound_body_gives_the_parsed_request() -> None:
         {"TableName": "abc", "Item": {"a": {"S": "a"}, "b": {"L": [{"N": "1"}]}}, "ReturnValues": "ALL_OLD"}
     ).encode()
 
-    assert mend("PutItem", body) == parse("PutItem", body)
+    assert parse_coerced("PutItem", body) == parse("PutItem", body)
 
 
 _FRAGMENTS = (
@@ -163,7 +155,7 @@ def _near(node: Node, chance: random.Random, depth: int = 0) -> Any:
             }
 
 
-def _outcome(operation: str, body: bytes, wording: Wording = "current") -> Fault | None:
+def _outcome(operation: str, body: bytes, wording: MessageStyle = "current") -> Fault | None:
     try:
         parse(operation, body, wording)
     except Fault as raised:
@@ -175,7 +167,7 @@ def _outcome(operation: str, body: bytes, wording: Wording = "current") -> Fault
 @given(
     operation=st.sampled_from(_SERVED), body=_JSON, wording=st.sampled_from(["current", "classic", "modern"])
 )
-def test_any_json_is_a_request_or_a_fault(operation: str, body: Any, wording: Wording) -> None:
+def test_any_json_is_a_request_or_a_fault(operation: str, body: Any, wording: MessageStyle) -> None:
     """Whatever is asked, only a Fault comes out."""
     _outcome(operation, json.dumps(body).encode(), wording)
 
@@ -195,13 +187,13 @@ def test_a_body_near_its_shape_is_a_request_or_a_fault_with_a_text(seed: int) ->
     for operation in _SERVED:
         request = OPERATIONS[operation].request
         assert request is not None
-        body = json.dumps(_near(describe(request), chance)).encode()
+        body = json.dumps(_near(describe_shape(request), chance)).encode()
 
         raised = _outcome(operation, body, chance.choice(["current", "classic", "modern"]))
 
         if raised is None:
             try:
-                assert isinstance(mend(operation, body), request)
+                assert isinstance(parse_coerced(operation, body), request)
             except SerializationFault as inside:  # an attribute value, which parse leaves as it is
                 raised = inside
         if raised is not None:

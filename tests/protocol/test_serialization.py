@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import SerializationFault, ValidationFault, diagnose, mend
+from tavola.protocol.faults import SerializationFault, ValidationFault
+from tavola.protocol.requests import check_serialization, parse_coerced
 from tests.protocol.asking import asked, fault
 
 _CAST = (
@@ -179,7 +180,7 @@ def test_a_value_of_another_type_is_named(operation: str, path: str, rows: list[
         body = json.dumps(_put(path, value) | {"ReturnConsumedCapacity": "hi"}).encode()
 
         with pytest.raises(SerializationFault) as caught:
-            diagnose(operation, body)
+            check_serialization(operation, body)
 
         assert caught.value.message == text, value
         raised = fault(operation, body)
@@ -219,7 +220,7 @@ def test_some_texts_are_booleans(given: str, taken: bool) -> None:
     request = {"TableName": "abc", "Key": {"a": {"BOOL": given}}, "ConsistentRead": given}
 
     assert asked("GetItem", request).consistent_read is taken
-    mended = mend("GetItem", json.dumps(request).encode())
+    mended = parse_coerced("GetItem", json.dumps(request).encode())
     assert mended.key == {"a": {"BOOL": taken}}
 
 
@@ -256,11 +257,11 @@ def test_a_repeated_member_counts_once_and_last() -> None:
 
     raised = fault("GetItem", body + b"x")
     assert raised.message is None
-    assert mend("GetItem", body).table_name == "abd"
+    assert parse_coerced("GetItem", body).table_name == "abd"
 
 
 def test_a_diagnosis_of_a_sound_body_is_silence() -> None:
     """`diagnose` only speaks of types: constraints and rules are not its business."""
-    diagnose("GetItem", b'{"TableName": ""}')
+    check_serialization("GetItem", b'{"TableName": ""}')
 
     assert isinstance(fault("GetItem", b'{"TableName": ""}'), ValidationFault)

@@ -11,7 +11,7 @@ from typing import Any
 import botocore
 import pytest
 
-from tavola.protocol import OPERATIONS, CreateTableRequest
+from tavola.protocol.operations import OPERATIONS
 from tavola.protocol.shapes import (
     Blob,
     Flag,
@@ -23,8 +23,9 @@ from tavola.protocol.shapes import (
     Structure,
     Text,
     Whole,
-    describe,
+    describe_shape,
 )
+from tavola.protocol.tables import CreateTableRequest
 
 _DATA = Path(botocore.__file__).parent / "data"
 _SERVED = sorted(name for name, operation in OPERATIONS.items() if operation.request is not None)
@@ -100,14 +101,14 @@ def test_a_request_has_the_models_members(model: dict[str, Any], operation: str)
         model = _model("dynamodbstreams")
     shape = model["operations"][operation]["input"]["shape"]
 
-    differences = list(_compare(model["shapes"], shape, describe(request), operation, set()))
+    differences = list(_compare(model["shapes"], shape, describe_shape(request), operation, set()))
 
     assert differences == []
 
 
 def test_a_member_that_is_forgotten_is_found(model: dict[str, Any]) -> None:
     """The comparison sees a member that is missing, one that is made up, and one of another type."""
-    whole = describe(CreateTableRequest)
+    whole = describe_shape(CreateTableRequest)
     short = Structure(whole.name, {name: member for name, member in whole.members.items() if name != "Tags"})
     long = Structure(whole.name, whole.members | {"Nonsense": Member("Nonsense", Flag(), required=False)})
     wrong = Structure(whole.name, whole.members | {"Tags": Member("Tags", Flag(), required=False)})
@@ -202,7 +203,7 @@ def _range(shape: dict[str, Any]) -> tuple[int | None, int | None]:
 
 def test_members_stand_in_the_order_of_their_declaration() -> None:
     """The order in which AWS reports members is the order of the fields."""
-    declared = [member for member in describe(CreateTableRequest).members if member in _FIRST_OF_CREATE]
+    declared = [member for member in describe_shape(CreateTableRequest).members if member in _FIRST_OF_CREATE]
 
     assert declared == _FIRST_OF_CREATE
 

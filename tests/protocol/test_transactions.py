@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import Put, Wording
+from tavola.protocol.message_style import MessageStyle
+from tavola.protocol.transactions import Put
 from tests.protocol.asking import asked, refusal
 
 _PUT: dict[str, Any] = {"TableName": "abc", "Item": {}}
@@ -66,7 +67,7 @@ _NULL = "failed to satisfy constraint: Member must not be null"
     ],
 )
 def test_an_action_that_is_none_or_too_much_is_refused(
-    items: list[dict[str, Any]], wording: Wording, text: str
+    items: list[dict[str, Any]], wording: MessageStyle, text: str
 ) -> None:
     """Each element is exactly one action, and whole."""
     assert refusal("TransactWriteItems", {"TransactItems": items}, wording) == text

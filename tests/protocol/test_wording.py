@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.protocol import Layer, Wording, enveloped, layer
+from tavola.protocol.message_style import MessageStyle, ValidationLayer, add_error_count, layer_of
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,11 @@ from tavola.protocol import Layer, Wording, enveloped, layer
         ("CreateTable", "classic"),
     ],
 )
-def test_today_some_operations_are_modern(operation: str, expected: Layer) -> None:
+def test_today_some_operations_are_modern(operation: str, expected: ValidationLayer) -> None:
     """The current wording follows the operations that AWS has moved."""
-    assert layer(operation) == expected
-    assert layer(operation, "classic") == "classic"
-    assert layer(operation, "modern") == "modern"
+    assert layer_of(operation) == expected
+    assert layer_of(operation, "classic") == "classic"
+    assert layer_of(operation, "modern") == "modern"
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ def test_today_some_operations_are_modern(operation: str, expected: Layer) -> No
         ("TransactWriteItems", "modern", "no"),
     ],
 )
-def test_only_modern_writes_count_a_refusal(operation: str, wording: Wording, expected: str) -> None:
+def test_only_modern_writes_count_a_refusal(operation: str, wording: MessageStyle, expected: str) -> None:
     """The envelope belongs to the three single writes."""
-    assert enveloped(operation, wording, "no") == expected
+    assert add_error_count(operation, wording, "no") == expected

@@ -11,7 +11,7 @@ from typing import Any
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
-from tavola.protocol import OPERATIONS
+from tavola.protocol.operations import OPERATIONS
 from tavola.server import AccessLog, Served
 from tavola.server.callers import Callers, Peer
 from tavola.server.dispatch import Dispatch

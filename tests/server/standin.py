@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from tavola.engine import Touch, Visit
-from tavola.protocol import ConditionalCheckFailedFault, Scope, ValidationFault, table_arn
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 
 
 class StandIn:

@@ -16,7 +16,8 @@ from tavola.clock import ManualClock
 from tavola.engine import Touch
 from tavola.entropy import SeededEntropy
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol import OPERATIONS, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.operations import OPERATIONS
 from tavola.server import AccessLog, AccessLogUnusable, key_hash, secret_path
 from tavola.server.callers import Caller
 from tavola.server.commits import Commits

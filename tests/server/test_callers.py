@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 from tavola.server.callers import OpenCallers, Peer
 
 HEADER = b"AWS4-HMAC-SHA256 Credential=%b/20261101/eu-west-1/dynamodb/aws4_request, SignedHeaders=host, Signature=%b"

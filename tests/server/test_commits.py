@@ -10,7 +10,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.protocol import DEFAULT_SCOPE
+from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.server.commits import Commits
 from tavola.server.wire import CONTINUE, Payload, Wire
 from tests.server.standin import StandIn

@@ -9,7 +9,8 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.protocol import OPERATIONS, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.operations import OPERATIONS
 from tavola.server.callers import OpenCallers, Peer
 from tavola.server.dispatch import READS, TARGETS, Dispatch
 from tavola.server.wire import Wire

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
 from tavola.server.scopes import _known, scope_of_request
 
 SIGNED = "AWS4-HMAC-SHA256 Credential={}, SignedHeaders=host;x-amz-date, Signature=00ff"

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tavola.protocol import (
+from tavola.protocol.faults import (
     AccessDeniedFault,
+    CancellationReason,
     Fault,
     IncompleteSignatureFault,
     InvalidSignatureFault,
@@ -16,7 +17,6 @@ from tavola.protocol import (
     TransactionCanceledFault,
     ValidationFault,
 )
-from tavola.protocol.faults import CancellationReason
 from tavola.server.scrubbing import (
     arns_in,
     decoded,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.server import sigv4
 from tavola.server.sigv4 import Verifier, render_date
 from tests.server.signing import Asked, Signer

@@ -297,7 +297,7 @@ def _callers(path: Path, clock: ManualClock) -> StrictCallers:
 
 
 def _lets_in(callers: StrictCallers, key: tuple[str, str], clock: ManualClock) -> bool:
-    from tavola.protocol import Fault
+    from tavola.protocol.faults import Fault
     from tavola.server.callers import Peer
 
     asked = Signer(*key, clock.now()).sign()

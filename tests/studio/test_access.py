@@ -16,7 +16,7 @@ from tavola.cli.main import app
 from tavola.cli.studios import directory_port, log_port
 from tavola.engine import Engine
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.server import AccessLog, Safeguards, running, secret_path
 from tavola.studio.api.access import AskLog, AskPrincipals, Explain, explain, log, principals
 from tavola.studio.endpoint import encode_answer

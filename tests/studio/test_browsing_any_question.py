@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.errors import TavolaError
-from tavola.expressions import Renderer
-from tavola.protocol import DEFAULT_SCOPE, ValidationFault
+from tavola.expressions.renderer import Renderer
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.faults import ValidationFault
 from tavola.studio.api.browsing import BrowsePage, page, planned, subject
 from tavola.studio.browsing.conditions import BrowseCondition, joined
 from tavola.studio.browsing.planner import BrowseQuestion

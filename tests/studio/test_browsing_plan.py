@@ -114,7 +114,7 @@ def test_what_is_planned_is_what_dynamodb_answers(
 
 def _scanned(shop: Browsed, question: BrowseQuestion) -> list[tuple[str, str]]:
     """Return what a Scan of the same way finds, decided item by item."""
-    from tavola.expressions import decider_of
+    from tavola.expressions.conditions import decider_of
     from tavola.studio.browsing.conditions import joined
 
     request: dict[str, Any] = {"TableName": TABLE}

@@ -21,7 +21,7 @@ from tavola.engine import Engine
 from tavola.iac import PlanRefused
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, read_document, write_document
-from tavola.protocol import AccessDeniedFault
+from tavola.protocol.faults import AccessDeniedFault
 from tavola.studio.designing import Subject, changed_lines, subject
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Declared, Where

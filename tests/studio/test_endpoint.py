@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tavola.backends import CredentialsMissing, EndpointUnreachable
-from tavola.protocol import AccessDeniedFault, ConditionalCheckFailedFault, ResourceNotFoundFault
+from tavola.protocol.faults import AccessDeniedFault, ConditionalCheckFailedFault, ResourceNotFoundFault
 from tavola.studio.api import BY_NAME, ENDPOINTS
 from tavola.studio.endpoint import Endpoint, encode_answer
 from tavola.studio.problems import Refused, problem_of

@@ -19,11 +19,8 @@ from tavola.clock import ManualClock
 from tavola.connections import connect_async
 from tavola.engine import Engine, Touch
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol import (
-    DEFAULT_SCOPE,
-    ProvisionedThroughputExceededFault,
-    TransactionCanceledFault,
-)
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
 from tavola.studio.problems import Refused
 from tavola.studio.watching import heat
 from tavola.studio.watching.heat import TIERS, HeatRecorder, Window

@@ -14,13 +14,9 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, Touch
-from tavola.protocol import (
-    DEFAULT_SCOPE,
-    ConditionalCheckFailedFault,
-    Fault,
-    TransactionConflictFault,
-    table_arn,
-)
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import table_arn
+from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, TransactionConflictFault
 from tavola.studio.watching import Watch
 from tavola.studio.watching.dearest import ALL_MAX, EACH_MAX, SPAN_BYTES_MAX, By, Dear, chosen
 from tavola.studio.watching.latency import QUANTILES, bucket_of, duration_of, quantiles

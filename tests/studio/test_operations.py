@@ -11,7 +11,7 @@ import pytest
 from tavola import connect_async
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.server import running
 from tavola.studio.api.dearest import AskDearest, AskTroubles, dearest, troubles
 from tavola.studio.api.operations import AskOperations, operations

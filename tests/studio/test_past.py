@@ -15,7 +15,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.model.document import design_of
 from tavola.patterns import AuditEntry, Versioned, Versions
-from tavola.protocol import UnknownOperationFault
+from tavola.protocol.faults import UnknownOperationFault
 from tavola.server import running
 from tavola.studio import histories
 from tavola.studio.api import BY_NAME

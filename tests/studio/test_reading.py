@@ -12,7 +12,7 @@ import pytest
 
 from tavola.connections import connect_async
 from tavola.engine import Engine
-from tavola.protocol import OPERATIONS
+from tavola.protocol.operations import OPERATIONS
 from tavola.studio import Endpoint, Refused, Studio, Where
 from tavola.studio.reading import TELLING, ReadingBackend
 from tavola.studio.watching.shapes import READS, is_read

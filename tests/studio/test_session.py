@@ -14,7 +14,7 @@ from tavola.apps.support_desk import model
 from tavola.connections import AsyncConnection, connect_async
 from tavola.engine import Engine
 from tavola.model.document import Design, TableDesign, design_of
-from tavola.protocol import AccessDeniedFault, Fault, ResourceNotFoundFault
+from tavola.protocol.faults import AccessDeniedFault, Fault, ResourceNotFoundFault
 from tavola.studio.api.session import AskSession, Session, session
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Declared, Studio, Where

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tavola.connections import AsyncConnection
-from tavola.protocol import ProvisionedThroughputExceededFault
+from tavola.protocol.faults import ProvisionedThroughputExceededFault
 from tavola.studio.api.transfer import (
     ExportItems,
     ExportTable,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tavola.backends import EndpointUnreachable
 from tavola.backends.answers import read_answer
-from tavola.protocol import OPERATIONS
+from tavola.protocol.operations import OPERATIONS
 
 
 class PlainEndpoint:

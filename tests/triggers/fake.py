@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tavola.errors import TavolaError
-from tavola.protocol import (
+from tavola.protocol.faults import (
     ExpiredIteratorFault,
     ResourceNotFoundFault,
     TrimmedDataAccessFault,

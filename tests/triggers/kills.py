@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tavola import Engine
-from tavola.protocol import TransactionCanceledFault
+from tavola.protocol.faults import TransactionCanceledFault
 from tavola.server import running
 from tavola.triggers import Backoff, Mapping, Trigger
 from tests.triggers.endpoint import PlainEndpoint

@@ -13,7 +13,7 @@ import pytest
 from tavola.backends import CredentialsMissing, EndpointUnreachable
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.protocol import AccessDeniedFault, ResourceNotFoundFault, ThrottlingFault
+from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ThrottlingFault
 from tavola.triggers import (
     REPORT_FAILURES,
     Backoff,

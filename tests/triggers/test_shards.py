@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tavola.protocol import ResourceNotFoundFault, ThrottlingFault
+from tavola.protocol.faults import ResourceNotFoundFault, ThrottlingFault
 from tavola.triggers import Position, StreamGone, StreamMissing
 from tavola.triggers.shards import Page, Shard, ShardReader, describe_stream, latest_stream_arn, readable
 from tests.triggers.fake import ARN, START_S, FakeStream, sequence, shard_id

@@ -15,7 +15,12 @@ from typing import Any
 import msgspec
 
 from tavola.backends.errors import AnswerDamaged, AnswerUnreadable
-from tavola.protocol import CancellationReason, ConditionalCheckFailedFault, Fault, TransactionCanceledFault
+from tavola.protocol.faults import (
+    CancellationReason,
+    ConditionalCheckFailedFault,
+    Fault,
+    TransactionCanceledFault,
+)
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RESPONSE = msgspec.json.Decoder(dict[str, Any])

@@ -21,7 +21,8 @@ from tavola.backends.stages import current_stage
 from tavola.client import encode_request
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.errors import TavolaError
-from tavola.protocol import Fault, Operation, UnknownOperationFault
+from tavola.protocol.faults import Fault, UnknownOperationFault
+from tavola.protocol.operations import Operation
 
 AT_ONCE_MAX = 32
 """How many calls of one `call_all` are under way at a time."""

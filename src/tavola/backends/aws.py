@@ -45,7 +45,8 @@ from tavola.backends.http import HttpBackend
 from tavola.backends.replies import Reply
 from tavola.backends.signatures import Key
 from tavola.clock import monotonic
-from tavola.protocol import DEFAULT_SCOPE, Service
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.operations import Service
 
 KEY_S_MAX = 1.0
 """For how long a key is used before botocore is asked again; it renews minutes before the end."""

@@ -17,7 +17,8 @@ from tavola.backends.credentials import Credentials
 from tavola.backends.errors import EndpointUnreachable, EndpointUntrusted
 from tavola.backends.replies import Transport
 from tavola.backends.signatures import Key
-from tavola.protocol import DEFAULT_SCOPE, Service
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.operations import Service
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 60.0

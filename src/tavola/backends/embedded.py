@@ -17,7 +17,9 @@ from tavola.client import encode_request
 from tavola.clock import monotonic
 from tavola.engine import Engine, StoreError, Visit
 from tavola.errors import TavolaError
-from tavola.protocol import DEFAULT_SCOPE, InternalServerFault, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import InternalServerFault
 
 TURN_S = 0.002
 """After so long the loop gets a turn, so that a task that only asks does not keep out the others."""

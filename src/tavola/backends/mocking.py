@@ -41,7 +41,9 @@ from botocore.session import Session
 
 from tavola.backends.errors import MockRefused
 from tavola.backends.stages import STAGES, Stage, current_stage
-from tavola.protocol import Fault, Scope, account_of_key
+from tavola.protocol.accounts import account_of_key
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault
 
 __all__ = ["Stage", "configured_region", "current_stage", "enter", "leave"]
 

@@ -12,15 +12,10 @@ from tavola.backends.errors import PastUnavailable
 from tavola.backends.signatures import Signer
 from tavola.backends.stages import Stage
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.protocol import (
-    AS_OF_HEADER,
-    OPERATIONS,
-    Operation,
-    Scope,
-    Service,
-    UnknownOperationFault,
-    instant_text,
-)
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import UnknownOperationFault
+from tavola.protocol.instants import AS_OF_HEADER, instant_text
+from tavola.protocol.operations import OPERATIONS, Operation, Service
 
 _READS = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "Search", "TransactGet")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 Execute = Callable[[str, bytes, Scope], bytes]
 """An operation's name, its JSON and whose tables are meant, to the JSON of the answer: `Engine.execute`."""

@@ -37,7 +37,7 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
     from tavola.backends import AnswerUnreadable, EndpointUnreachable, EndpointUntrusted, ExtraMissing
     from tavola.connections import ConnectionRefused
     from tavola.engine import EmulationRefused, StoreDamaged, StoreError, StoreFull, StoreInUse, StoreLocked
-    from tavola.expressions import ExpressionError
+    from tavola.expressions.errors import ExpressionError
     from tavola.iac.formats import FileMissing
     from tavola.iam import (
         AlreadyInDirectory,
@@ -49,17 +49,17 @@ def _remedy_of(error: TavolaError) -> tuple[str | None, Exit]:
     )
     from tavola.keys import KeyRefused
     from tavola.prices import BookUnknown
-    from tavola.protocol import (
+    from tavola.protocol.faults import (
         AccessDeniedFault,
         Fault,
         InvalidSignatureFault,
         MissingAuthenticationTokenFault,
         PointInTimeRecoveryUnavailableFault,
-        PolicyRefused,
         ResourceNotFoundFault,
         TableNotFoundFault,
         UnrecognizedClientFault,
     )
+    from tavola.protocol.policy_documents import PolicyRefused
     from tavola.server import AccessLogUnusable, AddressInUse, AddressUnusable, CertificateUnusable
     from tavola.triggers import (
         FileInUse,

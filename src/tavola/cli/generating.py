@@ -34,7 +34,7 @@ from tavola.client import encode_request
 from tavola.entropy import SeededEntropy
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 
 _WRITES: dict[str, dict[str, Any]] = {
     "BatchWriteItem": {"UnprocessedItems": {}},

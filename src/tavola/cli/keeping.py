@@ -146,7 +146,7 @@ def is_live(store: str) -> bool:
 def _whose(store: str) -> str:
     """Return in words whose account and region it is, from the name of a table there; nothing is written."""
     from tavola.connections import connect
-    from tavola.protocol import Fault
+    from tavola.protocol.faults import Fault
 
     with connect(store) as connection:
         region = getattr(connection.backend, "region", None)

@@ -120,7 +120,7 @@ def source_at(target: Target, source: Source, form: str | None) -> Source:
 
 def _exports(target: Target) -> Iterator[dict[str, Any]]:
     """Give the exports that a server knows to be complete; none where it is not ours to ask."""
-    from tavola.protocol import AccessDeniedFault
+    from tavola.protocol.faults import AccessDeniedFault
 
     token = None
     try:

@@ -113,7 +113,7 @@ async def tended(engine: Any | None) -> AsyncIterator[None]:
         yield
         return
 
-    from tavola.protocol import Fault
+    from tavola.protocol.faults import Fault
     from tavola.web import placed
 
     async def tend() -> None:

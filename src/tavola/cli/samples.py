@@ -32,7 +32,8 @@ from tavola.cli.output import stages
 from tavola.clock import SYSTEM_CLOCK
 from tavola.errors import TavolaError
 from tavola.folders import sync_folder
-from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
 
 MARK = "demo.json"  # in the folder beside: whose the file is, and what it was made of
 SCHEMA = "tavola.demo/1"

@@ -119,7 +119,7 @@ def kept_for(asked: Asked) -> Iterator[Kept]:
         yield _elsewhere(asked, known)
         return
     from tavola.engine import Engine
-    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
     if asked.endpoint is not None:
@@ -190,7 +190,7 @@ def _seen(endpoint: str, region: str | None, account: str | None) -> _Seen:
     """Ask an endpoint which region and account it is, by the name of a table there; nothing is written."""
     from tavola.backends import BackendError
     from tavola.connections import connect
-    from tavola.protocol import Fault
+    from tavola.protocol.faults import Fault
 
     with connect(endpoint, region=region, account=account) as connection:
         known = getattr(connection.backend, "region", None)
@@ -222,7 +222,8 @@ async def made(kept: Kept) -> AsyncIterator[Any]:
     """Give the studio of what is kept, on the running loop; a watch sees the engine, or else the studio's own calls."""
     from tavola.clock import SYSTEM_CLOCK
     from tavola.connections import AsyncConnection, connect_async
-    from tavola.protocol import DEFAULT_SCOPE, Scope
+    from tavola.protocol.accounts import DEFAULT_SCOPE
+    from tavola.protocol.arns import Scope
     from tavola.studio import Studio, TellingBackend, Watch
 
     watch = Watch(SYSTEM_CLOCK)

@@ -110,7 +110,8 @@ def opened(
     from tavola.backends import EmbeddedBackend
     from tavola.connections import Connection, connect
     from tavola.engine import Engine
-    from tavola.protocol import DEFAULT_SCOPE, Scope
+    from tavola.protocol.accounts import DEFAULT_SCOPE
+    from tavola.protocol.arns import Scope
 
     if store is None:
         asked = endpoint or DEFAULT_ENDPOINT
@@ -139,7 +140,7 @@ def opened(
 @contextmanager
 def _located(target: Target, region: str | None, account: str | None) -> Iterator[None]:
     """Let whoever misses a table know where it was looked for, and what is there."""
-    from tavola.protocol import ResourceNotFoundFault, TableNotFoundFault
+    from tavola.protocol.faults import ResourceNotFoundFault, TableNotFoundFault
 
     try:
         yield
@@ -164,7 +165,8 @@ def _tables_of(target: Target) -> str:
 def moment(text: str) -> int:
     """Return the microseconds of a moment on the command line: a time, or how long ago it was, as in `10m`."""
     from tavola.clock import SYSTEM_CLOCK
-    from tavola.protocol import TIME_FORMS, ValidationFault, parse_instant
+    from tavola.protocol.faults import ValidationFault
+    from tavola.protocol.instants import TIME_FORMS, parse_instant
 
     ago = _AGO.fullmatch(text.strip())
     if ago is not None:
@@ -182,7 +184,7 @@ def key_of(target: Target, table: str, given: list[str]) -> dict[str, Any]:
     """Return the key that the options name, with the types that the table gives to its attributes."""
     if len(given) == 1 and given[0].lstrip().startswith("{"):
         return json_of("--key", given[0])
-    from tavola.protocol import AccessDeniedFault
+    from tavola.protocol.faults import AccessDeniedFault
 
     try:
         described = target.call("DescribeTable", TableName=table)["Table"]

@@ -90,7 +90,7 @@ from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsL
 from tavola.client.transactions import commit
 from tavola.client.uniques import needs_transaction
 from tavola.client.versions import ItemVersion, async_item_versions, item_versions
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 __all__ = [
     "NO_PATIENCE",

@@ -26,7 +26,7 @@ from tavola.client.writes import keyed, named
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
 from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.values import Item, canonical_number
 
 E = TypeVar("E", bound=Entity)

@@ -30,9 +30,10 @@ from tavola.client.uniques import Guard, guards_of, moved, moves_guards, watched
 from tavola.client.updates import changed
 from tavola.client.upgrades import as_read, not_newer, of_this_schema, outdated, renewed
 from tavola.client.writes import brought, founding, lock_node, locked_item, raise_lock
-from tavola.expressions import Action, ConditionNode, decider_of
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import Action, ConditionNode
 from tavola.model import OWNER_ATTRIBUTE, Entity, ItemUnreadable, Shape
-from tavola.protocol import (
+from tavola.protocol.faults import (
     CancellationReason,
     Fault,
     ItemCollectionSizeLimitExceededFault,

@@ -17,7 +17,8 @@ from tavola.client.expiry import expired, expires
 from tavola.client.marshalling import VERSION, entity_of, is_kind, version_of, view_from, view_of
 from tavola.client.requests import table_key
 from tavola.client.steps import Steps
-from tavola.expressions import ConditionNode, decider_of
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import ConditionNode
 from tavola.model import Entity, ItemUnreadable, KeyShape, Shape
 from tavola.values import Item
 

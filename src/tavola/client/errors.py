@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tavola.errors import TavolaError
-from tavola.protocol import ResourceNotFoundFault, ValidationFault
+from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
 _TOO_LARGE = re.compile(r"Item size (?:to update )?has exceeded the maximum allowed size")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tavola.expressions import And, Call, Comparison, ConditionNode, Literal, Not, Or, Path, decider_of
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import And, Call, Comparison, ConditionNode, Literal, Not, Or, Path
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import Shape, Table
 from tavola.values import Value

@@ -23,12 +23,12 @@ from tavola.client.steps import Call, Steps
 from tavola.client.uniques import Guard, claim, guards_of, release, watched_nodes
 from tavola.client.upgrades import outdated
 from tavola.client.writes import brought
-from tavola.expressions import Call as FunctionCall
-from tavola.expressions import Comparison, ConditionNode, Path
-from tavola.expressions import Literal as Told
+from tavola.expressions.nodes import Call as FunctionCall
+from tavola.expressions.nodes import Comparison, ConditionNode, Path
+from tavola.expressions.nodes import Literal as Told
 from tavola.keys import KeyPartRefused
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE_ATTRIBUTE, ItemUnreadable, Shape, Table, shape_of
-from tavola.protocol import TransactionCanceledFault
+from tavola.protocol.faults import TransactionCanceledFault
 from tavola.values import Item
 
 Refusal = tuple[

@@ -15,7 +15,7 @@ from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
 from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, check_part, shape_of
-from tavola.protocol import ConditionalCheckFailedFault
+from tavola.protocol.faults import ConditionalCheckFailedFault
 
 __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 

@@ -20,7 +20,7 @@ from tavola.model import (
     shape_of,
     table_given,
 )
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 POLL_S = 0.5
 POLLS_MAX = 1200

@@ -12,16 +12,8 @@ from typing import Literal as Literal_
 
 from tavola.client.context import Context
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.expressions import (
-    Between,
-    Call,
-    Comparison,
-    ConditionNode,
-    Literal,
-    Path,
-    Renderer,
-    ValueRef,
-)
+from tavola.expressions.nodes import Between, Call, Comparison, ConditionNode, Literal, Path, ValueRef
+from tavola.expressions.renderer import Renderer
 from tavola.model import (
     SHARD,
     Entity,

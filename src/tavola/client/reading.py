@@ -15,8 +15,8 @@ from tavola.client.pages import Finish, Stretch, read_all, read_page
 from tavola.client.queries import Asked, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
 from tavola.client.steps import Call, Steps
-from tavola.expressions import Between, Comparison, ConditionNode, Literal, Or, Path
-from tavola.expressions import Call as FunctionCall
+from tavola.expressions.nodes import Between, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import Call as FunctionCall
 from tavola.keys import Template
 from tavola.limits import SCAN_SEGMENTS_MAX
 from tavola.model import (

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from tavola.client.expiry import absence, expires
-from tavola.expressions import (
+from tavola.expressions.builder import update as update_node
+from tavola.expressions.nodes import (
     Action,
     And,
     Call,
@@ -16,10 +17,9 @@ from tavola.expressions import (
     Literal,
     Path,
     ProjectionNode,
-    Renderer,
     UpdateNode,
 )
-from tavola.expressions import update as update_node
+from tavola.expressions.renderer import Renderer
 from tavola.model import Condition, Shape, Table
 from tavola.values import Item
 

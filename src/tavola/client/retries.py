@@ -17,8 +17,10 @@ from typing import Any
 from tavola.client.backend import Unanswered
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.errors import TavolaError
-from tavola.expressions import ExpressionError, Remove, Set, ValueRef, parse_update
-from tavola.protocol import Fault
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import Remove, Set, ValueRef
+from tavola.expressions.parser import parse_update
+from tavola.protocol.faults import Fault
 
 _READS = frozenset(
     {

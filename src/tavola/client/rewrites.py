@@ -22,8 +22,8 @@ from tavola.client.marshalling import (
 )
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
 from tavola.client.steps import Call
-from tavola.expressions import Action, ConditionNode, Literal, Path, Remove, Set
-from tavola.expressions import Call as FunctionCall
+from tavola.expressions.nodes import Action, ConditionNode, Literal, Path, Remove, Set
+from tavola.expressions.nodes import Call as FunctionCall
 from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, table_given
 from tavola.values import Item, equal
 

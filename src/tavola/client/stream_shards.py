@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from tavola.client.steps import Call, Steps
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RECORDS_MAX
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 LATEST_SLACK_S = (
     5.0  # how far before its beginning a shard begun at LATEST is read again, for clocks that differ

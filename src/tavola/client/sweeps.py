@@ -21,7 +21,7 @@ from tavola.client.steps import Call, Steps, Wait
 from tavola.client.writes import CONTENTION_MAX, fault_item
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
-from tavola.protocol import (
+from tavola.protocol.faults import (
     AccessDeniedFault,
     ConditionalCheckFailedFault,
     Fault,

@@ -33,7 +33,7 @@ from tavola.client.provisioning import (
 from tavola.client.reports import TableChange, TableChanges
 from tavola.client.steps import Call, Steps
 from tavola.model import Scaling
-from tavola.protocol import Fault, ValidationFault
+from tavola.protocol.faults import Fault, ValidationFault
 
 __all__ = [
     "AWS_KEY",

@@ -26,7 +26,7 @@ from tavola.client.writes import CONTENTION_MAX, keyed
 from tavola.errors import TavolaError
 from tavola.limits import TRANSACTION_ACTIONS_MAX
 from tavola.model import Entity, ModelError, PrimaryKey, Table
-from tavola.protocol import (
+from tavola.protocol.faults import (
     CancellationReason,
     ConditionalCheckFailedFault,
     IdempotentParameterMismatchFault,

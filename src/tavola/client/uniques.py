@@ -15,7 +15,7 @@ from tavola.client.expiry import absent, ended
 from tavola.client.marshalling import values_in
 from tavola.client.requests import conditioned, unchanged
 from tavola.client.updates import read_by
-from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Change, ModelError, Shape, Table
 from tavola.values import Item
 

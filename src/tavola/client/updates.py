@@ -22,7 +22,8 @@ from tavola.client.errors import UpdateNeedsMore
 from tavola.client.marshalling import values_in
 from tavola.client.requests import unchanged
 from tavola.client.writes import named
-from tavola.expressions import (
+from tavola.expressions.errors import UpdateRefused
+from tavola.expressions.nodes import (
     Action,
     Add,
     And,
@@ -35,12 +36,11 @@ from tavola.expressions import (
     Remove,
     Set,
     UpdateNode,
-    UpdateRefused,
-    change_of,
-    paths_of,
 )
+from tavola.expressions.updates import change_of
+from tavola.expressions.walks import paths_of
 from tavola.model import Change, Condition, FieldShape, ItemUnreadable, KeyShape, ModelError, Shape, plain
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, Value
 
 CHANGED_TWICE = "is changed twice in one update; DynamoDB takes one change of an attribute"

@@ -11,7 +11,7 @@ from tavola.client.context import Context
 from tavola.client.marshalling import VERSION, version_of
 from tavola.client.requests import unchanged
 from tavola.client.rewrites import form_of, managed_attributes
-from tavola.expressions import Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.nodes import Call, Comparison, ConditionNode, Literal, Or, Path
 from tavola.model import Shape
 from tavola.values import Item
 

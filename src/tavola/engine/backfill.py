@@ -14,7 +14,7 @@ from tavola.engine.indexes import projected_size
 from tavola.engine.storage import Entry
 from tavola.engine.vectors import Vector
 from tavola.keys import KeyRefused
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, decode_item
 
 _SLICE_ROWS = 256

@@ -14,7 +14,7 @@ import msgspec
 from tavola.engine.catalog import KEPT_LOG, Catalog, Counts, Table, TableDefinition
 from tavola.engine.snapshots import as_of, order_by_key
 from tavola.engine.storage import Store
-from tavola.protocol import Scope, backup_arn
+from tavola.protocol.arns import Scope, backup_arn
 
 _KIND = "backup"
 

@@ -18,7 +18,8 @@ from tavola.engine.pasts import Pasts
 from tavola.engine.storage import Rack, Store, StoreDamaged
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol import Scope, TableFacts, table_arn
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.resources import TableFacts
 
 _KIND = "table"
 _COUNTS = "counts"

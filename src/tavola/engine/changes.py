@@ -27,7 +27,7 @@ from tavola.limits import (
     STREAM_RETENTION_S,
     STREAM_SHARD_LIFE_S,
 )
-from tavola.protocol import Scope, stream_arn
+from tavola.protocol.arns import Scope, stream_arn
 from tavola.values import Item, decode_item, item_size
 
 _KIND = "stream"

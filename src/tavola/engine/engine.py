@@ -31,18 +31,11 @@ from tavola.engine.storage import SqliteStore, StoreError, StoreFailed, StoreFul
 from tavola.engine.transfer import Buckets
 from tavola.engine.visits import Touch, Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.protocol import (
-    DEFAULT_SCOPE,
-    Fault,
-    InternalServerFault,
-    ResourceNotFoundFault,
-    Scope,
-    SerializationFault,
-    Wording,
-    mend,
-    parse,
-    unserved,
-)
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault, InternalServerFault, ResourceNotFoundFault, SerializationFault
+from tavola.protocol.message_style import MessageStyle
+from tavola.protocol.requests import parse, parse_coerced, unknown_operation
 from tavola.values import ValueMalformed
 
 _TENDED_S = 5.0
@@ -56,7 +49,7 @@ class Engine:
         store: SqliteStore,
         clock: Clock,
         entropy: Entropy,
-        wording: Wording,
+        wording: MessageStyle,
         delay_s: float,
         ttl_interval_s: float,
         switches: Switches,
@@ -73,7 +66,7 @@ class Engine:
         self._lost: str | None = None  # why nothing more is answered
         self._begun = False  # a transaction was begun, and neither committed nor abandoned
         self._closed = False
-        self._wording: Wording = wording
+        self._wording: MessageStyle = wording
         self._catalog = Catalog(store, clock, remembers=switches.remembers)
         self._observing: Observing | None = None  # who is told of every call; None: nobody
         self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
@@ -106,7 +99,7 @@ class Engine:
         clock: Clock = SYSTEM_CLOCK,
         entropy: Entropy = SYSTEM_ENTROPY,
         sync: str = "full",
-        wording: Wording = "current",
+        wording: MessageStyle = "current",
         cache_mb: int = 1024,
         table_delay_ms: int = 0,
         ttl_interval_s: float = 60.0,
@@ -124,8 +117,8 @@ class Engine:
         `emulate` names what production does to requests and shall happen here too: "throughput,gsi-lag=200ms".
         `buckets` is the folder whose folders stand for S3's buckets, for exports and imports.
         """
-        if wording not in get_args(Wording):
-            raise ValueError(f"wording must be one of {', '.join(get_args(Wording))}, not {wording!r}")
+        if wording not in get_args(MessageStyle):
+            raise ValueError(f"wording must be one of {', '.join(get_args(MessageStyle))}, not {wording!r}")
         switches = Switches() if emulate is None else parse_switches(emulate)
         if key is not None and (path is None or not key):
             raise ValueError("a key is for a store in a file, and must not be empty")
@@ -165,7 +158,7 @@ class Engine:
             return self._observed(self._observing, operation, body, scope, visit, by)
         handler = HANDLERS.get(operation)
         if handler is None:
-            raise unserved(operation)
+            raise unknown_operation(operation)
         request = parse(operation, body, self._wording)
         call = Call(operation, body, scope, self._services, visit)
         if visit is not None and visit.as_of_us is not None:
@@ -438,7 +431,7 @@ class Engine:
     def _mended(self, call: Call, handler: Any) -> bytes:
         """Answer a request whose values need the conversions that AWS makes; refuse where it makes none."""
         try:
-            request = mend(call.operation, call.body, self._wording)
+            request = parse_coerced(call.operation, call.body, self._wording)
             if call.visit is not None and call.visit.guard is not None:
                 call.visit.guard.check(call.operation, request, call)
             answer: bytes = handler(call, request)

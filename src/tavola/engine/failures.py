@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tavola.engine.storage import Store
-from tavola.protocol import instant_text
+from tavola.protocol.instants import instant_text
 
 _KIND = "failure"
 _KEPT_S = 86_400.0

@@ -14,7 +14,7 @@ from tavola.engine.catalog import Counts, Index, Table
 from tavola.engine.storage import Entry
 from tavola.engine.vectors import Vector
 from tavola.keys import KeyRefused
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, Value, text_size, value_size
 
 _EXPIRY_S_MAX = 2**53

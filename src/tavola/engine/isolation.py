@@ -16,7 +16,8 @@ import msgspec
 from tavola.clock import Clock
 from tavola.engine.storage import Store
 from tavola.limits import TRANSACTION_TOKEN_LIFE_S
-from tavola.protocol import IdempotentParameterMismatchFault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import IdempotentParameterMismatchFault
 
 _KIND = "token"
 _SWEEP_EVERY = 256

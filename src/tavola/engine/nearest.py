@@ -17,7 +17,7 @@ import msgspec
 
 from tavola.engine.catalog import Table
 from tavola.engine.vectors import Vector
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Value
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import Protocol
 
 from tavola.clock import monotonic
 from tavola.engine.visits import Touch, Visit
-from tavola.protocol import Fault, InternalServerFault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault, InternalServerFault
 
 _log = logging.getLogger("tavola.engine")
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tavola.engine.storage import Log
 from tavola.keys import Bounds
 from tavola.limits import PAST_CHANGES_MAX
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 
 _CHUNK_ROWS = 32  # a change may have two images of 400 KB
 _EVERYTHING = Bounds(b"", None)

@@ -18,7 +18,7 @@ import msgspec
 
 from tavola.engine.storage import Store
 from tavola.entropy import Entropy
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 _KIND, _NAME = "secret", "seals"
 _SECRET_BYTES = 32

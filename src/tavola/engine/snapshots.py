@@ -23,12 +23,12 @@ from tavola.engine.pasts import Past, Pasts
 from tavola.engine.storage import Entry, Found, Line, Lines, Log, LogRow, Rack, Row
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
-from tavola.protocol import (
+from tavola.protocol.faults import (
     InvalidRestoreTimeFault,
     PointInTimeRecoveryUnavailableFault,
     ValidationFault,
-    instant_text,
 )
+from tavola.protocol.instants import instant_text
 from tavola.values import decode_item, item_size
 
 _CHUNK_ROWS = 128

@@ -16,7 +16,7 @@ import msgspec
 
 from tavola.engine.storage import Entry
 from tavola.limits import HASH_KEY_BYTES_MAX, VECTOR_FILTER_BYTES_MAX, VECTOR_REQUEST_BYTES_MIN
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, Value, decimal_of, tag_of, text_size, value_size
 
 _INVALID = "One or more parameter values were invalid. "

@@ -35,7 +35,7 @@ from tavola.engine.storage import (
 )
 from tavola.engine.vectors import Vector
 from tavola.keys import Bounds, KeyRefused
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Item, decode_item, item_size
 
 _SLICE_ROWS = 512

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tavola.protocol import TableFacts
+from tavola.protocol.resources import TableFacts
 
 
 class Resources(Protocol):

@@ -18,7 +18,7 @@ from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, Found
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
-from tavola.protocol import ItemCollectionSizeLimitExceededFault, ValidationFault
+from tavola.protocol.faults import ItemCollectionSizeLimitExceededFault, ValidationFault
 from tavola.values import TOO_LARGE, Item, decode_item, encode_item, equal
 
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.model.document import TableDesign
-from tavola.protocol import parse_resource_arn
+from tavola.protocol.arns import parse_resource_arn
 
 _GLOBAL = (
     "CloudFormation has another type of resource for a table with replicas, and does not turn one into the other: the first replica is a "

@@ -26,7 +26,7 @@ from tavola.iac.changes import Change, Comparison, compare_live
 from tavola.iac.errors import DeployRefused
 from tavola.iac.standing import blueprint_of
 from tavola.model.document import Design, TableDesign
-from tavola.protocol import ResourceNotFoundFault, ValidationFault
+from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
 Waiting = Callable[[str], None]  # until a table and its indexes are active
 Telling = Callable[[str], None]  # of each step, before it is taken

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tavola.protocol import ResourceArn, Scope, partition_of
+from tavola.protocol.arns import ResourceArn, Scope, partition_of
 
 Effect = Literal["Allow", "Deny"]
 Part = Literal["table", "index", "stream", "backup"]

@@ -10,7 +10,9 @@ from typing import Any
 
 from tavola.client.table_changes import Blueprint, table_request
 from tavola.model.document import Design, TableDesign
-from tavola.protocol import DEFAULT_SCOPE, ResourceNotFoundFault, table_arn, table_name_of
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import table_arn, table_name_of
+from tavola.protocol.faults import ResourceNotFoundFault
 
 
 def blueprint_of(table: TableDesign, name: str | None = None) -> Blueprint:

@@ -14,20 +14,20 @@ from typing import Any
 
 import msgspec
 
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import key_bounds
+from tavola.expressions.legacy import legacy_key_conditions
+from tavola.expressions.plans import (
     compile_condition,
     compile_key_condition,
     compile_projection,
     compile_update,
-    key_bounds,
-    legacy_key_conditions,
-    search_clauses,
 )
+from tavola.expressions.search_conditions import search_clauses
 from tavola.iam.patterns import Values
 from tavola.keys import KeyAttribute, KeySchema
-from tavola.protocol import TableFacts
+from tavola.protocol.resources import TableFacts
 from tavola.values import ValueMalformed, ValueRefused, admit_item, admit_value
 
 _EXPRESSIONS: dict[str, Callable[[str, Bindings], Any]] = {

@@ -15,7 +15,8 @@ from tavola.iam.directory import Directory
 from tavola.iam.patterns import action_match
 from tavola.iam.resources import Resources, canonical, table_of
 from tavola.iam.statements import statement_accesses
-from tavola.protocol import Scope, TableFacts, parse_resource_arn, scope_of, table_arn
+from tavola.protocol.arns import Scope, parse_resource_arn, scope_of, table_arn
+from tavola.protocol.resources import TableFacts
 
 Accesses: TypeAlias = Callable[[Any, Resources, Scope], Iterable[Access]]
 

@@ -16,7 +16,8 @@ from tavola.iam.directory import Account, Directory, Document, Group, Key, Role,
 from tavola.iam.errors import AlreadyInDirectory, AssumeRefused, NotInDirectory
 from tavola.iam.policy import reach_of
 from tavola.iam.principals import Principal
-from tavola.protocol import PolicyDocument, access_key_of
+from tavola.protocol.accounts import access_key_of
+from tavola.protocol.policy_documents import PolicyDocument
 
 Holder: TypeAlias = Literal["user", "group", "role"]
 

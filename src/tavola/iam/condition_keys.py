@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from tavola.iam.directory import Directory
-from tavola.protocol import CONDITION_KEYS, PolicyStatement, Variable, parse_pieces
+from tavola.protocol.policy_documents import CONDITION_KEYS, PolicyStatement
+from tavola.protocol.policy_values import Variable, parse_pieces
 
 GLOBAL_KEYS: tuple[str, ...] = tuple(
     f"aws:{name}"

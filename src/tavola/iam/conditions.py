@@ -24,8 +24,8 @@ from tavola.iam.patterns import (
     matching,
     solid_of,
 )
-from tavola.protocol import (
-    ConditionTest,
+from tavola.protocol.policy_documents import ConditionTest
+from tavola.protocol.policy_values import (
     Piece,
     parse_bytes,
     parse_flag,

@@ -15,7 +15,7 @@ import msgspec
 from tavola.iam.errors import DirectoryRefused, NotInDirectory
 from tavola.iam.managed import MANAGED
 from tavola.iam.principals import Principal, role_arn, session_arn, user_arn
-from tavola.protocol import PolicyDocument, PolicyRefused, load_document, read_policy
+from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, load_document, read_policy
 
 FORMAT = 1
 

@@ -14,7 +14,9 @@ from tavola.iam.guard import Explained, Guard
 from tavola.iam.policy import Rule
 from tavola.iam.principals import Principal
 from tavola.iam.resources import Resources
-from tavola.protocol import Scope, TableFacts, parse, table_arn
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.requests import parse
+from tavola.protocol.resources import TableFacts
 
 
 class KeyUnknown(IamError):

@@ -29,7 +29,10 @@ from tavola.iam.policy import Rule, Source, compile_policy
 from tavola.iam.principals import Principal
 from tavola.iam.resources import Resources, owner_of
 from tavola.iam.statements import statement_accesses
-from tavola.protocol import AccessDeniedFault, PolicyRefused, Scope, TableFacts, parse_policy
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import AccessDeniedFault
+from tavola.protocol.policy_documents import PolicyRefused, parse_policy
+from tavola.protocol.resources import TableFacts
 
 _QUESTIONS_MAX = 4096  # of one principal: actions on resources
 _GUARDS_MAX = 4096

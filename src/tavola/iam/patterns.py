@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from tavola.protocol import MANY, Piece, Variable, Wild, parse_pieces
+from tavola.protocol.policy_values import MANY, Piece, Variable, Wild, parse_pieces
 
 Match: TypeAlias = Callable[[str], bool]
 Values: TypeAlias = tuple[str, ...]

@@ -13,7 +13,8 @@ from typing import Literal, TypeAlias
 from tavola.iam.conditions import Test, compile_test
 from tavola.iam.patterns import Context, Match, Values, action_match, expand, fill, matching, solid_of
 from tavola.iam.principals import Principal
-from tavola.protocol import Piece, PolicyDocument, PolicyStatement, Principals, parse_pieces
+from tavola.protocol.policy_documents import PolicyDocument, PolicyStatement, Principals
+from tavola.protocol.policy_values import Piece, parse_pieces
 
 Source: TypeAlias = Literal["identity", "boundary", "session", "resource"]
 Reach: TypeAlias = Literal["nobody", "account", "everybody", "role", "direct"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from tavola.protocol import Scope, TableFacts, parse_resource_arn, table_arn
+from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
+from tavola.protocol.resources import TableFacts
 
 
 class Resources(Protocol):

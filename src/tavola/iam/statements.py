@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tavola.expressions import Statement, StatementError, equalities, mentioned_attributes, parse_statement
+from tavola.expressions.partiql import (
+    Statement,
+    StatementError,
+    equalities,
+    mentioned_attributes,
+    parse_statement,
+)
 from tavola.iam.accesses import Access, text_of
 from tavola.iam.patterns import Values
 from tavola.iam.resources import Resources, table_of
-from tavola.protocol import Scope, TableFacts
+from tavola.protocol.arns import Scope
+from tavola.protocol.resources import TableFacts
 
 _ACTIONS = {
     "select": "dynamodb:PartiQLSelect",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, Protocol, T
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from tavola.expressions import (
+from tavola.expressions.nodes import (
     Action,
     Add,
     And,
@@ -35,11 +35,9 @@ from tavola.expressions import (
     Or,
     Path,
     Remove,
-)  # fmt: skip
-from tavola.expressions import Operand as Node
-from tavola.expressions import (
-    Set as SetAction,
 )
+from tavola.expressions.nodes import Operand as Node
+from tavola.expressions.nodes import Set as SetAction
 from tavola.limits import EXPRESSION_IN_OPERANDS_MAX
 from tavola.model.base import EntityBase
 from tavola.model.converters import Converter, encode_plain, placed

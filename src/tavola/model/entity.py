@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation
 
-from tavola.expressions import Path
+from tavola.expressions.nodes import Path
 from tavola.model.access import WritePattern
 from tavola.model.attributes import Attr, AttrOptions, Operand, attr
 from tavola.model.base import EntityBase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from tavola.expressions import paths_of
+from tavola.expressions.walks import paths_of
 from tavola.model.attributes import Condition, of_entity
 from tavola.model.base import EntityBase
 from tavola.model.errors import QueryRefused

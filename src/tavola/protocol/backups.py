@@ -21,18 +21,19 @@ from tavola.protocol.fields import (
     BatchTableName,
     BillingMode,
     ControlTableName,
+    NameInvalid,
     NameRule,
     NewTableName,
     Shape,
     StartTableName,
     Timestamp,
-    Unfit,
     fits,
     is_batch_table,
     is_control_table,
     is_new_table,
     is_start_table,
 )
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.tables import (
     GlobalSecondaryIndex,
     LocalSecondaryIndex,
@@ -41,7 +42,6 @@ from tavola.protocol.tables import (
     SSESpecification,
     VectorIndex,
 )
-from tavola.protocol.wording import Wording
 
 _INVALID = "One or more parameter values were invalid: "
 _BACKUP = NameRule(BACKUP_NAME_CHARACTERS_MIN, BACKUP_NAME_CHARACTERS_MAX, arn=False)
@@ -141,43 +141,43 @@ class RestoreTableToPointInTimeRequest(_Restored, frozen=True, kw_only=True):
 
 
 def check_continuous(
-    request: UpdateContinuousBackupsRequest | DescribeContinuousBackupsRequest, wording: Wording
+    request: UpdateContinuousBackupsRequest | DescribeContinuousBackupsRequest, wording: MessageStyle
 ) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_create_backup(request: CreateBackupRequest, wording: Wording) -> None:
+def check_create_backup(request: CreateBackupRequest, wording: MessageStyle) -> None:
     """Refuse names that no table and no backup can have."""
     if not is_control_table(request.table_name) or not fits(_BACKUP, request.backup_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_backup(request: DescribeBackupRequest | DeleteBackupRequest, wording: Wording) -> None:
+def check_backup(request: DescribeBackupRequest | DeleteBackupRequest, wording: MessageStyle) -> None:
     """Refuse nothing more than the decoder: what is no backup's ARN names none that is there."""
 
 
-def check_list_backups(request: ListBackupsRequest, wording: Wording) -> None:
+def check_list_backups(request: ListBackupsRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have, and a range of times that ends before it begins."""
     if request.table_name is not None and not is_batch_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
     if lower is not None and upper is not None and lower > upper:
         raise ValidationFault(f"{_INVALID}Time range lower bound must be less than or equal to upper bound")
 
 
-def check_restore_backup(request: RestoreTableFromBackupRequest, wording: Wording) -> None:
+def check_restore_backup(request: RestoreTableFromBackupRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if not is_new_table(request.target_table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_restore_time(request: RestoreTableToPointInTimeRequest, wording: Wording) -> None:
+def check_restore_time(request: RestoreTableToPointInTimeRequest, wording: MessageStyle) -> None:
     """Refuse a restore that names no source, or no time, or two of them."""
     source, arn = request.source_table_name, request.source_table_arn
     if not is_new_table(request.target_table_name) or (source is not None and not is_start_table(source)):
-        raise Unfit
+        raise NameInvalid
     if arn is not None and source is not None:
         raise ValidationFault("Must provide exactly one of: sourceTableArn, sourceTableName")
     if arn is None and source is None:

@@ -15,14 +15,14 @@ from tavola.protocol.fields import (
     AttributeNames,
     BatchTableName,
     ExpressionNames,
+    NameInvalid,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     Shape,
-    Unfit,
     is_batch_table,
 )
-from tavola.protocol.parameters import mixing, stray_names
-from tavola.protocol.wording import Wording
+from tavola.protocol.message_style import MessageStyle
+from tavola.protocol.parameters import mixed_parameters_error, names_without_expression
 
 _DATATYPES = "must contain exactly one of the supported datatypes"
 
@@ -73,33 +73,33 @@ class BatchWriteItemRequest(Shape, frozen=True, kw_only=True):
     ]
 
 
-def check_batch_get(request: BatchGetItemRequest, wording: Wording) -> None:
+def check_batch_get(request: BatchGetItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     asked = 0
     for table, wanted in request.request_items.items():
         if not is_batch_table(table):
-            raise Unfit
+            raise NameInvalid
         asked += len(wanted.keys)
     tables = request.request_items.values()
     # Mixing is refused over the whole request, also when each table keeps to one kind.
     legacy = next((w.attributes_to_get for w in tables if w.attributes_to_get is not None), None)
     expression = next((w.projection_expression for w in tables if w.projection_expression is not None), None)
-    text = mixing([("AttributesToGet", legacy)], [("ProjectionExpression", expression)])
+    text = mixed_parameters_error([("AttributesToGet", legacy)], [("ProjectionExpression", expression)])
     if text is not None:
         raise ValidationFault(text)
     for wanted in tables:
         if wanted.expression_attribute_names is not None and wanted.projection_expression is None:
-            raise ValidationFault(stray_names())
+            raise ValidationFault(names_without_expression())
     if asked > BATCH_GET_KEYS_MAX:
         raise ValidationFault("Too many items requested for the BatchGetItem call")
 
 
-def check_batch_write(request: BatchWriteItemRequest, wording: Wording) -> None:
+def check_batch_write(request: BatchWriteItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     asked = 0
     for table, writes in request.request_items.items():
         if not is_batch_table(table):
-            raise Unfit
+            raise NameInvalid
         asked += len(writes)
         for write in writes:
             if write.put_request is None:

@@ -17,7 +17,8 @@ from tavola.limits import (
     PROJECTED_ATTRIBUTES_TOTAL_MAX,
 )
 from tavola.protocol.faults import ValidationFault
-from tavola.protocol.fields import TABLE_CLASSES, Unfit, is_new_table
+from tavola.protocol.fields import TABLE_CLASSES, NameInvalid, is_new_table
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.tables import (
     AttributeDefinition,
     CreateTableRequest,
@@ -31,12 +32,11 @@ from tavola.protocol.tables import (
 )
 from tavola.protocol.tags import check_tags
 from tavola.protocol.vectors import check_vector_indexes
-from tavola.protocol.wording import Wording
 
 _INVALID = "One or more parameter values were invalid: "
 
 
-def check_create(request: CreateTableRequest, wording: Wording) -> None:
+def check_create(request: CreateTableRequest, wording: MessageStyle) -> None:
     """Refuse a table that DynamoDB does not make."""
     local = request.local_secondary_indexes
     globally = request.global_secondary_indexes
@@ -44,7 +44,7 @@ def check_create(request: CreateTableRequest, wording: Wording) -> None:
         index.index_name for index in (*(local or ()), *(globally or ()), *(request.vector_indexes or ()))
     ]
     if not is_new_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     check_table_class(request.table_class)
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     _check_billing(request, on_demand)

@@ -60,7 +60,7 @@ class NameRule:
     alone: bool = False  # the control plane refuses this member before it looks at the others
 
 
-class Unfit(Exception):
+class NameInvalid(Exception):
     """A decoded member breaks a constraint that the decoder does not know."""
 
 

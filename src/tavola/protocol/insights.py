@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from tavola.limits import INSIGHTS_LISTED_MAX
-from tavola.protocol.fields import ControlTableName, DefinedIndexName, Shape, Unfit, is_control_table
-from tavola.protocol.wording import Wording
+from tavola.protocol.fields import ControlTableName, DefinedIndexName, NameInvalid, Shape, is_control_table
+from tavola.protocol.message_style import MessageStyle
 
 ContributorInsightsAction: TypeAlias = Literal["ENABLE", "DISABLE"]
 ContributorInsightsMode: TypeAlias = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]
@@ -45,8 +45,8 @@ def check_insights(
     request: DescribeContributorInsightsRequest
     | UpdateContributorInsightsRequest
     | ListContributorInsightsRequest,
-    wording: Wording,
+    wording: MessageStyle,
 ) -> None:
     """Refuse a name that no table can have."""
     if request.table_name is not None and not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid

@@ -15,16 +15,20 @@ from tavola.protocol.fields import (
     ConditionalOperator,
     DataTableName,
     ExpressionNames,
+    NameInvalid,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValue,
     ReturnValuesOnConditionCheckFailure,
     Shape,
-    Unfit,
     is_data_table,
 )
-from tavola.protocol.parameters import mixing, stray_names, stray_values
-from tavola.protocol.wording import Wording, enveloped, layer
+from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
+from tavola.protocol.parameters import (
+    mixed_parameters_error,
+    names_without_expression,
+    values_without_expression,
+)
 
 _CONDITIONAL_OPERATOR_ALONE = "ConditionalOperator cannot be used without Filter or Expected"
 
@@ -107,36 +111,38 @@ class GetItemRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_names: ExpressionNames | None = None
 
 
-def check_get(request: GetItemRequest, wording: Wording) -> None:
+def check_get(request: GetItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     if not is_data_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     if request.projection_expression is not None:
         if request.attributes_to_get is not None:
-            text = mixing(
+            text = mixed_parameters_error(
                 [("AttributesToGet", request.attributes_to_get)],
                 [("ProjectionExpression", request.projection_expression)],
             )
             assert text is not None, "both are given"
             raise ValidationFault(text)
     elif request.expression_attribute_names is not None:
-        raise ValidationFault(stray_names())
+        raise ValidationFault(names_without_expression())
 
 
-def check_put(request: PutItemRequest, wording: Wording) -> None:
+def check_put(request: PutItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     _check_replacing("PutItem", request, wording)
 
 
-def check_delete(request: DeleteItemRequest, wording: Wording) -> None:
+def check_delete(request: DeleteItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     _check_replacing("DeleteItem", request, wording)
 
 
-def _check_replacing(operation: str, request: PutItemRequest | DeleteItemRequest, wording: Wording) -> None:
+def _check_replacing(
+    operation: str, request: PutItemRequest | DeleteItemRequest, wording: MessageStyle
+) -> None:
     """Refuse what a write of a whole item cannot be, be it put or taken away."""
     if not is_data_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     if (
         request.condition_expression is not None
         or request.expression_attribute_names is not None
@@ -148,17 +154,17 @@ def _check_replacing(operation: str, request: PutItemRequest | DeleteItemRequest
         _refuse(operation, wording, "ReturnValues can only be ALL_OLD or NONE")
 
 
-def check_update(request: UpdateItemRequest, wording: Wording) -> None:
+def check_update(request: UpdateItemRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     if not is_data_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     expressed = request.update_expression is not None or request.condition_expression is not None
     if expressed and (
         request.attribute_updates is not None
         or request.expected is not None
         or request.conditional_operator is not None
     ):
-        text = mixing(
+        text = mixed_parameters_error(
             [
                 ("AttributeUpdates", request.attribute_updates),
                 ("Expected", request.expected),
@@ -173,30 +179,34 @@ def check_update(request: UpdateItemRequest, wording: Wording) -> None:
     if expressed:
         return
     if request.expression_attribute_names is not None:
-        _refuse("UpdateItem", wording, stray_names())
+        _refuse("UpdateItem", wording, names_without_expression())
     if request.expression_attribute_values is not None:
-        style = layer("UpdateItem", wording)
-        _refuse("UpdateItem", wording, stray_values(style, "UpdateExpression", "ConditionExpression"))
+        style = layer_of("UpdateItem", wording)
+        _refuse(
+            "UpdateItem", wording, values_without_expression(style, "UpdateExpression", "ConditionExpression")
+        )
     if request.conditional_operator is not None and request.expected is None:
         _refuse("UpdateItem", wording, _CONDITIONAL_OPERATOR_ALONE)
 
 
-def _condition(request: PutItemRequest | DeleteItemRequest, operation: str, wording: Wording) -> str | None:
+def _condition(
+    request: PutItemRequest | DeleteItemRequest, operation: str, wording: MessageStyle
+) -> str | None:
     """Return what is wrong with the condition's parameters of a put or delete."""
     if request.condition_expression is not None:
-        return mixing(
+        return mixed_parameters_error(
             [("Expected", request.expected), ("ConditionalOperator", request.conditional_operator)],
             [("ConditionExpression", request.condition_expression)],
         )
     if request.expression_attribute_names is not None:
-        return stray_names()
+        return names_without_expression()
     if request.expression_attribute_values is not None:
-        return stray_values(layer(operation, wording), "ConditionExpression")
+        return values_without_expression(layer_of(operation, wording), "ConditionExpression")
     if request.conditional_operator is not None and request.expected is None:
         return _CONDITIONAL_OPERATOR_ALONE
     return None
 
 
-def _refuse(operation: str, wording: Wording, text: str | None) -> None:
+def _refuse(operation: str, wording: MessageStyle, text: str | None) -> None:
     if text is not None:
-        raise ValidationFault(enveloped(operation, wording, text))
+        raise ValidationFault(add_error_count(operation, wording, text))

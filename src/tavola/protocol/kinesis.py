@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from tavola.protocol.faults import ValidationFault
-from tavola.protocol.fields import ControlTableName, Shape, Unfit, is_control_table
-from tavola.protocol.wording import Wording
+from tavola.protocol.fields import ControlTableName, NameInvalid, Shape, is_control_table
+from tavola.protocol.message_style import MessageStyle
 
 KinesisArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=37, max_length=1024)]
 Precision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
@@ -59,13 +59,13 @@ _Named: TypeAlias = (
 )
 
 
-def check_destination(request: _Named, wording: Wording) -> None:
+def check_destination(request: _Named, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: Wording) -> None:
+def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
     """Refuse to configure what is to be let go."""
     check_destination(request, wording)
     if request.enable_kinesis_streaming_configuration is not None:
@@ -74,7 +74,7 @@ def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: W
         )
 
 
-def check_update(request: UpdateKinesisStreamingDestinationRequest, wording: Wording) -> None:
+def check_update(request: UpdateKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
     """Refuse an update that says nothing."""
     check_destination(request, wording)
     given = request.update_kinesis_streaming_configuration

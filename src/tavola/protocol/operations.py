@@ -31,10 +31,10 @@ from tavola.protocol import (
     versions,
 )
 from tavola.protocol.fields import Shape
-from tavola.protocol.wording import Wording
+from tavola.protocol.message_style import MessageStyle
 
 Service: TypeAlias = Literal["dynamodb", "streams", "tavola"]
-Check: TypeAlias = Callable[[Any, Wording], None]
+Check: TypeAlias = Callable[[Any, MessageStyle], None]
 
 TARGET_PREFIXES: dict[Service, str] = {
     "dynamodb": "DynamoDB_20120810.",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tavola.protocol.wording import Layer
+from tavola.protocol.message_style import ValidationLayer
 
-Given = Iterable[tuple[str, object]]  # a parameter's name in AWS's spelling, and what was given for it
+NamedParameters = Iterable[
+    tuple[str, object]
+]  # a parameter's name in AWS's spelling, and what was given for it
 
 
-def mixing(legacy: Given, expressions: Given) -> str | None:
+def mixed_parameters_error(legacy: NamedParameters, expressions: NamedParameters) -> str | None:
     """Return AWS's sentence when both kinds of parameter are given."""
     old = [name for name, given in legacy if given is not None]
     new = [name for name, given in expressions if given is not None]
@@ -25,12 +27,12 @@ def mixing(legacy: Given, expressions: Given) -> str | None:
     )
 
 
-def stray_names() -> str:
+def names_without_expression() -> str:
     """Return AWS's sentence for names without an expression."""
     return "ExpressionAttributeNames can only be specified when using expressions"
 
 
-def stray_values(style: Layer, *expressions: str) -> str:
+def values_without_expression(style: ValidationLayer, *expressions: str) -> str:
     """Return AWS's sentence for values without an expression; the classic layer lists what is missing."""
     text = "ExpressionAttributeValues can only be specified when using expressions"
     if style == "modern":

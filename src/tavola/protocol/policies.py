@@ -16,8 +16,8 @@ from tavola.limits import (
 from tavola.protocol.arns import ResourceArn, parse_resource_arn
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import Shape
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, parse_policy
-from tavola.protocol.wording import Wording
 
 NO_POLICY = "NO_POLICY"
 """The revision that a resource without a policy is expected to have."""
@@ -69,13 +69,15 @@ class DeleteResourcePolicyRequest(Shape, frozen=True, kw_only=True):
     expected_revision_id: RevisionId | None = None
 
 
-def check_put_policy(request: PutResourcePolicyRequest, wording: Wording) -> None:
+def check_put_policy(request: PutResourcePolicyRequest, wording: MessageStyle) -> None:
     """Refuse what can have no policy, and a policy that cannot be one."""
     kind = _named(request.resource_arn).kind
     check_resource_policy(request.policy, stream=kind == "stream")
 
 
-def check_policy(request: GetResourcePolicyRequest | DeleteResourcePolicyRequest, wording: Wording) -> None:
+def check_policy(
+    request: GetResourcePolicyRequest | DeleteResourcePolicyRequest, wording: MessageStyle
+) -> None:
     """Refuse what can have no policy."""
     _named(request.resource_arn)
 

@@ -15,18 +15,22 @@ from tavola.protocol.fields import (
     DataTableName,
     ExpressionNames,
     IndexName,
+    NameInvalid,
     PageLimit,
     ReturnConsumedCapacity,
     Segment,
     Select,
     Shape,
     TotalSegments,
-    Unfit,
     is_data_table,
     is_index,
 )
-from tavola.protocol.parameters import mixing, stray_names, stray_values
-from tavola.protocol.wording import Wording, layer
+from tavola.protocol.message_style import MessageStyle, layer_of
+from tavola.protocol.parameters import (
+    mixed_parameters_error,
+    names_without_expression,
+    values_without_expression,
+)
 
 _COUNTED = "1 validation error detected: "
 
@@ -81,12 +85,12 @@ class ScanRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_values: AttributeMap | None = None
 
 
-def check_query(request: QueryRequest, wording: Wording) -> None:
+def check_query(request: QueryRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     if not is_data_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
-        raise Unfit
+        raise NameInvalid
     expressions = [
         ("ProjectionExpression", request.projection_expression),
         ("FilterExpression", request.filter_expression),
@@ -106,29 +110,29 @@ def check_query(request: QueryRequest, wording: Wording) -> None:
             ("ConditionalOperator", request.conditional_operator),
             ("KeyConditions", request.key_conditions if both_keys else None),
         ]
-        _refuse(mixing(legacy, expressions))
+        _refuse(mixed_parameters_error(legacy, expressions))
     if request.key_condition_expression is None and request.filter_expression is None:
         if request.expression_attribute_names is not None and request.projection_expression is None:
-            _refuse(stray_names())
+            _refuse(names_without_expression())
         if request.expression_attribute_values is not None:
-            style = layer("Query", wording)
-            _refuse(stray_values(style, "FilterExpression", "KeyConditionExpression"))
+            style = layer_of("Query", wording)
+            _refuse(values_without_expression(style, "FilterExpression", "KeyConditionExpression"))
     if request.conditional_operator is not None and request.query_filter is None:
         _refuse("ConditionalOperator cannot be used without Filter or Expected")
     if request.select is not None:
-        _check_select(request, _COUNTED if layer("Query", wording) == "modern" else "")
+        _check_select(request, _COUNTED if layer_of("Query", wording) == "modern" else "")
     if request.key_conditions is None and request.key_condition_expression is None:
         _refuse(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
 
 
-def check_scan(request: ScanRequest, wording: Wording) -> None:
+def check_scan(request: ScanRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     if not is_data_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
-        raise Unfit
+        raise NameInvalid
     if (
         request.attributes_to_get is not None
         or request.scan_filter is not None
@@ -143,12 +147,12 @@ def check_scan(request: ScanRequest, wording: Wording) -> None:
             ("ProjectionExpression", request.projection_expression),
             ("FilterExpression", request.filter_expression),
         ]
-        _refuse(mixing(legacy, expressions))
+        _refuse(mixed_parameters_error(legacy, expressions))
     if request.filter_expression is None:
         if request.expression_attribute_names is not None and request.projection_expression is None:
-            _refuse(stray_names())
+            _refuse(names_without_expression())
         if request.expression_attribute_values is not None:
-            _refuse(stray_values(layer("Scan", wording), "FilterExpression"))
+            _refuse(values_without_expression(layer_of("Scan", wording), "FilterExpression"))
     if request.conditional_operator is not None and request.scan_filter is None:
         _refuse("ConditionalOperator cannot be used without Filter or Expected")
     if request.select is not None:

@@ -13,19 +13,19 @@ from tavola.protocol.fields import (
     BillingMode,
     ControlTableName,
     DefinedIndexName,
+    NameInvalid,
     NewTableName,
     PageLimit,
     PositiveLong,
     Shape,
     StartTableName,
     TableClass,
-    Unfit,
     is_control_table,
     is_new_table,
     is_start_table,
 )
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.tables import UpdateTableRequest
-from tavola.protocol.wording import Wording
 
 _RoleArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=1600)]
 _PolicyName: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
@@ -214,32 +214,33 @@ _Legacy: TypeAlias = (
 )
 
 
-def check_global_table(request: _Legacy, wording: Wording) -> None:
+def check_global_table(request: _Legacy, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if not is_new_table(request.global_table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_update_global_table(request: UpdateGlobalTableRequest, wording: Wording) -> None:
+def check_update_global_table(request: UpdateGlobalTableRequest, wording: MessageStyle) -> None:
     """Refuse an update without a change; AWS says no more than this of it."""
     check_global_table(request, wording)
     if not request.replica_updates:
         raise ValidationFault("One or more parameter values were invalid")
 
 
-def check_list_global_tables(request: ListGlobalTablesRequest, wording: Wording) -> None:
+def check_list_global_tables(request: ListGlobalTablesRequest, wording: MessageStyle) -> None:
     """Refuse a start that no table can have."""
     start = request.exclusive_start_global_table_name
     if start is not None and not is_start_table(start):
-        raise Unfit
+        raise NameInvalid
 
 
 def check_auto_scaling(
-    request: DescribeTableReplicaAutoScalingRequest | UpdateTableReplicaAutoScalingRequest, wording: Wording
+    request: DescribeTableReplicaAutoScalingRequest | UpdateTableReplicaAutoScalingRequest,
+    wording: MessageStyle,
 ) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
 
 
 def check_replica_updates(request: UpdateTableRequest) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from tavola.protocol.coercion import coerce_body as mend_body
+from tavola.protocol.constraints import check_members
 from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
-from tavola.protocol.fields import Shape, Unfit
+from tavola.protocol.fields import NameInvalid, Shape
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.operations import OPERATIONS, Check
-from tavola.protocol.refusals import check_members
-from tavola.protocol.serialization import mend as mend_body
-from tavola.protocol.shapes import Structure, describe
-from tavola.protocol.wording import Wording
+from tavola.protocol.shapes import Structure, describe_shape
 
 _Decode = Callable[[bytes], Shape]
 
@@ -32,7 +32,7 @@ for _operation in OPERATIONS.values():
         _PARSERS[_operation.name] = (msgspec.json.Decoder(_operation.request).decode, _operation.check)
 
 
-def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
+def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
     """Return the request of an operation, checked as far as the request alone allows.
 
     Attribute values are still as they came: the values room admits them, and where it finds JSON of a
@@ -40,7 +40,7 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
     """
     parser = _PARSERS.get(operation)
     if parser is None:
-        raise unserved(operation)
+        raise unknown_operation(operation)
     decode, check = parser
     try:
         request = decode(body)
@@ -48,17 +48,17 @@ def parse(operation: str, body: bytes, wording: Wording = "current") -> Any:
         if not body.isascii():
             body.decode()  # the decoder lets bad bytes pass in members that it does not know
         return request
-    except (msgspec.ValidationError, Unfit):
+    except (msgspec.ValidationError, NameInvalid):
         pass
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise SerializationFault from None
     except Fault:
-        diagnose(operation, body)
+        check_serialization(operation, body)
         raise
-    return mend(operation, body, wording)
+    return parse_coerced(operation, body, wording)
 
 
-def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
+def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
     """Return the request as `parse` does, with AWS's conversions made everywhere, in values too."""
     _check_walkable(body)
     shape, structure = _shape(operation)
@@ -75,7 +75,7 @@ def mend(operation: str, body: bytes, wording: Wording = "current") -> Any:
     return request
 
 
-def diagnose(operation: str, body: bytes) -> None:
+def check_serialization(operation: str, body: bytes) -> None:
     """Raise the SerializationFault that AWS answers to a body; return where it would deserialise it.
 
     For whoever has another refusal at hand: AWS finds a wrong type anywhere in a body first.
@@ -95,11 +95,11 @@ def _check_walkable(body: bytes) -> None:
 def _shape(operation: str) -> tuple[type[Shape], Structure]:
     found = OPERATIONS.get(operation)
     if found is None or found.request is None or found.check is None:
-        raise unserved(operation)
-    return found.request, describe(found.request)
+        raise unknown_operation(operation)
+    return found.request, describe_shape(found.request)
 
 
-def unserved(operation: str) -> UnknownOperationFault:
+def unknown_operation(operation: str) -> UnknownOperationFault:
     """Return the refusal of an operation that is not built, or that DynamoDB does not have."""
     if operation in OPERATIONS:
         return UnknownOperationFault(f"Tavola does not serve {operation} yet")

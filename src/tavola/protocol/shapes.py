@@ -114,7 +114,7 @@ ATTRIBUTE_VALUE = _attribute_value()
 
 
 @cache
-def describe(shape: type[Shape]) -> Structure:
+def describe_shape(shape: type[Shape]) -> Structure:
     """Return the tree of a Struct's declarations."""
     structure = Structure(shape.__name__)
     hints = get_type_hints(shape, include_extras=True)
@@ -158,7 +158,7 @@ def _node(hint: Any) -> Node:
         return Mapping(value, key, meta.min_length, meta.max_length, extra.get("required"))
     assert isinstance(hint, type), f"no shape for {hint}"
     assert issubclass(hint, Shape), f"no shape for {hint}"
-    return describe(hint)
+    return describe_shape(hint)
 
 
 def _bound(bound: float | None) -> int | None:

@@ -20,7 +20,7 @@ from tavola.protocol.fields import (
     ReturnValuesOnConditionCheckFailure,
     Shape,
 )
-from tavola.protocol.wording import Wording
+from tavola.protocol.message_style import MessageStyle
 
 _StatementText = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_CHARACTERS_MAX)]
 _NextToken = Annotated[str, msgspec.Meta(min_length=1, max_length=STATEMENT_TOKEN_CHARACTERS_MAX)]
@@ -72,13 +72,13 @@ class ExecuteTransactionRequest(Shape, frozen=True, kw_only=True):
     transact_statements: Annotated[list[ParameterizedStatement], TRANSACTION]
 
 
-def check_statement(request: ExecuteStatementRequest, wording: Wording) -> None:
+def check_statement(request: ExecuteStatementRequest, wording: MessageStyle) -> None:
     """Refuse nothing: what a statement says is read where it is carried out."""
 
 
-def check_batch(request: BatchExecuteStatementRequest, wording: Wording) -> None:
+def check_batch(request: BatchExecuteStatementRequest, wording: MessageStyle) -> None:
     """Refuse nothing: each statement is answered for itself."""
 
 
-def check_transaction(request: ExecuteTransactionRequest, wording: Wording) -> None:
+def check_transaction(request: ExecuteTransactionRequest, wording: MessageStyle) -> None:
     """Refuse nothing: a transaction's statements are read together where they are carried out."""

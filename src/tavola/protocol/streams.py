@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from tavola.protocol.faults import ValidationFault
-from tavola.protocol.fields import PageLimit, Shape, StartTableName, Timestamp, Unfit, is_start_table
-from tavola.protocol.wording import Wording
+from tavola.protocol.fields import NameInvalid, PageLimit, Shape, StartTableName, Timestamp, is_start_table
+from tavola.protocol.message_style import MessageStyle
 
 StreamArn: TypeAlias = Annotated[str, msgspec.Meta(min_length=37, max_length=1024)]
 ShardId: TypeAlias = Annotated[str, msgspec.Meta(min_length=28, max_length=65)]
@@ -60,13 +60,13 @@ class GetRecordsRequest(Shape, frozen=True, kw_only=True):
     limit: PageLimit | None = None
 
 
-def check_list_streams(request: ListStreamsRequest, wording: Wording) -> None:
+def check_list_streams(request: ListStreamsRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if request.table_name is not None and not is_start_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_describe_stream(request: DescribeStreamRequest, wording: Wording) -> None:
+def check_describe_stream(request: DescribeStreamRequest, wording: MessageStyle) -> None:
     """Refuse a filter that says only half of what it wants."""
     wanted = request.shard_filter
     if wanted is not None and (wanted.type is None) != (wanted.shard_id is None):
@@ -75,7 +75,7 @@ def check_describe_stream(request: DescribeStreamRequest, wording: Wording) -> N
         )
 
 
-def check_iterator(request: GetShardIteratorRequest, wording: Wording) -> None:
+def check_iterator(request: GetShardIteratorRequest, wording: MessageStyle) -> None:
     """Refuse an iterator type without the place it starts at, or with one that it does not take."""
     by_number = request.shard_iterator_type in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
     by_time = request.shard_iterator_type == "AT_TIMESTAMP"
@@ -95,5 +95,5 @@ def check_iterator(request: GetShardIteratorRequest, wording: Wording) -> None:
             )
 
 
-def check_records(request: GetRecordsRequest, wording: Wording) -> None:
+def check_records(request: GetRecordsRequest, wording: MessageStyle) -> None:
     """Refuse nothing more: what an iterator holds is looked at when it is opened."""

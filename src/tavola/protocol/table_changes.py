@@ -22,7 +22,8 @@ from tavola.protocol.definitions import (
     refuse,
 )
 from tavola.protocol.faults import LimitExceededFault, ValidationFault
-from tavola.protocol.fields import Shape, Unfit, is_control_table
+from tavola.protocol.fields import NameInvalid, Shape, is_control_table
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.replicas import check_replica_updates
 from tavola.protocol.tables import (
     AttributeDefinition,
@@ -34,7 +35,6 @@ from tavola.protocol.tables import (
     UpdateTableRequest,
 )
 from tavola.protocol.vectors import check_vector_updates
-from tavola.protocol.wording import Wording
 
 _Action = UpdateGlobalSecondaryIndexAction | GlobalSecondaryIndex | DeleteGlobalSecondaryIndexAction
 
@@ -61,10 +61,10 @@ _ALONE = (
 )
 
 
-def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
+def check_update_table(request: UpdateTableRequest, wording: MessageStyle) -> None:
     """Refuse a change that no table could take."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
     check_table_class(request.table_class)
     updates = request.global_secondary_index_updates or []
     vector_updates = request.vector_index_updates or []
@@ -90,7 +90,7 @@ def check_update_table(request: UpdateTableRequest, wording: Wording) -> None:
         )
 
 
-def is_given(settings: Shape | None) -> bool:
+def has_settings(settings: Shape | None) -> bool:
     """Tell whether a structure says anything; AWS takes an empty one for none."""
     return settings is not None and bool(msgspec.to_builtins(settings))
 
@@ -107,8 +107,8 @@ def _given(request: UpdateTableRequest) -> set[str]:
         "ReplicaUpdates": request.replica_updates is not None,
         "TableClass": request.table_class is not None,
         "DeletionProtectionEnabled": request.deletion_protection_enabled is not None,
-        "OnDemandThroughput": is_given(request.on_demand_throughput),
-        "WarmThroughput": is_given(request.warm_throughput),
+        "OnDemandThroughput": has_settings(request.on_demand_throughput),
+        "WarmThroughput": has_settings(request.warm_throughput),
     }
     return {name for name, is_asked in asked.items() if is_asked}
 
@@ -207,7 +207,7 @@ def _check_index_updates(
 
 
 def _check_retuning(action: UpdateGlobalSecondaryIndexAction) -> None:
-    if action.warm_throughput is not None and not is_given(action.warm_throughput):
+    if action.warm_throughput is not None and not has_settings(action.warm_throughput):
         refuse(
             "WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for "
             f"index: {action.index_name}"

@@ -24,6 +24,7 @@ from tavola.protocol.fields import (
     ListTablesLimit,
     Long,
     MultiRegionConsistency,
+    NameInvalid,
     NewTableName,
     PositiveLong,
     ProjectionType,
@@ -35,13 +36,12 @@ from tavola.protocol.fields import (
     StartTableName,
     StreamViewType,
     TableClass,
-    Unfit,
     VectorDistanceFunction,
     is_control_table,
     is_start_table,
 )
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.tags import Tag
-from tavola.protocol.wording import Wording
 
 
 class AttributeDefinition(Shape, frozen=True, kw_only=True):
@@ -338,18 +338,18 @@ class DescribeEndpointsRequest(Shape, frozen=True, kw_only=True):
     """What DescribeEndpoints is asked: nothing."""
 
 
-def check_named(request: DeleteTableRequest | DescribeTableRequest, wording: Wording) -> None:
+def check_named(request: DeleteTableRequest | DescribeTableRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_list(request: ListTablesRequest, wording: Wording) -> None:
+def check_list(request: ListTablesRequest, wording: MessageStyle) -> None:
     """Refuse a start that no table can have."""
     start = request.exclusive_start_table_name
     if start is not None and not is_start_table(start):
-        raise Unfit
+        raise NameInvalid
 
 
-def check_nothing(request: Shape, wording: Wording) -> None:
+def check_nothing(request: Shape, wording: MessageStyle) -> None:
     """Refuse nothing: the request has no members."""

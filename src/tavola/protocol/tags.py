@@ -9,7 +9,7 @@ from tavola.limits import TAG_KEY_CHARACTERS_MAX, TAG_VALUE_CHARACTERS_MAX, TAGS
 from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import Shape
-from tavola.protocol.wording import Wording
+from tavola.protocol.message_style import MessageStyle
 
 _INVALID = "One or more parameter values were invalid: "
 _TOO_MANY = "Number of Tags exceed the current limit for the provided ResourceArn"
@@ -44,7 +44,7 @@ class ListTagsOfResourceRequest(Shape, frozen=True, kw_only=True):
     next_token: str | None = None
 
 
-def check_tag(request: TagResourceRequest, wording: Wording) -> None:
+def check_tag(request: TagResourceRequest, wording: MessageStyle) -> None:
     """Refuse tags that no resource takes."""
     _check_arn(request.resource_arn)
     if not request.tags:
@@ -52,7 +52,7 @@ def check_tag(request: TagResourceRequest, wording: Wording) -> None:
     check_tags(request.tags)
 
 
-def check_untag(request: UntagResourceRequest, wording: Wording) -> None:
+def check_untag(request: UntagResourceRequest, wording: MessageStyle) -> None:
     """Refuse to take away nothing."""
     _check_arn(request.resource_arn)
     if not request.tag_keys:
@@ -63,7 +63,7 @@ def check_untag(request: UntagResourceRequest, wording: Wording) -> None:
         raise ValidationFault(_TOO_MANY)
 
 
-def check_list_tags(request: ListTagsOfResourceRequest, wording: Wording) -> None:
+def check_list_tags(request: ListTagsOfResourceRequest, wording: MessageStyle) -> None:
     """Refuse what cannot have tags."""
     _check_arn(request.resource_arn)
 
@@ -85,7 +85,7 @@ def check_tags(tags: Sequence[Tag]) -> None:
         raise ValidationFault(_TOO_MANY)
 
 
-def labels_of(tags: Sequence[Tag]) -> dict[str, str]:
+def tags_by_key(tags: Sequence[Tag]) -> dict[str, str]:
     """Return checked tags as they are kept."""
     return {tag.key: tag.value for tag in tags if tag.key is not None and tag.value is not None}
 

@@ -14,15 +14,15 @@ from tavola.protocol.fields import (
     ClientRequestToken,
     DataTableName,
     ExpressionNames,
+    NameInvalid,
     ReturnConsumedCapacity,
     ReturnItemCollectionMetrics,
     ReturnValuesOnConditionCheckFailure,
     Shape,
-    Unfit,
     is_data_table,
 )
-from tavola.protocol.parameters import stray_names, stray_values
-from tavola.protocol.wording import Wording, layer
+from tavola.protocol.message_style import MessageStyle, layer_of
+from tavola.protocol.parameters import names_without_expression, values_without_expression
 
 
 class ConditionCheck(Shape, frozen=True, kw_only=True):
@@ -117,12 +117,12 @@ class TransactGetItemsRequest(Shape, frozen=True, kw_only=True):
     transact_items: Annotated[list[TransactGetItem], TRANSACTION]
 
 
-def check_transact_write(request: TransactWriteItemsRequest, wording: Wording) -> None:
+def check_transact_write(request: TransactWriteItemsRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right, first in the request's order."""
     for item in request.transact_items:
         for action in (item.put, item.update, item.delete, item.condition_check):
             if action is not None and not is_data_table(action.table_name):
-                raise Unfit
+                raise NameInvalid
     for item in request.transact_items:
         given = [a for a in (item.put, item.update, item.delete, item.condition_check) if a is not None]
         if not given:
@@ -134,20 +134,22 @@ def check_transact_write(request: TransactWriteItemsRequest, wording: Wording) -
         _check_placeholders(given[0], wording)
 
 
-def check_transact_get(request: TransactGetItemsRequest, wording: Wording) -> None:
+def check_transact_get(request: TransactGetItemsRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right, first in the request's order."""
     for item in request.transact_items:
         if not is_data_table(item.get.table_name):
-            raise Unfit
+            raise NameInvalid
     for item in request.transact_items:
         if item.get.expression_attribute_names is not None and item.get.projection_expression is None:
-            raise ValidationFault(stray_names())
+            raise ValidationFault(names_without_expression())
 
 
-def _check_placeholders(action: ConditionCheck | Put | Delete | Update, wording: Wording) -> None:
+def _check_placeholders(action: ConditionCheck | Put | Delete | Update, wording: MessageStyle) -> None:
     if action.condition_expression is not None or isinstance(action, Update):
         return
     if action.expression_attribute_names is not None:
-        raise ValidationFault(stray_names())
+        raise ValidationFault(names_without_expression())
     if action.expression_attribute_values is not None:
-        raise ValidationFault(stray_values(layer("TransactWriteItems", wording), "ConditionExpression"))
+        raise ValidationFault(
+            values_without_expression(layer_of("TransactWriteItems", wording), "ConditionExpression")
+        )

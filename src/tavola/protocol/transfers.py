@@ -32,6 +32,7 @@ from tavola.protocol.fields import (
     Timestamp,
     is_control_table,
 )
+from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.tables import (
     AttributeDefinition,
     CreateTableRequest,
@@ -42,7 +43,6 @@ from tavola.protocol.tables import (
     SSESpecification,
     VectorIndex,
 )
-from tavola.protocol.wording import Wording
 
 _INVALID = "One or more parameter values were invalid: "
 
@@ -251,7 +251,7 @@ class ListBulkOperationsRequest(Shape, frozen=True, kw_only=True):
     next_token: BulkToken | None = None
 
 
-def check_export(request: ExportTableToPointInTimeRequest, wording: Wording) -> None:
+def check_export(request: ExportTableToPointInTimeRequest, wording: MessageStyle) -> None:
     """Refuse what is no table's ARN, and settings that contradict each other."""
     if not is_table_arn(request.table_arn):
         if parse_resource_arn(request.table_arn) is not None:
@@ -286,18 +286,18 @@ def check_export(request: ExportTableToPointInTimeRequest, wording: Wording) -> 
         )
 
 
-def check_describe_export(request: DescribeExportRequest, wording: Wording) -> None:
+def check_describe_export(request: DescribeExportRequest, wording: MessageStyle) -> None:
     """Refuse what is no export's ARN."""
     check_transfer_arn(request.export_arn, "export")
 
 
-def check_describe_import(request: DescribeImportRequest, wording: Wording) -> None:
+def check_describe_import(request: DescribeImportRequest, wording: MessageStyle) -> None:
     """Refuse what is no import's ARN."""
     check_transfer_arn(request.import_arn, "import")
 
 
 def check_bulk_arn(
-    request: DescribeBulkOperationRequest | CancelBulkOperationRequest, wording: Wording
+    request: DescribeBulkOperationRequest | CancelBulkOperationRequest, wording: MessageStyle
 ) -> None:
     """Refuse what is no bulk operation's ARN."""
     check_transfer_arn(request.bulk_operation_arn, "bulk-operation")
@@ -312,12 +312,12 @@ def check_transfer_arn(arn: str, kind: str) -> None:
 
 
 def check_listing(
-    request: ListExportsRequest | ListImportsRequest | ListBulkOperationsRequest, wording: Wording
+    request: ListExportsRequest | ListImportsRequest | ListBulkOperationsRequest, wording: MessageStyle
 ) -> None:
     """Refuse nothing more than the decoder: a table that is not there has nothing to be listed."""
 
 
-def check_import(request: ImportTableRequest, wording: Wording) -> None:
+def check_import(request: ImportTableRequest, wording: MessageStyle) -> None:
     """Refuse a table that DynamoDB does not make, and options of another format."""
     options = request.input_format_options
     if options is not None and options.csv is not None and request.input_format != "CSV":
@@ -325,15 +325,15 @@ def check_import(request: ImportTableRequest, wording: Wording) -> None:
             "Invalid Request: Unsupported InputFormatOptions for the given input format: "
             f"{request.input_format}."
         )
-    check_create(created(request.table_creation_parameters), wording)
+    check_create(create_table_request(request.table_creation_parameters), wording)
 
 
-def created(parameters: TableCreationParameters) -> CreateTableRequest:
+def create_table_request(parameters: TableCreationParameters) -> CreateTableRequest:
     """Return the table that an import makes as CreateTable would be asked for it."""
     return msgspec.convert(msgspec.to_builtins(parameters), CreateTableRequest)
 
 
-def check_bulk(request: StartBulkPutItemsRequest, wording: Wording) -> None:
+def check_bulk(request: StartBulkPutItemsRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have, and a key that nothing is encrypted with."""
     if not is_control_table(request.table_name):
         raise ValidationFault(f"{_INVALID}TableName is not a valid table name or ARN")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tavola.protocol.fields import ControlTableName, KeyAttributeName, Shape, Unfit, is_control_table
-from tavola.protocol.wording import Wording
+from tavola.protocol.fields import ControlTableName, KeyAttributeName, NameInvalid, Shape, is_control_table
+from tavola.protocol.message_style import MessageStyle
 
 
 class TimeToLiveSpecification(Shape, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class DescribeTimeToLiveRequest(Shape, frozen=True, kw_only=True):
     table_name: ControlTableName
 
 
-def check_ttl(request: UpdateTimeToLiveRequest | DescribeTimeToLiveRequest, wording: Wording) -> None:
+def check_ttl(request: UpdateTimeToLiveRequest | DescribeTimeToLiveRequest, wording: MessageStyle) -> None:
     """Refuse a name that no table can have."""
     if not is_control_table(request.table_name):
-        raise Unfit
+        raise NameInvalid

@@ -27,16 +27,16 @@ from tavola.protocol.fields import (
     DataTableName,
     ExpressionNames,
     IndexName,
+    NameInvalid,
     PageLimit,
     ReturnConsumedCapacity,
     Shape,
-    Unfit,
     is_data_table,
     is_index,
 )
-from tavola.protocol.parameters import stray_names, stray_values
+from tavola.protocol.message_style import MessageStyle, layer_of
+from tavola.protocol.parameters import names_without_expression, values_without_expression
 from tavola.protocol.tables import VectorIndex, VectorIndexUpdate
-from tavola.protocol.wording import Wording, layer
 
 _INVALID = "One or more parameter values were invalid: "
 _EXPECTED = {"TableName": "a string", "IndexName": "a string", "SearchVector": "a sequence", "TopK": "i32"}
@@ -59,10 +59,10 @@ class SearchVectorsRequest(Shape, frozen=True, kw_only=True):
     expression_attribute_values: AttributeMap | None = None
 
 
-def check_search(request: SearchVectorsRequest, wording: Wording) -> None:
+def check_search(request: SearchVectorsRequest, wording: MessageStyle) -> None:
     """Refuse a search that no index could answer."""
     if not is_data_table(request.table_name) or not is_index(request.index_name):
-        raise Unfit
+        raise NameInvalid
     if request.top_k > SEARCH_RESULTS_MAX:
         raise ValidationFault(
             f"Provided TopK value '{request.top_k}' is out of valid range. The value must be between 1 and "
@@ -70,9 +70,11 @@ def check_search(request: SearchVectorsRequest, wording: Wording) -> None:
         )
     if request.search_condition_expression is None:
         if request.expression_attribute_names is not None and request.projection_expression is None:
-            raise ValidationFault(stray_names())
+            raise ValidationFault(names_without_expression())
         if request.expression_attribute_values is not None:
-            raise ValidationFault(stray_values(layer("SearchVectors", wording), "SearchConditionExpression"))
+            raise ValidationFault(
+                values_without_expression(layer_of("SearchVectors", wording), "SearchConditionExpression")
+            )
 
 
 def check_body(body: bytes) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from tavola.limits import ITEM_VERSIONS_MAX
 from tavola.protocol.items import GetItemRequest, check_get
-from tavola.protocol.wording import Wording
+from tavola.protocol.message_style import MessageStyle
 
 VersionsLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=ITEM_VERSIONS_MAX, extra={"java": "Integer"})]
 
@@ -20,6 +20,6 @@ class ListItemVersionsRequest(GetItemRequest, frozen=True, kw_only=True):
     next_token: str | None = None
 
 
-def check_versions(request: ListItemVersionsRequest, wording: Wording) -> None:
+def check_versions(request: ListItemVersionsRequest, wording: MessageStyle) -> None:
     """Refuse what no table could make right."""
     check_get(request, wording)

@@ -24,7 +24,7 @@ import msgspec
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Touch
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.protocol import AccessDeniedFault, Fault, InternalServerFault
+from tavola.protocol.faults import AccessDeniedFault, Fault, InternalServerFault
 from tavola.server.callers import Caller
 from tavola.server.errors import AccessLogUnusable
 from tavola.server.log_files import PRIVATE, LogFiles, check_place

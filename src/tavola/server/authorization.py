@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from tavola.clock import Clock
 from tavola.iam import Circumstances, Credential, Directory, Guards, Principal
-from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
 from tavola.server.callers import Caller, Peer, agent_of, stranger
 from tavola.server.sigv4 import Claim, Verifier
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tavola.engine import Guard, Visit
-from tavola.protocol import DEFAULT_SCOPE, Scope
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
 from tavola.server.scopes import scope_of_request
 
 _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,32})(?:/|%2F)")

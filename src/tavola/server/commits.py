@@ -13,7 +13,7 @@ import re
 from asyncio import AbstractEventLoop
 from typing import Protocol
 
-from tavola.protocol import InternalServerFault
+from tavola.protocol.faults import InternalServerFault
 from tavola.server.access_log import AccessLog
 from tavola.server.port import Served
 from tavola.server.wire import CONTINUE, JSON, Payload, Wire

@@ -16,16 +16,15 @@ import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Touch, Visit
-from tavola.protocol import (
-    AS_OF_HEADER,
-    OPERATIONS,
+from tavola.protocol.faults import (
     AccessDeniedFault,
     Fault,
     InternalServerFault,
     SerializationFault,
     UnknownOperationFault,
-    parse_instant,
 )
+from tavola.protocol.instants import AS_OF_HEADER, parse_instant
+from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog
 from tavola.server.callers import Caller, Callers, OpenCallers, Peer
 from tavola.server.hosts import Hosts

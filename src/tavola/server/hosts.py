@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
-from tavola.protocol import AccessDeniedFault
+from tavola.protocol.faults import AccessDeniedFault
 
 _KNOWN_MAX = 256
 

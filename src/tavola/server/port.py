@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from tavola.engine import Visit
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 
 class Served(Protocol):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tavola.engine import Touch
-from tavola.protocol import Scope, parse_resource_arn, table_arn
+from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
 from tavola.server.callers import Caller
 from tavola.server.scrubbing import arns_in, tables_in
 

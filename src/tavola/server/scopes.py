@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
-from tavola.protocol import DEFAULT_SCOPE, Scope, account_of_key
+from tavola.protocol.accounts import DEFAULT_SCOPE, account_of_key
+from tavola.protocol.arns import Scope
 
 _CREDENTIAL = re.compile(rb"Credential=([^,\s&]+)")
 _REGION = re.compile(r"[a-z0-9-]{1,63}")

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tavola.protocol import Fault, parse_resource_arn, table_name_of
+from tavola.protocol.arns import parse_resource_arn, table_name_of
+from tavola.protocol.faults import Fault
 
 BODY_BYTES_MAX: Final = 256 * 1024  # of a larger request neither names nor sentence are told when it fails
 SENTENCE_CHARACTERS_MAX: Final = 200

@@ -20,8 +20,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
 from tavola.clock import Clock
-from tavola.protocol import (
-    AS_OF_HEADER,
+from tavola.protocol.faults import (
     ExpiredTokenFault,
     Fault,
     IncompleteSignatureFault,
@@ -29,6 +28,7 @@ from tavola.protocol import (
     MissingAuthenticationTokenFault,
     UnrecognizedClientFault,
 )
+from tavola.protocol.instants import AS_OF_HEADER
 
 SKEW_S: Final = 15 * 60
 """How far the time of a request may be from ours, either way."""

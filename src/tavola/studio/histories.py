@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tavola.client import RawChange
 from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign, TableDesign
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.studio.differences import Compared, ItemDifference, compare_items, same_item
 from tavola.studio.editing.fields import FieldUnreadable, values_of
 from tavola.studio.following import Actors

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from tavola.connections import AsyncConnection
 from tavola.errors import TavolaError
-from tavola.protocol import TableFacts
+from tavola.protocol.resources import TableFacts
 
 R = TypeVar("R")
 _TABLES_MAX = 100  # a transaction names no more

@@ -18,7 +18,7 @@ from tavola.backends import (
 )
 from tavola.client import Unanswered
 from tavola.errors import TavolaError
-from tavola.protocol import THROTTLING_CODES, Fault
+from tavola.protocol.faults import THROTTLING_CODES, Fault
 
 _CREDENTIALS = frozenset(
     {

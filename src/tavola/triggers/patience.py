@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tavola.backends import AnswerDamaged, AnswerUnreadable, EndpointUnreachable
 from tavola.errors import TavolaError
-from tavola.protocol import THROTTLING_CODES, Fault
+from tavola.protocol.faults import THROTTLING_CODES, Fault
 
 # Faults of throttling that are no mistake of the request; LimitExceeded: too many read one shard.
 _THROTTLED = THROTTLING_CODES | {"LimitExceededException"}

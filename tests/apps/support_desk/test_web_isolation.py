@@ -19,7 +19,7 @@ from tavola.apps.support_desk.rest import callers
 from tavola.apps.support_desk.web import create
 from tavola.clock import SYSTEM_CLOCK
 from tavola.iam import DirectoryFile
-from tavola.protocol import UnrecognizedClientFault
+from tavola.protocol.faults import UnrecognizedClientFault
 from tavola.server import Safeguards, StrictCallers, running
 from tests.apps.conftest import Run, Target
 from tests.apps.support_desk.desks import SECRET, DeskClient, Served, started

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from tavola.clock import ManualClock
 from tavola.engine import Engine, Touch
 from tavola.model.document import Design
-from tavola.protocol import table_arn
+from tavola.protocol.arns import table_arn
 from tests.browser.stage import accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tests.design.builders import design, entity, table, text, update

@@ -16,7 +16,7 @@ from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Statio
 from tavola.engine import Engine
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.limits import TABLE_CAPACITY_UNITS_MAX
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tests.engine.emulation.load import make
 
 TABLE, INDEX = "tickets", "by-status"

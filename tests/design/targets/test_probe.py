@@ -11,7 +11,7 @@ from tavola.clock import SYSTEM_CLOCK
 from tavola.connections import Connection, connect
 from tavola.design.targets import Answer, ProbeFailed, capabilities, probe, targets
 from tavola.entropy import SeededEntropy
-from tavola.protocol import (
+from tavola.protocol.faults import (
     AccessDeniedFault,
     BackupInUseFault,
     ExpiredTokenFault,

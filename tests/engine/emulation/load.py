@@ -9,7 +9,7 @@ from typing import Any
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 KB = 1024
 

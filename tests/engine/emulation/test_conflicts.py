@@ -5,7 +5,7 @@ from __future__ import annotations
 from tavola.clock import ManualClock
 from tavola.engine.emulation.chance import Chance
 from tavola.engine.emulation.conflicts import Conflicts, Held
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 HERE = Scope("000000000000", "us-east-1")
 

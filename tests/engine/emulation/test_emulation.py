@@ -11,8 +11,8 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
-from tavola.protocol import (
-    DEFAULT_SCOPE,
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.faults import (
     Fault,
     ResourceNotFoundFault,
     TransactionCanceledFault,

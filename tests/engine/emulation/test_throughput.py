@@ -10,7 +10,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.emulation import throughput as metering
 from tavola.engine.emulation.partitions import Partition
-from tavola.protocol import (
+from tavola.protocol.faults import (
     Fault,
     ProvisionedThroughputExceededFault,
     RequestLimitExceededFault,

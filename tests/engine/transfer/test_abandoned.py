@@ -11,7 +11,8 @@ import pytest
 
 from tavola.engine import Engine
 from tavola.engine.transfer import Bulk, Export, Import
-from tavola.protocol import DEFAULT_SCOPE, Fault
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.faults import Fault
 
 WHY = "planted in a step"
 TABLE: dict[str, Any] = {

@@ -13,7 +13,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 QUARTER_S = 900
 START_S = 1_700_000_000.0

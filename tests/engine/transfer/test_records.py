@@ -11,7 +11,8 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.engine.storage import SqliteStore
 from tavola.engine.transfer.records import Records, Transfer
-from tavola.protocol import Fault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault
 
 HERE = Scope("000000000000", "us-east-1")
 THERE = Scope("000000000000", "us-east-10")

@@ -15,7 +15,7 @@ from tavola.engine import Engine, StoreFull
 from tavola.engine.storage import SqliteStore
 from tavola.engine.transfer import exports
 from tavola.engine.transfer.imports import log_path
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 ITEMS = 1500
 SLICE_MS = 1.0

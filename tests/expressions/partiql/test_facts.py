@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tavola.expressions import equalities, is_full_scan, mentioned_attributes, parse_statement
+from tavola.expressions.partiql import equalities, is_full_scan, mentioned_attributes, parse_statement
 
 A, B, C = ({"S": letter} for letter in "abc")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.expressions import StatementError, fits_scale
+from tavola.expressions.partiql import StatementError, fits_scale
 from tavola.expressions.partiql.lexer import lex
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.expressions import StatementError, parse_statement
+from tavola.expressions.partiql import StatementError, parse_statement
 from tavola.expressions.partiql.nodes import Infix, Name, Prefix, Returning, Scalar, Statement
 
 

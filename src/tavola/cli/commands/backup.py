@@ -269,7 +269,7 @@ def _finish(target: Target, new: str, total: int, as_json: bool) -> None:
 @contextmanager
 def _taken_back(what: str) -> Iterator[None]:
     """Tell of what was begun and is not there any more that it was given up, and why."""
-    from tavola.protocol import BackupNotFoundFault, ResourceNotFoundFault
+    from tavola.protocol.faults import BackupNotFoundFault, ResourceNotFoundFault
 
     try:
         yield
@@ -292,6 +292,6 @@ def _show(target: Target, arn: str, as_json: bool) -> None:
 
 
 def _time(epoch_s: float) -> str:
-    from tavola.protocol import instant_text
+    from tavola.protocol.instants import instant_text
 
     return instant_text(round(epoch_s * 1000) * 1000)

@@ -69,7 +69,7 @@ def demo(
     """Serve DynamoDB and every application at once, on a file that is filled with a believable month when it is new."""
     from tavola.cli import samples
     from tavola.cli.running import run_until_asked
-    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.protocol.accounts import DEFAULT_SCOPE
 
     log_to_terminal()
     if file is None:
@@ -166,7 +166,7 @@ async def _served(place: Place, stopping: Any) -> AsyncIterator[Listening]:
 
 def _kept(place: Place, endpoint: str) -> Kept:
     """Return what the studio shows: all tables of the demo, with the designs of the applications."""
-    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
     declared = declared_by(designs_of(APPLICATIONS))

@@ -339,7 +339,7 @@ def _change(path: Path, what: str, change: Callable[[Directory], Directory]) -> 
 
 def _document(path: Path, option: str) -> dict[str, Any]:
     """Return a policy from a file; what is wrong with it is told with its place when it is put."""
-    from tavola.protocol import load_document
+    from tavola.protocol.policy_documents import load_document
 
     found: dict[str, Any] = load_document(text_of(path, option))
     return found

@@ -88,7 +88,7 @@ def explain(
             explanation,
             load_directory,
         )
-        from tavola.protocol import Scope
+        from tavola.protocol.arns import Scope
 
         directory = load_directory(iam)
         warn(directory)

@@ -58,7 +58,7 @@ def _told(loaded: int, kept: int, tables: str) -> str:
 def _load(target: Target, imported: Any) -> tuple[int, int]:
     """Make the tables that are not there, put every sample item that is not there, and count both."""
     from tavola.iac import Deployment
-    from tavola.protocol import ConditionalCheckFailedFault, Fault
+    from tavola.protocol.faults import ConditionalCheckFailedFault, Fault
 
     work = Deployment(target.connection, imported.design)
     for comparison in work.look():

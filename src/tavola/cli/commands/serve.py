@@ -186,7 +186,7 @@ class Beside:
 
 
 def _kept(beside: Beside, engine: Any, file: Path | None, access_log: Path | None, iam: Path | None) -> Kept:
-    from tavola.protocol import DEFAULT_SCOPE
+    from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
     declared = declared_by(beside.designs)

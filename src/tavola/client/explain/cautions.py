@@ -8,7 +8,8 @@ from typing import Any
 from tavola.client.consumption import WRITES, total
 from tavola.client.explain.estimates import Known
 from tavola.client.explain.explanation import Request, Waste
-from tavola.expressions import Bindings, compile_condition
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.plans import compile_condition
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.values import Item, item_size
 

@@ -13,7 +13,11 @@ from typing import Any
 
 from tavola.client.consumption import NOTHING, Place, Units, total
 from tavola.client.marshalling import fits
-from tavola.expressions import Bindings, ExpressionError, Remove, Update, apply, compile_update
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import Remove
+from tavola.expressions.plans import compile_update
+from tavola.expressions.updates import Update, apply
 from tavola.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.model import Index, Shape, Table
 from tavola.values import (

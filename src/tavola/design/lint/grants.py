@@ -20,15 +20,14 @@ from tavola.design.findings import Place
 from tavola.design.lint.rule import Subject
 from tavola.iam import Principal, Rule, Rulebook, compile_policy, decide, narrow
 from tavola.model.document import EntityDesign, KeyDesign, Policy, TableDesign
-from tavola.protocol import (
+from tavola.protocol.policy_documents import (
     ConditionTest,
     PolicyDocument,
     PolicyRefused,
     PolicyStatement,
-    Variable,
-    parse_pieces,
     read_policy,
 )
+from tavola.protocol.policy_values import Variable, parse_pieces
 
 POLICY_RULES = frozenset(
     """

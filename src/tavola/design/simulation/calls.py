@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from tavola.protocol import THROTTLING_CODES
+from tavola.protocol.faults import THROTTLING_CODES
 
 _SECONDS_MAX = 253_370_764_800  # the year 9999, past which there are no dates
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tavola.design.targets.capabilities import Answer
 from tavola.design.targets.probing import Probing, hash_key, range_key, text_attribute, unprotected
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 _CONDITIONS = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
 _DIGITS = "12345678901234567890123456789012345678"

@@ -17,7 +17,7 @@ from tavola.design.targets.finders import FINDERS, Finder
 from tavola.design.targets.probing import Probing, lacks
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 WAIT_S = 60.0  # for a table or index to become active
 CLEAR_S = 120.0  # for everything to be removed again, however short the other waits are

@@ -9,7 +9,7 @@ from typing import Any
 from tavola.client import Backend
 from tavola.clock import monotonic, pause
 from tavola.errors import TavolaError
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 
 BUSY = frozenset(
     {"ResourceInUseException", "TableInUseException", "BackupInUseException", "LimitExceededException"}

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from tavola.clock import Clock
 from tavola.engine.emulation.chance import Chance
-from tavola.protocol import CancellationReason, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import CancellationReason
 
 Place = tuple[int, bytes]  # a table's number and an item's key
 

@@ -29,9 +29,9 @@ from tavola.engine.visits import Touch
 from tavola.engine.writes import Change, Standing
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
-from tavola.protocol import (
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import (
     CancellationReason,
-    Scope,
     TransactionCanceledFault,
     TransactionConflictFault,
     TransactionInProgressFault,

@@ -26,13 +26,13 @@ from tavola.limits import (
     PARTITION_WRITES_PER_S,
     TABLE_CAPACITY_UNITS_MAX,
 )
-from tavola.protocol import (
+from tavola.protocol.arns import index_arn
+from tavola.protocol.faults import (
     CancellationReason,
     Fault,
     ProvisionedThroughputExceededFault,
     RequestLimitExceededFault,
     ThrottlingFault,
-    index_arn,
 )
 
 _PEAK_WINDOW_S = 60.0  # over which on-demand traffic is measured

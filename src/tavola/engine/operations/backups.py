@@ -15,23 +15,21 @@ from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call, Services
 from tavola.engine.operations.descriptions import describe
 from tavola.limits import BACKUPS_LISTED_MAX, SYSTEM_BACKUP_DAYS
-from tavola.protocol import (
-    AccessDeniedFault,
-    BackupInUseFault,
-    BackupNotFoundFault,
+from tavola.protocol.arns import ResourceArn, Scope, parse_resource_arn, table_arn, table_name_of
+from tavola.protocol.backups import (
     CreateBackupRequest,
     DeleteBackupRequest,
     DescribeBackupRequest,
     ListBackupsRequest,
-    ResourceArn,
-    Scope,
+)
+from tavola.protocol.faults import (
+    AccessDeniedFault,
+    BackupInUseFault,
+    BackupNotFoundFault,
     TableNotFoundFault,
     ValidationFault,
-    instant_text,
-    parse_resource_arn,
-    table_arn,
-    table_name_of,
 )
+from tavola.protocol.instants import instant_text
 
 _log = logging.getLogger("tavola.engine")
 

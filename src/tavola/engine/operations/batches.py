@@ -20,16 +20,16 @@ from tavola.engine.writes import (
     stage_delete,
     stage_put,
 )
-from tavola.expressions import Projection, project
+from tavola.expressions.projections import Projection, project
 from tavola.keys import KeyRefused
 from tavola.limits import BATCH_GET_RESPONSE_BYTES_MAX, ITEM_BYTES_MAX
-from tavola.protocol import (
+from tavola.protocol.batches import (
     BatchGetItemRequest,
     BatchWriteItemRequest,
     KeysAndAttributes,
-    ValidationFault,
     WriteRequest,
 )
+from tavola.protocol.faults import ValidationFault
 from tavola.values import TOO_LARGE, Item, decode_item, encode_item, read_units
 
 _ALL_DONE: frozenset[int] = frozenset()

@@ -33,17 +33,18 @@ from tavola.engine.transfer import (
     transfer_id,
 )
 from tavola.limits import IMPORT_OBJECTS_MAX
-from tavola.protocol import (
-    CancelBulkOperationRequest,
-    DescribeBulkOperationRequest,
+from tavola.protocol.arns import Scope, bulk_arn
+from tavola.protocol.faults import (
     Fault,
     IdempotentParameterMismatchFault,
-    ListBulkOperationsRequest,
     ResourceNotFoundFault,
-    Scope,
-    StartBulkPutItemsRequest,
     ValidationFault,
-    bulk_arn,
+)
+from tavola.protocol.transfers import (
+    CancelBulkOperationRequest,
+    DescribeBulkOperationRequest,
+    ListBulkOperationsRequest,
+    StartBulkPutItemsRequest,
 )
 
 BULK_JOB = "bulk"

@@ -18,22 +18,12 @@ from tavola.engine.storage import Store
 from tavola.engine.transfer import Buckets
 from tavola.engine.visits import Touch, Visit
 from tavola.entropy import Entropy
-from tavola.expressions import ExpressionError
+from tavola.expressions.errors import ExpressionError
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
-from tavola.protocol import (
-    AccessDeniedFault,
-    ResourceArn,
-    ResourceNotFoundFault,
-    Scope,
-    TableFacts,
-    ValidationFault,
-    Wording,
-    enveloped,
-    layer,
-    scope_of,
-    table_arn,
-    table_name_of,
-)
+from tavola.protocol.arns import ResourceArn, Scope, scope_of, table_arn, table_name_of
+from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.message_style import MessageStyle, add_error_count, layer_of
+from tavola.protocol.resources import TableFacts
 from tavola.values import ValueRefused, admit_item
 
 ITERATOR = "shard-iterator"
@@ -48,7 +38,7 @@ class Services:
     tokens: Tokens
     clock: Clock
     entropy: Entropy
-    wording: Wording
+    wording: MessageStyle
     table_delay_s: float
     begin: Callable[[], None]  # open a transaction unless one is open
     begin_upkeep: Callable[[], None]  # the same for what the engine does by itself, also in a call that reads
@@ -170,7 +160,7 @@ class Call:
 
     def refuse(self, text: str) -> ValidationFault:
         """Return the fault of a request that is wrong whatever the table holds."""
-        return ValidationFault(enveloped(self.operation, self.services.wording, text))
+        return ValidationFault(add_error_count(self.operation, self.services.wording, text))
 
     def admit(self, attributes: dict[str, Any], told: Callable[[ValueRefused], str] | None = None) -> int:
         """Admit attributes from outside and return their size; refuse in the operation's words."""
@@ -179,7 +169,7 @@ class Call:
         except ValueRefused as refused:
             if refused.bare and told is None:
                 raise ValidationFault(refused.classic) from refused
-            modern = layer(self.operation, self.services.wording) == "modern"
+            modern = layer_of(self.operation, self.services.wording) == "modern"
             if modern or told is None:
                 raise self.refuse(refused.modern if modern else refused.classic) from refused
             raise self.refuse(told(refused)) from refused

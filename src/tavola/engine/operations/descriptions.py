@@ -8,7 +8,7 @@ from tavola.clock import Clock
 from tavola.engine.catalog import Index, IndexDefinition, Restored, Table, TableDefinition, Throughput
 from tavola.engine.operations.throughput import NO_UNITS, index_warmth, table_warmth
 from tavola.engine.operations.vectors import describe_vector, is_vector_active
-from tavola.protocol import index_arn, stream_arn, table_arn
+from tavola.protocol.arns import index_arn, stream_arn, table_arn
 
 
 def describe(table: Table, now_s: float, *, status: str | None = None) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from tavola.engine.catalog import TableDefinition
-from tavola.protocol import Scope, SSESpecification, ValidationFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.tables import SSESpecification
 
 Encryption = dict[str, str]
 

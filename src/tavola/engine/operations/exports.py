@@ -43,24 +43,27 @@ from tavola.engine.transfer import (
     Wanted,
     transfer_id,
 )
-from tavola.expressions import ExpressionError, evaluate, key_bounds, project
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import key_bounds
+from tavola.expressions.projections import project
 from tavola.limits import EXPORT_PERIOD_S_MAX, EXPORT_PERIOD_S_MIN, EXPORTS_RUNNING_MAX
-from tavola.protocol import (
-    DescribeExportRequest,
+from tavola.protocol.arns import Scope, export_arn, parse_resource_arn
+from tavola.protocol.faults import (
     ExportConflictFault,
     ExportNotFoundFault,
-    ExportTableToPointInTimeRequest,
-    FilterSpecification,
-    IncrementalExportSpecification,
     InvalidExportTimeFault,
     InvalidRestoreTimeFault,
     LimitExceededFault,
-    ListExportsRequest,
-    Scope,
     TableNotFoundFault,
     ValidationFault,
-    export_arn,
-    parse_resource_arn,
+)
+from tavola.protocol.transfers import (
+    DescribeExportRequest,
+    ExportTableToPointInTimeRequest,
+    FilterSpecification,
+    IncrementalExportSpecification,
+    ListExportsRequest,
 )
 from tavola.values import Item
 

@@ -37,20 +37,20 @@ from tavola.engine.transfer import (
     transfer_id,
 )
 from tavola.limits import IMPORT_OBJECTS_MAX, IMPORTS_RUNNING_MAX
-from tavola.protocol import (
-    DescribeImportRequest,
+from tavola.protocol.arns import Scope, import_arn, table_arn
+from tavola.protocol.faults import (
     Fault,
     ImportConflictFault,
     ImportNotFoundFault,
-    ImportTableRequest,
     LimitExceededFault,
-    ListImportsRequest,
     ResourceInUseFault,
-    Scope,
+)
+from tavola.protocol.transfers import (
+    DescribeImportRequest,
+    ImportTableRequest,
+    ListImportsRequest,
     TableCreationParameters,
-    created,
-    import_arn,
-    table_arn,
+    create_table_request,
 )
 
 IMPORT_JOB = "import"
@@ -212,7 +212,7 @@ def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> 
             f"There are {len(objects)} objects under the prefix; an import reads {IMPORT_OBJECTS_MAX} at most"
         )
     parameters = msgspec.convert(transfer.description["TableCreationParameters"], TableCreationParameters)
-    create_table(Call("CreateTable", b"", scope, services), created(parameters))
+    create_table(Call("CreateTable", b"", scope, services), create_table_request(parameters))
     table = services.catalog.find(scope, transfer.table)
     assert table is not None, "it was just made"
     definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)

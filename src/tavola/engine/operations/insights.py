@@ -18,12 +18,11 @@ from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.tables import named
 from tavola.limits import INSIGHTS_LISTED_MAX
-from tavola.protocol import (
+from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
+from tavola.protocol.insights import (
     DescribeContributorInsightsRequest,
     ListContributorInsightsRequest,
-    ResourceNotFoundFault,
     UpdateContributorInsightsRequest,
-    ValidationFault,
 )
 
 _EVERYTHING = "ACCESSED_AND_THROTTLED_KEYS"

@@ -38,26 +38,14 @@ from tavola.engine.writes import (
     stage_update,
     surely_differ,
 )
-from tavola.expressions import (
-    Applied,
-    Bindings,
-    Condition,
-    Update,
-    UpdateRefused,
-    apply,
-    evaluate,
-    project,
-    touched_part,
-)
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.errors import UpdateRefused
+from tavola.expressions.projections import project
+from tavola.expressions.updates import Applied, Update, apply, touched_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
-from tavola.protocol import (
-    ConditionalCheckFailedFault,
-    DeleteItemRequest,
-    GetItemRequest,
-    PutItemRequest,
-    UpdateItemRequest,
-    ValidationFault,
-)
+from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
+from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
 from tavola.values import (
     TOO_DEEP,
     TOO_LARGE,

@@ -15,12 +15,12 @@ from tavola.engine.catalog import Destination, Table
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.tables import check_settled, named
-from tavola.protocol import (
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.kinesis import (
     DescribeKinesisStreamingDestinationRequest,
     DisableKinesisStreamingDestinationRequest,
     EnableKinesisStreamingDestinationRequest,
     UpdateKinesisStreamingDestinationRequest,
-    ValidationFault,
 )
 
 _STATE = "Table is not in a valid state to enable Kinesis Streaming Destination: "

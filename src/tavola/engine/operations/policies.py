@@ -12,18 +12,16 @@ from tavola.engine.catalog import Policy, Table
 from tavola.engine.changes import Stream
 from tavola.engine.operations.answer import EMPTY, encode
 from tavola.engine.operations.call import Call
-from tavola.protocol import (
+from tavola.protocol.arns import parse_resource_arn
+from tavola.protocol.faults import PolicyNotFoundFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.policies import (
     NO_POLICY,
     DeleteResourcePolicyRequest,
     GetResourcePolicyRequest,
-    PolicyNotFoundFault,
     PutResourcePolicyRequest,
-    ResourceNotFoundFault,
-    ValidationFault,
     check_resource_policy,
-    parse_resource_arn,
-    render_policy,
 )
+from tavola.protocol.policy_documents import render_policy
 
 _MISSING = "Resource-based policy not found for the provided ResourceArn: "
 

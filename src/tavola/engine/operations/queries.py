@@ -22,17 +22,14 @@ from tavola.engine.operations.terms import (
     projection_of,
 )
 from tavola.engine.reads import Page, Span, last_key, read_page, select
-from tavola.expressions import (
-    Bindings,
-    Condition,
-    ExpressionError,
-    Projection,
-    evaluate,
-    key_bounds,
-    project,
-)
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import Condition, evaluate
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import key_bounds
+from tavola.expressions.projections import Projection, project
 from tavola.keys import Bounds, partition_bounds, segment_bounds
-from tavola.protocol import QueryRequest, ScanRequest, ValidationFault
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.queries import QueryRequest, ScanRequest
 from tavola.values import (
     DuplicatesRefused,
     Item,

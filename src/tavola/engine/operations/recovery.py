@@ -13,15 +13,11 @@ from tavola.engine.operations.call import Call
 from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
 from tavola.engine.snapshots import as_of, order_by_key, versions, window_of
 from tavola.engine.writes import key_of_request
-from tavola.expressions import Projection, project
+from tavola.expressions.projections import Projection, project
 from tavola.limits import ITEM_VERSIONS_MAX, RECOVERY_DAYS_MAX
-from tavola.protocol import (
-    ContinuousBackupsUnavailableFault,
-    DescribeContinuousBackupsRequest,
-    ListItemVersionsRequest,
-    UpdateContinuousBackupsRequest,
-    ValidationFault,
-)
+from tavola.protocol.backups import DescribeContinuousBackupsRequest, UpdateContinuousBackupsRequest
+from tavola.protocol.faults import ContinuousBackupsUnavailableFault, ValidationFault
+from tavola.protocol.versions import ListItemVersionsRequest
 from tavola.values import decode_item, encode_item, read_units
 
 _VERSIONS = "item-versions"

@@ -6,7 +6,8 @@ AWS's rules for replicas come first, in its words; what they let through needs a
 from __future__ import annotations
 
 from tavola.engine.catalog import TableDefinition
-from tavola.protocol import CreateTableRequest, ReplicationGroupUpdate, UpdateTableRequest, ValidationFault
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.tables import CreateTableRequest, ReplicationGroupUpdate, UpdateTableRequest
 
 _INVALID = "One or more parameter values were invalid: "
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.tables import named
-from tavola.protocol import (
+from tavola.protocol.arns import table_name_of
+from tavola.protocol.faults import GlobalTableNotFoundFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.replicas import (
     CreateGlobalTableRequest,
     DescribeGlobalTableRequest,
     DescribeGlobalTableSettingsRequest,
     DescribeTableReplicaAutoScalingRequest,
-    GlobalTableNotFoundFault,
     ListGlobalTablesRequest,
-    ResourceNotFoundFault,
     UpdateGlobalTableRequest,
     UpdateGlobalTableSettingsRequest,
     UpdateTableReplicaAutoScalingRequest,
-    ValidationFault,
-    table_name_of,
 )
 
 _INVALID = "One or more parameter values were invalid: "

@@ -35,21 +35,16 @@ from tavola.engine.operations.vectors import vector_definition
 from tavola.engine.snapshots import position_at, window_of
 from tavola.engine.vectors import VectorDefinition
 from tavola.limits import TABLES_PER_REGION_MAX
-from tavola.protocol import (
+from tavola.protocol.arns import Scope, scope_of, table_arn
+from tavola.protocol.backups import RestoreTableFromBackupRequest, RestoreTableToPointInTimeRequest
+from tavola.protocol.faults import (
     BackupInUseFault,
-    GlobalSecondaryIndex,
     LimitExceededFault,
-    LocalSecondaryIndex,
-    RestoreTableFromBackupRequest,
-    RestoreTableToPointInTimeRequest,
-    Scope,
     TableAlreadyExistsFault,
     TableInUseFault,
     ValidationFault,
-    VectorIndex,
-    scope_of,
-    table_arn,
 )
+from tavola.protocol.tables import GlobalSecondaryIndex, LocalSecondaryIndex, VectorIndex
 
 _log = logging.getLogger("tavola.engine")
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from tavola.engine.catalog import Index, Table
 from tavola.engine.writes import KEY_MISMATCH
-from tavola.expressions import KeyRange
+from tavola.expressions.key_conditions import KeyRange
 from tavola.keys import Bounds, KeyRefused, KeySchema, partition_bounds, segment_bounds
-from tavola.protocol import ScanRequest, ValidationFault
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.queries import ScanRequest
 from tavola.values import Item
 
 _INVALID = "The provided starting key is invalid"

@@ -14,7 +14,7 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.terms import check_scalar_keys
-from tavola.expressions import (
+from tavola.expressions.partiql import (
     Ranges,
     Statement,
     StatementError,
@@ -24,7 +24,7 @@ from tavola.expressions import (
     parse_statement,
     ranges_of,
 )
-from tavola.protocol import ValidationFault
+from tavola.protocol.faults import ValidationFault
 from tavola.values import Value
 
 EXISTS_MISPLACED = "EXISTS can only be used in ExecuteTransaction write requests."

@@ -24,10 +24,12 @@ from tavola.engine.operations.queries import (
 )
 from tavola.engine.operations.statement_plans import Planned, PlannedRead, plan_read
 from tavola.engine.reads import Page, Span, last_key, read_page, select
-from tavola.expressions import Range, project
+from tavola.expressions.partiql import Range
+from tavola.expressions.projections import project
 from tavola.keys import Bounds, partition_bounds
 from tavola.limits import PAGE_BYTES_MAX, STATEMENT_READS_PAGE_MAX
-from tavola.protocol import ExecuteStatementRequest, ValidationFault
+from tavola.protocol.faults import ValidationFault
+from tavola.protocol.statements import ExecuteStatementRequest
 from tavola.values import Item, Value, decode_item, encode_item, read_units
 
 _PURPOSE = "statement"

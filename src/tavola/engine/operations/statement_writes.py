@@ -24,18 +24,12 @@ from tavola.engine.writes import (
     stage_delete,
     stage_put,
 )
-from tavola.expressions import Applied, single_key, touched_part
+from tavola.expressions.partiql import single_key
+from tavola.expressions.updates import Applied, touched_part
 from tavola.keys import KeyRefused
 from tavola.limits import ITEM_BYTES_MAX
-from tavola.protocol import (
-    ConditionalCheckFailedFault,
-    ConditionCheck,
-    Delete,
-    DuplicateItemFault,
-    Put,
-    Update,
-    ValidationFault,
-)
+from tavola.protocol.faults import ConditionalCheckFailedFault, DuplicateItemFault, ValidationFault
+from tavola.protocol.transactions import ConditionCheck, Delete, Put, Update
 from tavola.values import TOO_DEEP, TOO_LARGE, Item
 
 TOO_DEEP_HERE = "Nesting Levels have exceeded supported limits"

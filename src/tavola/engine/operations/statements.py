@@ -38,20 +38,22 @@ from tavola.engine.operations.transactions import (
     read_together,
 )
 from tavola.engine.writes import KEY_MISMATCH, key_of_request
-from tavola.expressions import Statement, StatementError, branches_of, single_key
-from tavola.protocol import (
+from tavola.expressions.partiql import Statement, StatementError, branches_of, single_key
+from tavola.protocol.faults import (
     AccessDeniedFault,
-    BatchExecuteStatementRequest,
-    BatchStatementRequest,
     CancellationReason,
     ConditionalCheckFailedFault,
     DuplicateItemFault,
-    ExecuteStatementRequest,
-    ExecuteTransactionRequest,
     Fault,
     ResourceNotFoundFault,
     TransactionCanceledFault,
     ValidationFault,
+)
+from tavola.protocol.statements import (
+    BatchExecuteStatementRequest,
+    BatchStatementRequest,
+    ExecuteStatementRequest,
+    ExecuteTransactionRequest,
 )
 from tavola.values import TOO_DEEP, Item, Value
 

@@ -22,16 +22,18 @@ from tavola.limits import (
     STREAM_SHARDS_MAX,
     STREAMS_LISTED_MAX,
 )
-from tavola.protocol import (
-    DescribeStreamRequest,
+from tavola.protocol.arns import parse_resource_arn
+from tavola.protocol.faults import (
     ExpiredIteratorFault,
-    GetRecordsRequest,
-    GetShardIteratorRequest,
-    ListStreamsRequest,
     ResourceNotFoundFault,
     TrimmedDataAccessFault,
     ValidationFault,
-    parse_resource_arn,
+)
+from tavola.protocol.streams import (
+    DescribeStreamRequest,
+    GetRecordsRequest,
+    GetShardIteratorRequest,
+    ListStreamsRequest,
 )
 
 _TRIMMED = (

@@ -37,18 +37,15 @@ from tavola.engine.operations.throughput import (
 from tavola.engine.operations.update_answers import answered
 from tavola.engine.operations.vectors import with_vector_updates
 from tavola.limits import GLOBAL_INDEXES_MAX
-from tavola.protocol import (
+from tavola.protocol.definitions import check_keys_defined, check_projections
+from tavola.protocol.faults import LimitExceededFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.tables import (
     CreateGlobalSecondaryIndexAction,
     GlobalSecondaryIndexUpdate,
-    LimitExceededFault,
     Projection,
-    ResourceNotFoundFault,
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTableRequest,
-    ValidationFault,
-    check_keys_defined,
-    check_projections,
 )
 
 _INVALID = "One or more parameter values were invalid: "

@@ -35,8 +35,15 @@ from tavola.limits import (
     TABLE_CAPACITY_UNITS_MAX,
     TABLES_PER_REGION_MAX,
 )
-from tavola.protocol import (
+from tavola.protocol.arns import scope_of, table_arn, table_name_of
+from tavola.protocol.faults import (
     AccessDeniedFault,
+    LimitExceededFault,
+    ResourceInUseFault,
+    ResourceNotFoundFault,
+    ValidationFault,
+)
+from tavola.protocol.tables import (
     CreateTableRequest,
     DeleteTableRequest,
     DescribeEndpointsRequest,
@@ -44,19 +51,12 @@ from tavola.protocol import (
     DescribeTableRequest,
     GlobalSecondaryIndex,
     KeySchemaElement,
-    LimitExceededFault,
     ListTablesRequest,
     LocalSecondaryIndex,
     ProvisionedThroughput,
-    ResourceInUseFault,
-    ResourceNotFoundFault,
     StreamSpecification,
-    ValidationFault,
-    labels_of,
-    scope_of,
-    table_arn,
-    table_name_of,
 )
+from tavola.protocol.tags import tags_by_key
 
 
 def create_table(call: Call, request: CreateTableRequest) -> bytes:
@@ -110,7 +110,7 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
         table_class=request.table_class,
         protected=bool(request.deletion_protection_enabled),
         stream=stream_of(call, request.table_name, request.stream_specification, now_s),
-        tags=labels_of(request.tags or ()),
+        tags=tags_by_key(request.tags or ()),
         encryption=encryption,
         vectors=tuple(vectors),
         settings_replication=replicated,

@@ -8,22 +8,20 @@ from tavola.engine.catalog import Table
 from tavola.engine.operations.answer import EMPTY, encode
 from tavola.engine.operations.call import Call
 from tavola.limits import TAGS_BYTES_MAX, TAGS_MAX
-from tavola.protocol import (
-    AccessDeniedFault,
+from tavola.protocol.arns import parse_resource_arn
+from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
+from tavola.protocol.tags import (
     ListTagsOfResourceRequest,
-    ResourceNotFoundFault,
     TagResourceRequest,
     UntagResourceRequest,
-    ValidationFault,
-    labels_of,
-    parse_resource_arn,
+    tags_by_key,
 )
 
 
 def tag_resource(call: Call, request: TagResourceRequest) -> bytes:
     """Add tags to a table, in place of those with the same keys."""
     table = _tagged(call, request.resource_arn)
-    tags = table.definition.tags | labels_of(request.tags)
+    tags = table.definition.tags | tags_by_key(request.tags)
     if len(tags) > TAGS_MAX:
         raise ValidationFault("Number of Tags exceed the current limit for the provided ResourceArn")
     size = sum(len(key.encode()) + len(value.encode()) for key, value in tags.items())

@@ -12,26 +12,26 @@ import msgspec
 
 from tavola.engine.catalog import Table
 from tavola.engine.operations.call import Call
-from tavola.expressions import (
-    Bindings,
-    Condition,
-    ExpressionError,
-    KeyCondition,
-    Projection,
-    Update,
-    check_placeholder_keys,
-    check_placeholders,
-    compile_condition,
-    compile_key_condition,
-    compile_projection,
-    compile_update,
+from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.conditions import Condition
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.key_conditions import KeyCondition
+from tavola.expressions.legacy import (
     legacy_attributes,
     legacy_expected,
     legacy_filter,
     legacy_key_conditions,
     legacy_updates,
 )
-from tavola.protocol import ValidationFault
+from tavola.expressions.plans import (
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+    compile_update,
+)
+from tavola.expressions.projections import Projection
+from tavola.expressions.updates import Update
+from tavola.protocol.faults import ValidationFault
 
 _Plan = TypeVar("_Plan")
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "

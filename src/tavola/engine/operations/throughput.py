@@ -17,13 +17,8 @@ from tavola.limits import (
     ON_DEMAND_WARM_WRITES_PER_S,
     TABLE_CAPACITY_UNITS_MAX,
 )
-from tavola.protocol import (
-    LimitExceededFault,
-    OnDemandThroughput,
-    ProvisionedThroughput,
-    ValidationFault,
-    WarmThroughput,
-)
+from tavola.protocol.faults import LimitExceededFault, ValidationFault
+from tavola.protocol.tables import OnDemandThroughput, ProvisionedThroughput, WarmThroughput
 
 Bounds = dict[str, int]
 

@@ -37,21 +37,26 @@ from tavola.engine.writes import (
     stage_delete,
     stage_put,
 )
-from tavola.expressions import Bindings, Condition, Projection, Update, project
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import Condition
+from tavola.expressions.projections import Projection, project
+from tavola.expressions.updates import Update
 from tavola.keys import KeyRefused
 from tavola.limits import ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UNITS_FACTOR
-from tavola.protocol import (
+from tavola.protocol.faults import (
     CancellationReason,
     ConditionalCheckFailedFault,
-    ConditionCheck,
     ItemCollectionSizeLimitExceededFault,
-    Put,
-    TransactGetItemsRequest,
     TransactionCanceledFault,
-    TransactWriteItemsRequest,
     ValidationFault,
 )
-from tavola.protocol import Update as UpdateAction
+from tavola.protocol.transactions import (
+    ConditionCheck,
+    Put,
+    TransactGetItemsRequest,
+    TransactWriteItemsRequest,
+)
+from tavola.protocol.transactions import Update as UpdateAction
 from tavola.values import TOO_LARGE, Item, decode_item, encode_item, transact_read_units, transact_write_units
 
 _ONCE = "Transaction request cannot include multiple operations on one item"

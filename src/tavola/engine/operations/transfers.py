@@ -22,7 +22,8 @@ from tavola.engine.transfer import (
     load_zstd,
 )
 from tavola.limits import TRANSFERS_LISTED
-from tavola.protocol import AccessDeniedFault, Fault, ResourceArn, Scope, ValidationFault, parse_resource_arn
+from tavola.protocol.arns import ResourceArn, Scope, parse_resource_arn
+from tavola.protocol.faults import AccessDeniedFault, Fault, ValidationFault
 
 _STATUS = {"export": "ExportStatus", "import": "ImportStatus", "bulk": "BulkOperationStatus"}
 _TOKEN_STEP = 16  # letters, of which AWS's tokens have a multiple

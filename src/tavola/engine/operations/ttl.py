@@ -10,12 +10,8 @@ from tavola.engine.expiry import set_up, take_down
 from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.tables import named
-from tavola.protocol import (
-    DescribeTimeToLiveRequest,
-    ResourceInUseFault,
-    UpdateTimeToLiveRequest,
-    ValidationFault,
-)
+from tavola.protocol.faults import ResourceInUseFault, ValidationFault
+from tavola.protocol.ttl import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest
 
 
 def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:

@@ -13,7 +13,7 @@ from tavola.engine.operations.descriptions import describe, describe_index
 from tavola.engine.operations.encryption import changing
 from tavola.engine.operations.throughput import NO_UNITS, echo_units, echoed_bounds
 from tavola.engine.operations.vectors import describe_vector
-from tavola.protocol import GlobalSecondaryIndexUpdate, UpdateTableRequest
+from tavola.protocol.tables import GlobalSecondaryIndexUpdate, UpdateTableRequest
 
 
 def answered(request: UpdateTableRequest, old: Table, new: Table, now_s: float) -> dict[str, Any]:

@@ -14,30 +14,26 @@ from tavola.engine.operations.answer import encode
 from tavola.engine.operations.call import Call
 from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
 from tavola.engine.vectors import Vector, VectorDefinition
-from tavola.expressions import (
-    Bindings,
-    Condition,
-    ExpressionError,
-    Projection,
-    SearchClause,
-    compile_condition,
-    project,
-    search_clauses,
-)
+from tavola.expressions.bindings import Bindings
+from tavola.expressions.conditions import Condition
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.plans import compile_condition
+from tavola.expressions.projections import Projection, project
+from tavola.expressions.search_conditions import SearchClause, search_clauses
 from tavola.limits import VECTOR_INDEXES_MAX, VECTOR_REQUEST_BYTES_MIN
-from tavola.protocol import (
-    CreateVectorIndexAction,
+from tavola.protocol.arns import index_arn
+from tavola.protocol.faults import (
     LimitExceededFault,
     ResourceInUseFault,
     ResourceNotFoundFault,
-    SearchVectorsRequest,
-    UpdateTableRequest,
     ValidationFault,
-    VectorIndex,
+)
+from tavola.protocol.tables import CreateVectorIndexAction, UpdateTableRequest, VectorIndex
+from tavola.protocol.vectors import (
+    SearchVectorsRequest,
     check_billing,
     check_dimensions,
     check_vector_attribute,
-    index_arn,
 )
 from tavola.values import Item, NumberRefused, Value, canonical_number, decode_item, item_size, tag_of
 

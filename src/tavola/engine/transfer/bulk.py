@@ -25,16 +25,12 @@ from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
 from tavola.engine.writes import Standing, apply_change, key_of_item, look_up, stage_put
-from tavola.expressions import (
-    Bindings,
-    ExpressionError,
-    check_placeholder_keys,
-    check_placeholders,
-    compile_condition,
-    evaluate,
-)
+from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
+from tavola.expressions.conditions import evaluate
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.plans import compile_condition
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.values import ValueMalformed, ValueRefused, admit_item
 
 ERROR = "ERROR"

@@ -19,7 +19,7 @@ from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
 from tavola.engine.writes import apply_change, key_of_item, look_up, stage_put
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.values import ValueMalformed, ValueRefused, admit_item
 
 LOG_GROUP = "aws-dynamodb/imports"

@@ -13,7 +13,7 @@ import msgspec
 
 from tavola.engine.storage import Store
 from tavola.limits import TRANSFER_RECORD_LIFE_S, TRANSFER_TOKEN_LIFE_S
-from tavola.protocol import Scope
+from tavola.protocol.arns import Scope
 
 Kind: TypeAlias = Literal["export", "import", "bulk"]
 

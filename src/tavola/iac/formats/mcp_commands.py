@@ -8,18 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tavola.expressions import (
-    And,
-    Between,
-    Call,
-    Comparison,
-    ConditionNode,
-    ExpressionError,
-    Member,
-    Path,
-    ValueRef,
-    parse_condition,
-)
+from tavola.expressions.errors import ExpressionError
+from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Path, ValueRef
+from tavola.expressions.parser import parse_condition
 from tavola.iac.formats.imported import Report
 from tavola.iac.formats.reading import shown
 from tavola.iac.formats.sample_items import text_in

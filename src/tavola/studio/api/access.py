@@ -29,7 +29,8 @@ from tavola.iam import (
     unknown_actions,
     unknown_keys,
 )
-from tavola.protocol import OPERATIONS, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.operations import OPERATIONS
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.live_facts import LiveFacts
 from tavola.studio.problems import Refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tavola.expressions import Statement, StatementError, equalities, parse_statement
+from tavola.expressions.partiql import Statement, StatementError, equalities, parse_statement
 from tavola.limits import PAGE_BYTES_MAX
 from tavola.studio.browsing.code import ItemCode, QuestionCode, code_of_item, code_of_question
 from tavola.studio.browsing.collections import AskCollection, CollectionTotals, total

@@ -28,7 +28,7 @@ from tavola.design.cost import (
 )
 from tavola.model.document import write_document
 from tavola.prices import books, labelled_book, load_book
-from tavola.protocol import ResourceNotFoundFault
+from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.studio.costing.commands import command_of, number, shared_words, writable
 from tavola.studio.costing.months import (
     DEFAULT_REGION,

@@ -15,7 +15,9 @@ from typing import Any
 from tavola.engine import HotItem
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
-from tavola.protocol import DEFAULT_SCOPE, ResourceNotFoundFault, scope_of, table_name_of
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import scope_of, table_name_of
+from tavola.protocol.faults import ResourceNotFoundFault
 from tavola.studio.api.heat_shapes import (
     AskHeat,
     AskHeatCell,

@@ -20,7 +20,7 @@ from tavola.iac import (
     terraform_files,
 )
 from tavola.iac.formats import FormatRefused, Imported, read_design_text, write_onetable, write_workbench
-from tavola.protocol import Fault, ResourceNotFoundFault
+from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.designing import Subject, design_text, subject_of
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused

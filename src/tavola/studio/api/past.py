@@ -13,14 +13,10 @@ from tavola.backends import PastUnavailable
 from tavola.client import AsyncRemembering, RawChange
 from tavola.errors import TavolaError
 from tavola.model.document import EntityDesign
-from tavola.protocol import (
-    DEFAULT_SCOPE,
-    Fault,
-    Scope,
-    UnknownOperationFault,
-    instant_text,
-    parse_instant,
-)
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault, UnknownOperationFault
+from tavola.protocol.instants import instant_text, parse_instant
 from tavola.studio.api.items import UndoWrite
 from tavola.studio.api.restoring import AskBackups, backups, moment_text, moment_us
 from tavola.studio.differences import Compared, compare_items, same_item

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tavola.clock import monotonic
 from tavola.errors import TavolaError
-from tavola.protocol import DEFAULT_SCOPE
+from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.studio.api.dearest import UnitsAtPlace
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Problem, Refused, problem_of

@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.protocol import Fault, instant_text, parse_instant
+from tavola.protocol.faults import Fault
+from tavola.protocol.instants import instant_text, parse_instant
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Studio

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tavola import __version__
 from tavola.errors import TavolaError
 from tavola.model.document import TableDesign
-from tavola.protocol import Fault, ResourceNotFoundFault
+from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Problem, problem_of
 from tavola.studio.studio import Studio, Where

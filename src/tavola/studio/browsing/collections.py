@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.expressions import And, Comparison, Literal, Path, Renderer
+from tavola.expressions.nodes import And, Comparison, Literal, Path
+from tavola.expressions.renderer import Renderer
 from tavola.studio.browsing.ways import TableWays
 from tavola.studio.problems import Refused
 from tavola.studio.recognition import Recogniser

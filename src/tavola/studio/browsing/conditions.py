@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tavola.errors import TavolaError
-from tavola.expressions import And, Between, Call, Comparison, ConditionNode, Member, Not, Path
-from tavola.expressions import Literal as Constant
+from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Not, Path
+from tavola.expressions.nodes import Literal as Constant
 from tavola.studio.problems import Refused
 from tavola.studio.types import AttributeValue
 from tavola.values import TAGS, admit_value

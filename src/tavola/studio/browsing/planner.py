@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tavola.expressions import And, Between, ConditionNode, Path, Renderer
-from tavola.expressions import Literal as Constant
+from tavola.expressions.nodes import And, Between, ConditionNode, Path
+from tavola.expressions.nodes import Literal as Constant
+from tavola.expressions.renderer import Renderer
 from tavola.studio.browsing.conditions import BrowseCondition, check_condition, joined, node_of
 from tavola.studio.browsing.ways import TableWays, Way
 from tavola.studio.problems import Refused

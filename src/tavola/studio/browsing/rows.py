@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tavola.expressions import decider_of
+from tavola.expressions.conditions import decider_of
 from tavola.studio.browsing.key_cuts import KeyCut, KeyCutter, KeyShape
 from tavola.studio.browsing.planner import BrowseQuestion, Planned, ReadOperation
 from tavola.studio.browsing.ways import TableWays, Way

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.expressions import And, Call, Comparison, ConditionNode, Literal, Or, Path, Renderer
+from tavola.expressions.nodes import And, Call, Comparison, ConditionNode, Literal, Or, Path
+from tavola.expressions.renderer import Renderer
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Unique, unique_of
 from tavola.model.document import EntityDesign, TableDesign

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_WRITE_REQUESTS_MAX
-from tavola.protocol import ConditionalCheckFailedFault
+from tavola.protocol.faults import ConditionalCheckFailedFault
 from tavola.studio.editing.files import Parsed
 from tavola.studio.editing.flaws import admit, key_flaws, size_flaws
 from tavola.studio.editing.layouts import Layout

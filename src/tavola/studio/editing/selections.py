@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.connections import AsyncConnection
-from tavola.expressions import ConditionNode, decider_of
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import ConditionNode
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.studio.browsing.conditions import check_condition, joined
 from tavola.studio.browsing.planner import BrowseQuestion, plan

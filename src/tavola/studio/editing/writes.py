@@ -19,7 +19,7 @@ from typing import Any, Literal
 from tavola.errors import TavolaError
 from tavola.model import OWNER_ATTRIBUTE
 from tavola.model.document import EntityDesign, TableDesign
-from tavola.protocol import ConditionalCheckFailedFault, TransactionCanceledFault
+from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
 from tavola.studio.editing import requests
 from tavola.studio.editing.derivation import deciding, same, text_of
 from tavola.studio.editing.guards import Guard, claim, guards_of, release

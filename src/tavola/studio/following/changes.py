@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.client import AnyChange, RawChange
-from tavola.protocol import parse_instant
+from tavola.protocol.instants import parse_instant
 from tavola.studio.differences import ItemDifference, compare_items
 from tavola.studio.following.actors import Actors
 from tavola.studio.problems import Refused

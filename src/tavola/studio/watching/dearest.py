@@ -14,7 +14,7 @@ from math import inf
 from typing import Literal
 
 from tavola.engine import Touch
-from tavola.protocol import Fault
+from tavola.protocol.faults import Fault
 from tavola.studio.watching.shapes import form_of, shape_of
 from tavola.studio.watching.slices import CELLS_MAX, Asked
 

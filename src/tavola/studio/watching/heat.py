@@ -17,7 +17,8 @@ import msgspec
 
 from tavola.clock import Clock
 from tavola.engine import Touch
-from tavola.protocol import THROTTLING_CODES, Fault, Scope, table_arn
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.faults import THROTTLING_CODES, Fault
 from tavola.studio.watching.key_order import hash_count, partition_of
 from tavola.studio.watching.slots import (
     KEYS_KEPT,

@@ -14,7 +14,8 @@ import msgspec
 
 from tavola.clock import ManualClock
 from tavola.engine import Touch
-from tavola.protocol import DEFAULT_SCOPE, THROTTLING_CODES, Fault, ThrottlingFault
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.faults import THROTTLING_CODES, Fault, ThrottlingFault
 from tavola.studio.watching.heat import HeatRecorder
 
 

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from tavola.clock import Clock
 from tavola.engine import Touch
-from tavola.protocol import OPERATIONS, THROTTLING_CODES, Fault, Scope, TransactionCanceledFault
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import THROTTLING_CODES, Fault, TransactionCanceledFault
+from tavola.protocol.operations import OPERATIONS
 from tavola.studio.watching.dearest import By, Dear, Dearest, Mark
 from tavola.studio.watching.shapes import BODY_BYTES_MAX, named_table, plain_name
 from tavola.studio.watching.slices import TOOK_MAX, Asked, Cell, ClosedSlice, Place, Slice, Tally, Used

@@ -15,7 +15,9 @@ from tavola.clock import monotonic
 from tavola.connections import AsyncConnection
 from tavola.engine import Observing, Touch
 from tavola.errors import TavolaError
-from tavola.protocol import DEFAULT_SCOPE, Fault, InternalServerFault, Scope, table_arn
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope, table_arn
+from tavola.protocol.faults import Fault, InternalServerFault
 from tavola.studio.watching.shapes import is_read
 from tavola.studio.watching.watch import Watch
 

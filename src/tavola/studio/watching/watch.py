@@ -12,7 +12,8 @@ from threading import Lock
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Touch
-from tavola.protocol import Fault, Scope
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault
 from tavola.studio.watching.heat import HeatRecorder
 from tavola.studio.watching.measures import Measures
 from tavola.studio.watching.own import is_own

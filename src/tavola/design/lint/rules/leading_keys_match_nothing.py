@@ -19,7 +19,8 @@ from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import READS, REWRITES, Grants, grants, leading_tests, told
 from tavola.design.lint.rule import Subject
 from tavola.model.document import EntityDesign, SourceDesign, TableDesign
-from tavola.protocol import MANY, Piece, PolicyStatement, Variable, parse_pieces
+from tavola.protocol.policy_documents import PolicyStatement
+from tavola.protocol.policy_values import MANY, Piece, Variable, parse_pieces
 
 SEVERITY: Severity = "error"
 

@@ -31,7 +31,7 @@ from tavola.design.lint.naming import serves_all
 from tavola.design.lint.rule import Subject
 from tavola.design.lint.telling import joined
 from tavola.model.document import TableDesign
-from tavola.protocol import PolicyStatement
+from tavola.protocol.policy_documents import PolicyStatement
 
 SEVERITY: Severity = "warning"
 

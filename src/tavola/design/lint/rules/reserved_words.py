@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
-from tavola.expressions import RESERVED_WORDS
+from tavola.expressions.reserved import RESERVED_WORDS
 from tavola.model.document import TableDesign
 
 SEVERITY: Severity = "advice"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import SCANS, Grants, grants, leading_tests, told
 from tavola.design.lint.rule import Subject
-from tavola.protocol import PolicyStatement
+from tavola.protocol.policy_documents import PolicyStatement
 
 SEVERITY: Severity = "error"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tavola.design.findings import Finding, Place, Severity
 from tavola.design.lint.grants import meant_tables, read_grants
 from tavola.design.lint.rule import Subject
-from tavola.protocol import PolicyRefused
+from tavola.protocol.policy_documents import PolicyRefused
 
 SEVERITY: Severity = "error"
 

@@ -19,7 +19,7 @@ from tavola.design.findings import Finding, Severity, first_few
 from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
 from tavola.design.lint.rule import Subject
 from tavola.iam import ACTIONS
-from tavola.protocol import PolicyStatement
+from tavola.protocol.policy_documents import PolicyStatement
 
 SEVERITY: Severity = "warning"
 

@@ -35,7 +35,7 @@ _STRUCTURES_WALKED = 2 * NESTING_LEVELS_MAX
 _generic = msgspec.json.Decoder().decode
 
 
-def load(body: bytes) -> Any:
+def decode_json(body: bytes) -> Any:
     """Return a body as plain JSON data; a SerializationFault without a text where it is none."""
     try:
         body.decode()
@@ -44,12 +44,12 @@ def load(body: bytes) -> Any:
         raise SerializationFault from None
 
 
-def mend(structure: Structure, body: bytes) -> dict[str, Any]:
+def coerce_body(structure: Structure, body: bytes) -> dict[str, Any]:
     """Return the body as AWS understands it, or raise the SerializationFault that AWS raises.
 
     Unknown and null members are dropped; what converts is converted.
     """
-    data = load(body)
+    data = decode_json(body)
     if type(data) is not dict:
         raise SerializationFault
     return _structure(structure, data, 0)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-Wording: TypeAlias = Literal["current", "classic", "modern"]
-Layer: TypeAlias = Literal["classic", "modern"]
+MessageStyle: TypeAlias = Literal["current", "classic", "modern"]
+ValidationLayer: TypeAlias = Literal["classic", "modern"]
 
 _MODERN_TODAY = frozenset(
     {"PutItem", "UpdateItem", "DeleteItem", "GetItem", "BatchGetItem", "Query", "SearchVectors"}
@@ -19,18 +19,18 @@ _ENVELOPING = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _ENVELOPE = "1 validation error detected: "
 
 
-def layer(operation: str, wording: Wording = "current") -> Layer:
+def layer_of(operation: str, wording: MessageStyle = "current") -> ValidationLayer:
     """Return the layer that words the refusals of an operation."""
     if wording == "current":
         return "modern" if operation in _MODERN_TODAY else "classic"
     return wording
 
 
-def enveloped(operation: str, wording: Wording, text: str) -> str:
+def add_error_count(operation: str, wording: MessageStyle, text: str) -> str:
     """Return a refusal of the request as the operation says it: the modern writes count it first.
 
     Only for what can be refused before the item is looked at; what execution finds is never counted.
     """
-    if operation in _ENVELOPING and layer(operation, wording) == "modern":
+    if operation in _ENVELOPING and layer_of(operation, wording) == "modern":
         return _ENVELOPE + text
     return text

@@ -18,8 +18,8 @@ import msgspec
 from tavola.limits import LISTED_REFUSALS_MAX, TABLE_NAME_CHARACTERS_MAX, TABLE_NAME_CHARACTERS_MIN
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.fields import NAME_PATTERN, NameRule, fits
+from tavola.protocol.message_style import MessageStyle, ValidationLayer, layer_of
 from tavola.protocol.shapes import ATTRIBUTE_VALUE, Mapping, Member, Node, Sequence, Structure, Text, Whole
-from tavola.protocol.wording import Layer, Wording, layer
 
 _TOO_SHORT = "Member must have length greater than or equal to {}"
 _TOO_LONG = "Member must have length less than or equal to {}"
@@ -52,20 +52,20 @@ _UNECHOED = ("ExecuteTransaction", "TransactStatements")
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class MemberPath:
     """Where a member stands: names as AWS spells them, list places and map keys."""
 
     members: tuple[tuple[str, bool], ...] = ()  # (text, whether it is a member's name)
 
-    def member(self, name: str) -> Path:
+    def member(self, name: str) -> MemberPath:
         """Return the path of a structure's member."""
-        return Path((*self.members, (name, True)))
+        return MemberPath((*self.members, (name, True)))
 
-    def entry(self, key: str) -> Path:
+    def entry(self, key: str) -> MemberPath:
         """Return the path of a list's element or a map's value."""
-        return Path((*self.members, (f"{key}.member", False)))
+        return MemberPath((*self.members, (f"{key}.member", False)))
 
-    def render(self, style: Layer) -> str:
+    def render(self, style: ValidationLayer) -> str:
         """Return the path as a layer writes it."""
         return ".".join(
             text[:1].lower() + text[1:] if is_name and style == "classic" else text
@@ -74,21 +74,21 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ConstraintViolation:
     """One member that breaks one rule."""
 
-    path: Path
+    path: MemberPath
     node: Node
     value: Any  # None: absent
     kind: str  # null, length, name, range, enum, keys, values
     rule: str
 
 
-def check_members(operation: str, wording: Wording, shape: Structure, data: dict[str, Any]) -> None:
+def check_members(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
     """Raise what AWS answers to a mended body whose members break their constraints."""
-    style = layer(operation, wording)
+    style = layer_of(operation, wording)
     _check_alone(operation, wording, shape, data)
-    refused = list(islice(_structure(shape, data, Path(), style), LISTED_REFUSALS_MAX))
+    refused = list(islice(_structure(shape, data, MemberPath(), style), LISTED_REFUSALS_MAX))
     if refused:
         told = "; ".join(_say(refusal, operation, style) for refusal in refused)
         count = f"{len(refused)} validation error{'s' if len(refused) > 1 else ''} detected: "
@@ -99,7 +99,7 @@ def check_members(operation: str, wording: Wording, shape: Structure, data: dict
             raise ValidationFault(f"The {parameter} parameter is required for {member.node.required_for}")
 
 
-def _check_alone(operation: str, wording: Wording, shape: Structure, data: dict[str, Any]) -> None:
+def _check_alone(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
     """Raise what the control plane says of a table's name before it looks at other members."""
     for member in shape.members.values():
         rule = member.node.name if isinstance(member.node, Text) else None
@@ -122,27 +122,31 @@ def _check_alone(operation: str, wording: Wording, shape: Structure, data: dict[
         )
 
 
-def _structure(structure: Structure, data: dict[str, Any], path: Path, style: Layer) -> Iterator[Refusal]:
+def _structure(
+    structure: Structure, data: dict[str, Any], path: MemberPath, style: ValidationLayer
+) -> Iterator[ConstraintViolation]:
     for member in structure.members.values():
         yield from _member(member, data.get(member.name), path.member(member.name), style)
 
 
-def _member(member: Member, value: Any, path: Path, style: Layer) -> Iterator[Refusal]:
+def _member(
+    member: Member, value: Any, path: MemberPath, style: ValidationLayer
+) -> Iterator[ConstraintViolation]:
     if value is not None:
         yield from _value(member.node, value, path, style)
     elif member.required:
-        yield Refusal(path, member.node, None, "null", _NULL)
+        yield ConstraintViolation(path, member.node, None, "null", _NULL)
 
 
-def _value(node: Node, value: Any, path: Path, style: Layer) -> Iterator[Refusal]:
+def _value(node: Node, value: Any, path: MemberPath, style: ValidationLayer) -> Iterator[ConstraintViolation]:
     match node:
         case Text():
             yield from _text(node, value, path)
         case Whole():
             if node.value_min is not None and value < node.value_min:
-                yield Refusal(path, node, value, "range", _TOO_SMALL.format(node.value_min))
+                yield ConstraintViolation(path, node, value, "range", _TOO_SMALL.format(node.value_min))
             if node.value_max is not None and value > node.value_max:
-                yield Refusal(path, node, value, "range", _TOO_LARGE.format(node.value_max))
+                yield ConstraintViolation(path, node, value, "range", _TOO_LARGE.format(node.value_max))
         case Structure():
             if node is not ATTRIBUTE_VALUE:  # which has no constraints, and nests
                 yield from _structure(node, value, path, style)
@@ -156,26 +160,32 @@ def _value(node: Node, value: Any, path: Path, style: Layer) -> Iterator[Refusal
             return
 
 
-def _count(node: Sequence | Mapping, value: list[Any] | dict[str, Any], path: Path) -> Iterator[Refusal]:
+def _count(
+    node: Sequence | Mapping, value: list[Any] | dict[str, Any], path: MemberPath
+) -> Iterator[ConstraintViolation]:
     if node.count_min is not None and len(value) < node.count_min:
-        yield Refusal(path, node, value, "length", _TOO_SHORT.format(node.count_min))
+        yield ConstraintViolation(path, node, value, "length", _TOO_SHORT.format(node.count_min))
     if node.count_max is not None and len(value) > node.count_max:
-        yield Refusal(path, node, value, "length", _TOO_LONG.format(node.count_max))
+        yield ConstraintViolation(path, node, value, "length", _TOO_LONG.format(node.count_max))
 
 
-def _mapping(node: Mapping, value: dict[str, Any], path: Path, style: Layer) -> Iterator[Refusal]:
+def _mapping(
+    node: Mapping, value: dict[str, Any], path: MemberPath, style: ValidationLayer
+) -> Iterator[ConstraintViolation]:
     if value or node.required_for is None or style == "modern":
         yield from _count(node, value, path)
     rule = node.key.name
     if rule is not None and not all(fits(rule, key) for key in value):
         limits = [_TOO_LONG.format(rule.characters_max), _TOO_SHORT.format(rule.characters_min), _PATTERN]
-        yield Refusal(path, node, value, "keys", f"Map keys must satisfy constraint: [{', '.join(limits)}]")
+        yield ConstraintViolation(
+            path, node, value, "keys", f"Map keys must satisfy constraint: [{', '.join(limits)}]"
+        )
     inner = node.value
     if isinstance(inner, Sequence) and style == "classic":
         # The classic layer refuses the map for its lists, the modern layer each list.
         if any(next(_count(inner, entry, path), None) for entry in value.values()):
             limits = [_TOO_LONG.format(inner.count_max), _TOO_SHORT.format(inner.count_min)]
-            yield Refusal(
+            yield ConstraintViolation(
                 path, node, value, "values", f"Map value must satisfy constraint: [{', '.join(limits)}]"
             )
         for key, entry in islice(value.items(), _WALKED_MAX):
@@ -186,36 +196,36 @@ def _mapping(node: Mapping, value: dict[str, Any], path: Path, style: Layer) -> 
         yield from _value(inner, entry, path.entry(key), style)
 
 
-def _text(node: Text, value: str, path: Path) -> Iterator[Refusal]:
+def _text(node: Text, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
     if node.words and value not in node.words:
-        yield Refusal(
+        yield ConstraintViolation(
             path, node, value, "enum", f"Member must satisfy enum value set: [{', '.join(node.words)}]"
         )
     if node.name is not None:
         yield from _name(node, node.name, value, path)
     if node.pattern is not None and not re.fullmatch(node.pattern, value):
-        yield Refusal(path, node, value, "pattern", _MUST_MATCH.format(node.pattern))
+        yield ConstraintViolation(path, node, value, "pattern", _MUST_MATCH.format(node.pattern))
     if node.characters_min is not None and len(value) < node.characters_min:
-        yield Refusal(path, node, value, "length", _TOO_SHORT.format(node.characters_min))
+        yield ConstraintViolation(path, node, value, "length", _TOO_SHORT.format(node.characters_min))
     if node.characters_max is not None and len(value) > node.characters_max:
-        yield Refusal(path, node, value, "length", _TOO_LONG.format(node.characters_max))
+        yield ConstraintViolation(path, node, value, "length", _TOO_LONG.format(node.characters_max))
 
 
-def _name(node: Text, rule: NameRule, value: str, path: Path) -> Iterator[Refusal]:
+def _name(node: Text, rule: NameRule, value: str, path: MemberPath) -> Iterator[ConstraintViolation]:
     if fits(rule, value):
         return
     if value == "" and rule.characters_min == 1:
-        yield Refusal(path, node, value, "length", _TOO_SHORT.format(rule.characters_min))
+        yield ConstraintViolation(path, node, value, "length", _TOO_SHORT.format(rule.characters_min))
         return
     if not fits(NameRule(1, len(value), arn=False), value):
-        yield Refusal(path, node, value, "name", _PATTERN)
+        yield ConstraintViolation(path, node, value, "name", _PATTERN)
     if len(value) < rule.characters_min:
-        yield Refusal(path, node, value, "name", _TOO_SHORT.format(rule.characters_min))
+        yield ConstraintViolation(path, node, value, "name", _TOO_SHORT.format(rule.characters_min))
     if len(value) > rule.characters_max:
-        yield Refusal(path, node, value, "name", _TOO_LONG.format(rule.characters_max))
+        yield ConstraintViolation(path, node, value, "name", _TOO_LONG.format(rule.characters_max))
 
 
-def _say(refusal: Refusal, operation: str, style: Layer) -> str:
+def _say(refusal: ConstraintViolation, operation: str, style: ValidationLayer) -> str:
     if style == "modern":
         if refusal.kind == "enum" and refusal.path.members[-1][0] in _MODERN_ENUMS:
             operations, text = _MODERN_ENUMS[refusal.path.members[-1][0]]
@@ -231,24 +241,24 @@ def _say(refusal: Refusal, operation: str, style: Layer) -> str:
     elif refusal.kind == "keys" and style == "modern":
         echo = f"'{msgspec.json.encode(refusal.value).decode()}'"
     else:
-        echo = f"'{dump(refusal.node, refusal.value)}'"
+        echo = f"'{java_text(refusal.node, refusal.value)}'"
     return f"Value {echo} at '{refusal.path.render('classic')}' failed to satisfy constraint: {refusal.rule}"
 
 
-def dump(node: Node, value: Any) -> str:
+def java_text(node: Node, value: Any) -> str:
     """Return a value as Java prints it: `[KeySchemaElement(attributeName=a, keyType=HASH)]`."""
     match node:
         case Structure():
             members = (
-                f"{Path().member(name).render('classic') if node.name != 'AttributeValue' else name}"
-                f"={dump(node.members[name].node, entry)}"
+                f"{MemberPath().member(name).render('classic') if node.name != 'AttributeValue' else name}"
+                f"={java_text(node.members[name].node, entry)}"
                 for name, entry in value.items()
             )
             return f"{node.name}({', '.join(members)})"
         case Sequence():
-            return f"[{', '.join(dump(node.element, entry) for entry in islice(value, _ECHOED_MAX))}]"
+            return f"[{', '.join(java_text(node.element, entry) for entry in islice(value, _ECHOED_MAX))}]"
         case Mapping():
             entries = islice(value.items(), _ECHOED_MAX)
-            return f"{{{', '.join(f'{key}={dump(node.value, entry)}' for key, entry in entries)}}}"
+            return f"{{{', '.join(f'{key}={java_text(node.value, entry)}' for key, entry in entries)}}}"
         case _:
             return str(value).lower() if isinstance(value, bool) else str(value)
