@@ -15,7 +15,7 @@ from tavola.errors import TavolaError
 from tavola.model import Ask
 
 THEMES: dict[str, str] = {
-    "Connections": "connect connect_async mock Connection AsyncConnection Credentials Patience NO_PATIENCE Clock ManualClock Entropy SeededEntropy Engine Scope",
+    "Connections": "connect connect_async mock Connection AsyncConnection Credentials RetryPolicy NO_RETRIES Clock ManualClock Entropy SeededEntropy Engine Scope",
     "Declaring a design": "Table Gsi Lsi Index Shards Entity Attr attr PrimaryKey Query Sort Step Rest sort Collection found upgrade AccessPattern WritePattern Need Given Route Consumer Scaling",
     "Types of fields": "EpochSeconds EpochMilliseconds Exact",
     "Conditions, changes and questions": "Condition Change Operand Term Selection",
@@ -30,7 +30,7 @@ CALLED = (
     "Lsi",
     "Shards",
     "Credentials",
-    "Patience",
+    "RetryPolicy",
     "ManualClock",
     "SeededEntropy",
     "AccessPattern",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         PastUnavailable,
     )
     from tavola.client import (
-        NO_PATIENCE,
+        NO_RETRIES,
         AnyChange,
         AsyncPage,
         AsyncSubscription,
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
         LockLost,
         MigrationPlan,
         Page,
-        Patience,
         Progress,
         RawChange,
         Reason,
         RecordMalformed,
         RecordsLost,
+        RetryPolicy,
         Router,
         Spent,
         StreamError,
@@ -174,7 +174,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "NO_PATIENCE",
+    "NO_RETRIES",
     "AccessDeniedFault",
     "AccessPattern",
     "AnyChange",
@@ -244,7 +244,6 @@ __all__ = [
     "Operand",
     "Page",
     "PastUnavailable",
-    "Patience",
     "PrimaryKey",
     "Progress",
     "ProvisionedThroughputExceededFault",
@@ -257,6 +256,7 @@ __all__ = [
     "ResourceInUseFault",
     "ResourceNotFoundFault",
     "Rest",
+    "RetryPolicy",
     "Route",
     "Router",
     "Scaling",
@@ -313,7 +313,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "NO_PATIENCE": "tavola.client",
+    "NO_RETRIES": "tavola.client",
     "AccessDeniedFault": "tavola.protocol.faults",
     "AccessPattern": "tavola.model",
     "AnyChange": "tavola.client",
@@ -383,7 +383,7 @@ _HOMES = {
     "Operand": "tavola.model",
     "Page": "tavola.client",
     "PastUnavailable": "tavola.backends",
-    "Patience": "tavola.client",
+    "RetryPolicy": "tavola.client",
     "PrimaryKey": "tavola.model",
     "Progress": "tavola.client",
     "ProvisionedThroughputExceededFault": "tavola.protocol.faults",

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack, overload
 from urllib.parse import urlsplit
 
 from tavola.backends import AsyncEmbeddedBackend, Credentials, EmbeddedBackend
-from tavola.client import Context, Patience
+from tavola.client import Context, RetryPolicy
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Buckets, Engine
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
@@ -54,13 +54,13 @@ class ClientSettings(TypedDict, total=False):
 
     `table_names` says what tables are called here that the model calls otherwise, by class, class name or name in the
     model; `table_prefix` what stands before the names of all others. `cursor_secret` signs page cursors; without it they
-    hold in this process alone. `patience` says how long throttles are waited out.
+    hold in this process alone. `retry_policy` says how long throttles are waited out.
     """
 
     table_names: Mapping[str, str] | Mapping[type[Table], str] | Mapping[str | type[Table], str]
     table_prefix: str
     cursor_secret: bytes
-    patience: Patience
+    retry_policy: RetryPolicy
 
 
 class Settings(EngineSettings, ClientSettings, total=False):
@@ -99,7 +99,7 @@ def connect(
     is how local servers tell accounts apart. On AWS the region is in the target ("aws:" takes botocore's)
     and the account is that of the credentials.
 
-    The client takes `table_names`, `table_prefix`, `cursor_secret`, `patience`, `clock` and `entropy`; an endpoint also
+    The client takes `table_names`, `table_prefix`, `cursor_secret`, `retry_policy`, `clock` and `entropy`; an endpoint also
     `profile`, `credentials` and `timeout_s`; an engine in this process also `sync`, `cache_mb`, `table_delay_ms`, `ttl_interval_s`, `key`,
     `emulate`, `buckets` and `wording` (see `Engine.open`).
     """
@@ -149,7 +149,7 @@ def _client_context(target: str | Engine, region: str | None, settings: Settings
         clock=settings.get("clock", clock),
         entropy=entropy,
         secret=settings.get("cursor_secret", b""),
-        patience=settings.get("patience") or Patience(entropy=entropy),
+        retry_policy=settings.get("retry_policy") or RetryPolicy(entropy=entropy),
         region=region or (named.removeprefix("aws:") if named.startswith("aws:") else None),
     )
     here = named.startswith(("memory:", "file:"))

@@ -21,8 +21,8 @@ from tavola.client import (
     Db,
     Driver,
     ItemVersion,
+    Program,
     Remembering,
-    Steps,
     async_item_versions,
     item_versions,
 )
@@ -49,9 +49,9 @@ class Connection(Db):
         self.target = target
         self._closed = False
         self._context = context or Context()
-        self._driver = Driver(backend, self._context.patience, pause)
+        self._driver = Driver(backend, self._context.retry_policy, pause)
 
-    def _run(self, steps: Steps[R]) -> R:
+    def _run(self, steps: Program[R]) -> R:
         if self._closed:
             raise ConnectionClosed(self.target)
         return self._driver.run(steps)
@@ -117,9 +117,9 @@ class AsyncConnection(AsyncDb):
         self.target = target
         self._closed = False
         self._context = context or Context()
-        self._driver = AsyncDriver(backend, self._context.patience)
+        self._driver = AsyncDriver(backend, self._context.retry_policy)
 
-    async def _run(self, steps: Steps[R]) -> R:
+    async def _run(self, steps: Program[R]) -> R:
         if self._closed:
             raise ConnectionClosed(self.target)
         return await self._driver.run(steps)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tavola import Connection, Engine, ManualClock, Patience, connect, connect_async
+from tavola import Connection, Engine, ManualClock, RetryPolicy, connect, connect_async
 from tavola.client import AsyncPage, AsyncTransaction, Page
 from tavola.server import running
 from tests.client.desk import Desk
@@ -103,7 +103,7 @@ def opened(
     """Open connections to one backend: the same tables for all that a test opens."""
     made: list[Any] = []
     prefix = f"t{uuid.uuid4().hex[:12]}-"
-    settings: dict[str, Any] = {"table_prefix": prefix, "patience": Patience(base_s=0.0001)}
+    settings: dict[str, Any] = {"table_prefix": prefix, "retry_policy": RetryPolicy(base_s=0.0001)}
     engine_settings: dict[str, Any] = {"clock": clock}
     kind = request.param
 

@@ -15,8 +15,8 @@ from tavola import (
     Fault,
     ItemSizeExceeded,
     ModelError,
-    Patience,
     PrimaryKey,
+    RetryPolicy,
     Table,
     TableMissing,
     attr,
@@ -84,7 +84,7 @@ def sieved() -> Iterator[Any]:
         def make(leaves: Any) -> tuple[Connection, Sieve]:
             sieve = Sieve(inner, leaves)
             return Connection(
-                sieve, context=Context(patience=Patience(attempts_max=3, base_s=0.00001))
+                sieve, context=Context(retry_policy=RetryPolicy(attempts_max=3, base_s=0.00001))
             ), sieve
 
         yield make
@@ -251,7 +251,7 @@ def test_a_lasting_throttle_ends_the_batch_with_what_is_left() -> None:
         def close(self) -> None:
             pass
 
-    db = Connection(Throttled(), context=Context(patience=Patience(attempts_max=2, base_s=0.00001)))
+    db = Connection(Throttled(), context=Context(retry_policy=RetryPolicy(attempts_max=2, base_s=0.00001)))
 
     with pytest.raises(BatchUnfinished) as refused:
         db.put_many(tickets(3))
@@ -293,8 +293,8 @@ def test_an_unfinished_batch_says_what_stopped_it(error: TavolaError, told: str)
     """A dead network is not told as a lack of capacity."""
     with connect("memory:") as inner:
         inner.create_tables(Desk)
-        patience = Patience(attempts_max=2, base_s=0.00001)
-        db = Connection(Lost(inner.backend, 99, error), context=Context(patience=patience))
+        patience = RetryPolicy(attempts_max=2, base_s=0.00001)
+        db = Connection(Lost(inner.backend, 99, error), context=Context(retry_policy=patience))
 
         with pytest.raises(BatchUnfinished, match=told) as refused:
             db.put_many(tickets(3))
@@ -306,8 +306,8 @@ def test_a_batch_of_writes_that_no_answer_came_to_goes_out_again() -> None:
     """Puts and deletes without a condition come to the same done twice."""
     with connect("memory:") as inner:
         inner.create_tables(Desk)
-        patience = Patience(attempts_max=3, base_s=0.00001)
-        db = Connection(Lost(inner.backend, 2, Unanswered("lost")), context=Context(patience=patience))
+        patience = RetryPolicy(attempts_max=3, base_s=0.00001)
+        db = Connection(Lost(inner.backend, 2, Unanswered("lost")), context=Context(retry_policy=patience))
 
         assert db.put_many(tickets(30)) == 30
 
@@ -378,7 +378,7 @@ def test_a_request_stays_under_16_mb() -> None:
 
 def test_an_engine_that_leaves_half_undone_is_asked_until_all_is_done() -> None:
     """Pitfall 12: against an engine that leaves members unprocessed as AWS may, nothing is lost."""
-    with connect("memory:", emulate="unprocessed=0.5,seed=7", patience=Patience(base_s=0.00001)) as db:
+    with connect("memory:", emulate="unprocessed=0.5,seed=7", retry_policy=RetryPolicy(base_s=0.00001)) as db:
         db.create_tables(Desk)
         heard: list[Progress] = []
 

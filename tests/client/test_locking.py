@@ -15,7 +15,7 @@ from tavola import (
     LockLost,
     ManualClock,
     ModelError,
-    Patience,
+    RetryPolicy,
     TransactionCancelled,
     connect,
 )
@@ -195,7 +195,7 @@ def raised(db: Connection, times: int) -> None:
 def test_no_update_is_lost(request: pytest.FixtureRequest, kind: str) -> None:
     """However many read, change and write one item at once, every change is in it in the end."""
     target = "memory:" if kind == "memory" else request.getfixturevalue("served")
-    with connect(target, table_prefix=f"l{id(request)}-", patience=Patience(base_s=0.001)) as db:
+    with connect(target, table_prefix=f"l{id(request)}-", retry_policy=RetryPolicy(base_s=0.001)) as db:
         db.create_tables(Office)
         db.create(Order(order_id="o1", customer="c"))
         threads = [Thread(target=raised, args=(db, 12)) for _ in range(6)]

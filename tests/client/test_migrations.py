@@ -31,7 +31,7 @@ from tavola import (
     sort,
     upgrade,
 )
-from tavola.client import Wait
+from tavola.client import Sleep
 from tavola.model import ItemUnreadable
 
 State = Literal["new", "paid"]
@@ -651,7 +651,7 @@ def drive(db: Any, steps: Any, calls: int | None, waits: list[float] | None = No
     """Do so many asks of some steps, or all of them; return the next ask, None at the end."""
     ask = next(steps, None)
     while ask is not None and (calls is None or calls > 0):
-        if isinstance(ask, Wait):
+        if isinstance(ask, Sleep):
             if waits is not None:
                 waits.append(ask.seconds)
             answer: Any = None

@@ -28,21 +28,21 @@ from tavola import (
     upgrade,
 )
 from tavola.client import reading
+from tavola.client.effects import Call, CallGroup, Program
 from tavola.client.reading import Paging
-from tavola.client.steps import Call, Steps, Together
 from tests.client.conftest import START_S
 
 AT = datetime(2026, 9, 1, tzinfo=UTC)
 NOW = datetime.fromtimestamp(START_S, UTC)
 
 
-def driven(db: Connection, steps: Steps[Any], before: Callable[[Call | Together], object]) -> Any:
+def driven(db: Connection, steps: Program[Any], before: Callable[[Call | CallGroup], object]) -> Any:
     """Return what steps come to, with something done before each ask."""
     try:
         ask: Any = next(steps)
         while True:
             before(ask)
-            if isinstance(ask, Together):
+            if isinstance(ask, CallGroup):
                 ask = steps.send([db.call(call.operation, call.request) for call in ask.calls])
             else:
                 ask = steps.send(db.call(ask.operation, ask.request))
@@ -413,11 +413,11 @@ def test_a_range_on_a_field_itself_may_be_empty(diary: Connection) -> None:
 
 def test_segments_are_read_together(diary: Connection) -> None:
     """The segments of a scan are asked for at once; a limit holds over them, and each item is found once."""
-    asks: list[Call | Together] = []
+    asks: list[Call | CallGroup] = []
     steps = reading.scan(diary.context, Event, None, Paging(page_size=2), 4, False)
     page = driven(diary, steps, asks.append)
 
-    assert isinstance(asks[0], Together)
+    assert isinstance(asks[0], CallGroup)
     assert len(asks[0].calls) == page.requests == 4
     assert len(list(diary.scan(Event, segments=4, page_size=2))) == 10
     seen: list[str] = []
@@ -461,11 +461,11 @@ class Work(Entity, table=Office):
         work_id: Sort[str] = sort()
 
 
-def _meanwhile(db: Connection, change: Callable[[], object]) -> Callable[[Call | Together], None]:
+def _meanwhile(db: Connection, change: Callable[[], object]) -> Callable[[Call | CallGroup], None]:
     """Return what changes something once, between an index's entries and their items."""
     left = [change]
 
-    def before(ask: Call | Together) -> None:
+    def before(ask: Call | CallGroup) -> None:
         if isinstance(ask, Call) and ask.operation == "BatchGetItem" and left:
             left.pop()()
 

@@ -21,7 +21,7 @@ from tavola import (
     connect,
 )
 from tavola.client import (
-    NO_PATIENCE,
+    NO_RETRIES,
     AnyChange,
     CheckpointRefused,
     Context,
@@ -255,7 +255,7 @@ class Kept:
 
 def reading(stream: FakeStream, clock: ManualClock, kept: Kept | None = None, **options: Any) -> Any:
     """Return a subscription to the stream that is made of lists."""
-    context = Context(clock=clock, patience=NO_PATIENCE)
+    context = Context(clock=clock, retry_policy=NO_RETRIES)
     db = Connection(stream, "lists", context)
     return db.subscribe(Orders, **{"from_": "start", "follow": False, "checkpoint": kept, **options})
 
@@ -340,7 +340,7 @@ def test_between_empty_readings_it_waits() -> None:
         if len(waits) == 3:
             stream.put("a")
 
-    found = Driver(stream, NO_PATIENCE, sleep).run(following.batch())
+    found = Driver(stream, NO_RETRIES, sleep).run(following.batch())
 
     assert waits == [0.2, 0.2, 0.2]
     assert found is not None
@@ -356,7 +356,7 @@ def test_closing_ends_the_waiting() -> None:
     def sleep(seconds: float) -> None:
         following.closed = True
 
-    assert Driver(stream, NO_PATIENCE, sleep).run(following.batch()) is None
+    assert Driver(stream, NO_RETRIES, sleep).run(following.batch()) is None
 
 
 class Broken(Exception):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola import Attr, Connection, Entity, Gsi, Patience, PrimaryKey, Query, Table, attr, connect
+from tavola import Attr, Connection, Entity, Gsi, PrimaryKey, Query, RetryPolicy, Table, attr, connect
 
 
 class Yard(Table, name="busy-yard"):
@@ -50,7 +50,7 @@ class Restless:
 @pytest.fixture
 def memory() -> Iterator[Connection]:
     """Two jobs whose keys in the index are not what they should be."""
-    with connect("memory:", patience=Patience(base_s=0.0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0.0)) as db:
         db.create_tables(Yard)
         for number in (1, 2):
             db.put(Job(job_id=f"j{number}", owner="ann"))

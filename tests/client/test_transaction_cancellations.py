@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tavola import Fault, Patience, TransactionCancelled, UpdateContended
-from tavola.client import Call, Context, Intents, Steps, Wait, commit
+from tavola import Fault, RetryPolicy, TransactionCancelled, UpdateContended
+from tavola.client import Call, Context, Intents, Program, Sleep, commit
 from tavola.client.transactions import get_together
 from tavola.protocol.faults import (
     CancellationReason,
@@ -34,12 +34,12 @@ class Scripted:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.waits = 0
 
-    def run(self, steps: Steps[Any]) -> Any:
+    def run(self, steps: Program[Any]) -> Any:
         """Return what the steps come to."""
         try:
             ask = next(steps)
             while True:
-                if isinstance(ask, Wait):
+                if isinstance(ask, Sleep):
                     self.waits += 1
                     ask = steps.send(None)
                     continue
@@ -68,7 +68,7 @@ def cancelled_for(*codes: str) -> TransactionCanceledFault:
 )
 def test_pitfall_9_what_passes_by_itself_is_not_tried_for_ever(code: str, kind: str) -> None:
     """Pitfall 9: a conflict or throttle that lasts ends after as many attempts as patience has, all with one token."""
-    context = Context(patience=Patience(attempts_max=5, base_s=0))
+    context = Context(retry_policy=RetryPolicy(attempts_max=5, base_s=0))
     told = Intents(context)
     told.create(Order(order_id="o1", customer="c"))
     other = told.put(event())
@@ -100,7 +100,7 @@ def test_a_failed_condition_is_not_tried_again() -> None:
 
 def test_a_conflict_that_passes_is_no_error() -> None:
     """The same request is asked again until it is done, and what it wrote is noted once."""
-    context = Context(patience=Patience(base_s=0))
+    context = Context(retry_policy=RetryPolicy(base_s=0))
     order = Order(order_id="o1", customer="c")
     told = Intents(context)
     told.create(order)
@@ -143,7 +143,7 @@ def test_other_reasons_are_classified(reason: CancellationReason, kind: str) -> 
 
 def test_who_is_always_overtaken_gives_up() -> None:
     """A transaction that is overtaken every time ends with an error that says so, with another token if need be."""
-    context = Context(patience=Patience(base_s=0))
+    context = Context(retry_policy=RetryPolicy(base_s=0))
     told = Intents(context)
     told.update(Order.Key(order_id="o1"), Order.state.set("paid"))
     item = {
@@ -163,7 +163,7 @@ def test_who_is_always_overtaken_gives_up() -> None:
 
 def test_reads_that_meet_a_write_are_tried_again() -> None:
     """A conflict of a reading transaction is waited out, and not for ever; other reasons are told at once."""
-    context = Context(patience=Patience(attempts_max=4, base_s=0))
+    context = Context(retry_policy=RetryPolicy(attempts_max=4, base_s=0))
     keys = [Order.Key(order_id="o1")]
     passing = Scripted(cancelled_for("TransactionConflict"), {"Responses": [{}]})
     lasting = Scripted(cancelled_for("TransactionConflict"))

@@ -19,8 +19,8 @@ from tavola import (
     LockLost,
     ManualClock,
     ModelError,
-    Patience,
     Reason,
+    RetryPolicy,
     SeededEntropy,
     TransactionCancelled,
     TransactionExists,
@@ -246,7 +246,7 @@ def test_pitfall_9_only_the_duplicate_key_means_already_done(office: Connection)
 
 def test_conflicts_of_an_emulated_service_are_waited_out(clock: ManualClock) -> None:
     """On an engine where transactions meet each other, single writes and transactions come through."""
-    with connect("memory:", emulate="conflicts=4ms,seed=3", patience=Patience(base_s=0.002)) as db:
+    with connect("memory:", emulate="conflicts=4ms,seed=3", retry_policy=RetryPolicy(base_s=0.002)) as db:
         db.create_tables(Office)
         db.put(Account(account_id=1))
         for _ in range(20):
@@ -377,7 +377,9 @@ def test_a_lost_answer_is_no_second_write() -> None:
         made.create_tables(Office)
         made.put(Account(account_id=1))
         backend = Losing(made.backend)
-        db = Connection(backend, context=Context(entropy=SeededEntropy(1), patience=Patience(base_s=0)))
+        db = Connection(
+            backend, context=Context(entropy=SeededEntropy(1), retry_policy=RetryPolicy(base_s=0))
+        )
         with db.transaction() as tx:
             tx.update(Account.Key(account_id=1), Account.balance.add(5))
 

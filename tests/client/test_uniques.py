@@ -17,7 +17,7 @@ from tavola import (
     LockLost,
     ManualClock,
     ModelError,
-    Patience,
+    RetryPolicy,
     SeededEntropy,
     TransactionCancelled,
     TransactionExists,
@@ -422,7 +422,7 @@ def shared(request: pytest.FixtureRequest) -> Any:
     """A connection for several threads, on the backend that the test names."""
     kind = request.param
     target = "memory:" if kind == "memory" else request.getfixturevalue("served")
-    db = connect(target, table_prefix=f"u{id(request)}-", patience=Patience(base_s=0.001))
+    db = connect(target, table_prefix=f"u{id(request)}-", retry_policy=RetryPolicy(base_s=0.001))
     db.create_tables(Club)
     yield db
     db.delete_tables(Club)

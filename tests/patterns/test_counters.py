@@ -15,9 +15,9 @@ from tavola import (
     Connection,
     Entity,
     ManualClock,
-    Patience,
     PrimaryKey,
     Query,
+    RetryPolicy,
     Sort,
     Table,
     connect,
@@ -215,7 +215,7 @@ def test_resets_at_once_take_everything_once(folding: bool) -> None:
     made: list[Connection] = []
 
     def make() -> tuple[Db, list[Any]]:
-        made.append(connect("memory:", patience=Patience(base_s=0)))
+        made.append(connect("memory:", retry_policy=RetryPolicy(base_s=0)))
         made[-1].create_tables(Site)
         for part in range(3):
             made[-1].put(Visits(name="home", part=part, value=5))
@@ -250,7 +250,7 @@ def test_a_part_without_a_value_is_folded() -> None:
 
 def test_a_failure_of_the_service_counts_nothing_twice() -> None:
     """An addition that was done and answered with an internal error is told and not repeated; a reset is answered in the end."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Site)
         with pytest.raises(InternalServerFault):
             Counters(failing(db, 1, of=SINGLE), Visits, shards=1).add("home")

@@ -14,9 +14,9 @@ from tavola import (
     Connection,
     Gsi,
     ItemMissing,
-    Patience,
     PrimaryKey,
     Query,
+    RetryPolicy,
     Sort,
     Table,
     attr,
@@ -229,7 +229,7 @@ def _planted(
     count: int, kind: type[Tree[Any, Unit, UnitWork]] = Tree
 ) -> tuple[Connection, Tree[Any, Unit, UnitWork]]:
     """Return a tree with a node a, so many nodes below it, and an empty b."""
-    db = connect("memory:", patience=Patience(base_s=0))
+    db = connect("memory:", retry_policy=RetryPolicy(base_s=0))
     db.create_tables(Firm)
     tree = kind(db, Unit, UnitWork, under=Unit.Under, children=Unit.Children)
     for path in ("a", "b", "a/x", *(f"a/x/{number:03}" for number in range(count))):
@@ -446,7 +446,7 @@ def test_a_move_that_is_always_overtaken_ends() -> None:
 
 def test_nodes_that_do_not_fit_a_transaction_are_moved_in_smaller_ones() -> None:
     """Unique values and large nodes take more of a transaction than it has: fewer nodes go into each."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Firm)
         badges = Tree(db, Badge, UnitWork, under=Badge.Under)
         for path in ("a", "b", *(f"a/{number:03}" for number in range(60))):

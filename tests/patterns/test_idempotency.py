@@ -20,8 +20,8 @@ from tavola import (
     Connection,
     Entity,
     ManualClock,
-    Patience,
     PrimaryKey,
+    RetryPolicy,
     Table,
     Transaction,
     TransactionCancelled,
@@ -539,7 +539,7 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Connection]:
     found = connect(
         target,
         table_prefix=f"{request.node.name[:20].replace('[', '-')}-",
-        patience=Patience(attempts_max=20),
+        retry_policy=RetryPolicy(attempts_max=20),
     )
     found.create_tables(Desk)
     yield found
@@ -753,7 +753,7 @@ class Losing:
 @pytest.mark.parametrize("lost", [1, 3])
 def test_a_lost_answer_of_the_lease_is_no_second_work(lost: int) -> None:
     """Where the answer to the taking or to the completion is lost, it is asked again, and found to be done."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Desk)
         requests = Idempotency(db, Requests, Receipt)
         steps = requests._once(None, "k1", BODY, _working(db), timedelta(0))
@@ -767,7 +767,7 @@ def test_a_lost_answer_of_the_lease_is_no_second_work(lost: int) -> None:
 @pytest.mark.parametrize("lost", [(1,), (2,), (3,), (1, 2), (2, 3)])
 def test_a_failure_of_the_service_is_no_second_work(lost: tuple[int, ...]) -> None:
     """Where taking or completing a request was done and answered with an internal error, it is found to be done: nobody else, once."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Desk)
         requests = Idempotency(failing(db, *lost, of=SINGLE), Requests, Receipt)
         done: list[int] = []
@@ -783,7 +783,7 @@ def test_a_failure_of_the_service_is_no_second_work(lost: tuple[int, ...]) -> No
 
 def test_a_failure_of_the_service_is_no_second_commit() -> None:
     """A transaction that was done and answered with an internal error is answered again, by its token."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Desk)
         requests = Idempotency(failing(db, 1, of=TOGETHER), Requests, Receipt)
 

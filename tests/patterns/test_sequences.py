@@ -15,9 +15,9 @@ from tavola import (
     Entity,
     ItemExists,
     ManualClock,
-    Patience,
     PrimaryKey,
     Query,
+    RetryPolicy,
     Sort,
     Table,
     connect,
@@ -163,7 +163,7 @@ def test_two_numbered_items_in_every_order() -> None:
     made: list[Connection] = []
 
     def make() -> tuple[Db, list[Any]]:
-        made.append(connect("memory:", patience=Patience(base_s=0)))
+        made.append(connect("memory:", retry_policy=RetryPolicy(base_s=0)))
         made[-1].create_tables(Desk)
         numbers = Sequences(made[-1], Numbers)
         return made[-1], [numbers._numbered("t1", _event(kind), None) for kind in ("a", "b")]
@@ -220,7 +220,7 @@ def test_a_sequence_that_was_put_with_no_number_is_begun(db: Connection, made: C
 
 def test_a_failure_of_the_service_gives_no_number_twice() -> None:
     """A number that was taken and answered with an internal error is a gap; where none may be, it is answered in the end."""
-    with connect("memory:", patience=Patience(base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(base_s=0)) as db:
         db.create_tables(Desk)
         with pytest.raises(InternalServerFault):
             Sequences(failing(db, 1, of=SINGLE), Numbers).next("TICKET#t1")

@@ -21,9 +21,9 @@ from tavola import (
     ItemImmutable,
     ItemMissing,
     ManualClock,
-    Patience,
     PrimaryKey,
     Query,
+    RetryPolicy,
     Sort,
     Table,
     TransactionCancelled,
@@ -644,7 +644,7 @@ def test_all_is_given_where_no_limit_is(reviews: Any, db: Connection) -> None:
 
 def test_verification_ends_where_nothing_is_processed() -> None:
     """A table that leaves every key unprocessed is an error after a while, and is not asked for ever."""
-    with connect("memory:", patience=Patience(attempts_max=3, base_s=0)) as db:
+    with connect("memory:", retry_policy=RetryPolicy(attempts_max=3, base_s=0)) as db:
         db.create_tables(Reviews)
         Versions(db, *KINDS).create(Review(review_id="r1"), by="ann")
         asked: list[str] = []

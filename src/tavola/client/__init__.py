@@ -22,6 +22,18 @@ from tavola.client.cancellations import Failures, Reason, TransactionCancelled, 
 from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
 from tavola.client.consumption import Units
 from tavola.client.context import Context
+from tavola.client.effects import (
+    AsyncDriver,
+    Call,
+    CallGroup,
+    Driver,
+    Effect,
+    Program,
+    RunBlocking,
+    Sleep,
+    run_program,
+    run_program_async,
+)
 from tavola.client.errors import (
     ConditionFailed,
     CursorRefused,
@@ -46,10 +58,9 @@ from tavola.client.provisioning import TableMismatch, TableNotReady
 from tavola.client.raw_items import from_item, to_item
 from tavola.client.reading import scan_kinds
 from tavola.client.reports import BackfillReport, GuardFault, KeyFault, KeyReport, MigrationPlan, TableChanges
-from tavola.client.retries import NO_PATIENCE, Patience
+from tavola.client.retries import NO_RETRIES, RetryPolicy
 from tavola.client.routers import ChangeUnrouted, Router, failures
 from tavola.client.shells import Db, Page, Transaction
-from tavola.client.steps import AsyncDriver, Call, Driver, Steps, Together, Wait
 from tavola.client.stored import (
     StoredPage,
     as_stored,
@@ -93,7 +104,7 @@ from tavola.client.versions import ItemVersion, async_item_versions, item_versio
 from tavola.protocol.faults import Fault
 
 __all__ = [
-    "NO_PATIENCE",
+    "NO_RETRIES",
     "AnyChange",
     "AsyncBackend",
     "AsyncDb",
@@ -108,6 +119,7 @@ __all__ = [
     "BackfillReport",
     "BatchUnfinished",
     "Call",
+    "CallGroup",
     "ChangeBatch",
     "ChangeKind",
     "ChangeUnrouted",
@@ -119,6 +131,7 @@ __all__ = [
     "CursorRefused",
     "Db",
     "Driver",
+    "Effect",
     "EntityChange",
     "Explain",
     "Explanation",
@@ -140,7 +153,7 @@ __all__ = [
     "MigrationPlan",
     "Origin",
     "Page",
-    "Patience",
+    "Program",
     "Progress",
     "RawChange",
     "Reason",
@@ -149,11 +162,13 @@ __all__ = [
     "RecordsLost",
     "Remembering",
     "RequestMalformed",
+    "RetryPolicy",
     "Router",
+    "RunBlocking",
     "Shard",
     "ShardReading",
+    "Sleep",
     "Spent",
-    "Steps",
     "StoredPage",
     "Stream",
     "StreamError",
@@ -165,7 +180,6 @@ __all__ = [
     "TableMissing",
     "TableNotReady",
     "TableUnits",
-    "Together",
     "Transaction",
     "TransactionCancelled",
     "TransactionExists",
@@ -175,7 +189,6 @@ __all__ = [
     "Units",
     "UpdateContended",
     "UpdateNeedsMore",
-    "Wait",
     "Waste",
     "as_stored",
     "async_item_versions",
@@ -197,6 +210,8 @@ __all__ = [
     "read_stored",
     "readable",
     "records_in",
+    "run_program",
+    "run_program_async",
     "scan_kinds",
     "scan_stored",
     "sequence_of",

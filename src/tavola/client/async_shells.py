@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
+from tavola.client.effects import AsyncDriver, Program
 from tavola.client.explain.async_shells import AsyncExplain
 from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
-from tavola.client.metering import Spent, measured
+from tavola.client.metering import Spent, measure
 from tavola.client.pages import NEITHER, Stretch
 from tavola.client.progress import Telling
 from tavola.client.reading import Paging
-from tavola.client.steps import AsyncDriver, Steps
 from tavola.client.subscriptions import AsyncSubscription, Following, From, Manner, OnLoss
 from tavola.client.upkeep import AsyncUpkeep
 from tavola.model import (
@@ -79,7 +79,7 @@ class AsyncTransaction(Intents):
     """Several writes that are done together when the `async with` ends, or not at all."""
 
     def __init__(
-        self, run: Callable[[Steps[None]], Awaitable[None]], context: Context, token: str | None
+        self, run: Callable[[Program[None]], Awaitable[None]], context: Context, token: str | None
     ) -> None:
         super().__init__(context, token)
         self._run = run
@@ -109,10 +109,10 @@ class AsyncDb(AsyncUpkeep):
         """What its operations share: names of tables, time, chance, patience; for what is built on the client."""
         return self._context
 
-    async def _run(self, steps: Steps[R]) -> R:
+    async def _run(self, steps: Program[R]) -> R:
         return await self._driver.run(steps)
 
-    async def run(self, steps: Steps[R]) -> R:
+    async def run(self, steps: Program[R]) -> R:
         """Return what steps of the client come to; for what is built on it."""
         return await self._run(steps)
 
@@ -374,4 +374,4 @@ class AsyncDb(AsyncUpkeep):
 
     def measured(self) -> AbstractContextManager[Spent]:
         """Give what the calls inside a `with` consume, by table and index."""
-        return measured()
+        return measure()

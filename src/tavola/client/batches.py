@@ -17,11 +17,11 @@ import msgspec
 from tavola.client.arguments import shape_of_entity
 from tavola.client.backend import Unanswered
 from tavola.client.context import Context
+from tavola.client.effects import Call, CallGroup, Program, Sleep
 from tavola.client.errors import ItemImmutable
 from tavola.client.expiry import expired
 from tavola.client.marshalling import entity_of, item_of
 from tavola.client.progress import Progress, Telling
-from tavola.client.steps import Call, Steps, Together, Wait
 from tavola.client.writes import keyed, named
 from tavola.errors import TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
@@ -85,7 +85,9 @@ class _Wanted(Generic[W]):
     bytes: int = 0
 
 
-def get_many(context: Context, keys: Iterable[PrimaryKey[Any]], consistent: bool | None) -> Steps[list[Any]]:
+def get_many(
+    context: Context, keys: Iterable[PrimaryKey[Any]], consistent: bool | None
+) -> Program[list[Any]]:
     """Return the entities under keys, in the order of the keys; None where there is none, or one that expired."""
     found: list[Entity | None] = []
     given = iter(keys)
@@ -115,7 +117,7 @@ def get_many(context: Context, keys: Iterable[PrimaryKey[Any]], consistent: bool
 
 def get_items(
     context: Context, table: type[Table], keys: Sequence[Item], consistent: bool
-) -> Steps[list[Item | None]]:
+) -> Program[list[Item | None]]:
     """Return the items under keys of one table, in the order of the keys; None where there is none."""
     name = context.name_of(table)
     wanted = [_Wanted(place_of(name, key), key, key, key) for key in keys]
@@ -125,7 +127,7 @@ def get_items(
 
 def _gotten(
     context: Context, wanted: Sequence[_Wanted[Any]], firmly: set[str], consistent: bool, done: int
-) -> Steps[dict[Place, Item]]:
+) -> Program[dict[Place, Item]]:
     """Return items by their place; each key is asked for once, however often it is wanted."""
     left = {each.place: each for each in wanted}
     count = len(left)
@@ -168,7 +170,7 @@ def write_many(
     puts: Iterable[Entity],
     deletes: Iterable[PrimaryKey[Any] | Entity],
     progress: Telling | None,
-) -> Steps[int]:
+) -> Program[int]:
     """Store entities over whatever is there, then delete others; return how many were given.
 
     None of it is conditional, so entities with a lock or unique fields are refused.
@@ -183,13 +185,13 @@ class _Rounds:
     """How often nothing came of a round of requests, and what stopped one."""
 
     def __init__(self, context: Context, verb: str) -> None:
-        self._patience = context.patience
+        self._patience = context.retry_policy
         self._verb = verb
         self._fruitless = 0
         self._stopped: TavolaError | None = None  # what will not pass, for it was waited out already
         self._missed: Unanswered | None = None  # a write that no answer came to, the last of them
 
-    def answers(self, calls: Sequence[Call], done: int) -> Steps[list[dict[str, Any] | None]]:
+    def answers(self, calls: Sequence[Call], done: int) -> Program[list[dict[str, Any] | None]]:
         """Return what some calls came to, a few under way at once; None: throttled for longer than is waited, or no answer."""
         found: list[dict[str, Any] | None] = []
         for at in range(0, len(calls), FLIGHT_MAX):
@@ -207,7 +209,7 @@ class _Rounds:
                     raise answer
         return found
 
-    def over(self, left: Mapping[Place, _Wanted[Any]], before: int, done: int) -> Steps[None]:
+    def over(self, left: Mapping[Place, _Wanted[Any]], before: int, done: int) -> Program[None]:
         """Wait before what is left is asked again; give up where nothing has come of it for too long."""
         self._fruitless = self._fruitless + 1 if len(left) == before else 0
         if not left:
@@ -216,7 +218,7 @@ class _Rounds:
             given = [each.given for each in left.values()]
             reason = self._stopped or self._missed
             raise BatchUnfinished(self._verb, done, given, reason) from reason
-        yield Wait(self._patience.pause_s(min(self._fruitless + 1, PAUSE_GROWTHS_MAX)))
+        yield Sleep(self._patience.pause_s(min(self._fruitless + 1, PAUSE_GROWTHS_MAX)))
 
 
 class _Writer:
@@ -229,7 +231,7 @@ class _Writer:
         self._waiting: dict[Place, _Wanted[Any]] = {}
         self._taken = 0
 
-    def write(self, source: Iterator[_Wanted[Any]]) -> Steps[int]:
+    def write(self, source: Iterator[_Wanted[Any]]) -> Program[int]:
         """Write everything, a hundred at a time; what is left of a round goes out again before anything new."""
         while True:
             if not self._waiting:
@@ -254,7 +256,7 @@ class _Writer:
             if len(self._waiting) >= FLIGHT_MAX * BATCH_WRITE_REQUESTS_MAX or bytes_ >= BYTES_MAX:
                 return
 
-    def _send(self) -> Steps[None]:
+    def _send(self) -> Program[None]:
         chunks = list(_chunks(self._waiting.values()))
         calls = [Call("BatchWriteItem", _write_request(chunk)) for chunk in chunks]
         found = yield from self._rounds.answers(calls, self._taken - len(self._waiting))
@@ -350,10 +352,10 @@ def _place_in(name: str, attributes: tuple[str, ...], item: Mapping[str, Any]) -
     return place_of(name, {attribute: item[attribute] for attribute in attributes})
 
 
-def answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any] | TavolaError]]:
+def answers(calls: Sequence[Call]) -> Program[list[dict[str, Any] | TavolaError]]:
     """Return what each of some calls came to, an answer or an error, asked at once where there are several."""
     if len(calls) > 1:
-        return (yield Together(tuple(calls)))  # type: ignore[no-any-return]  # what Together is answered with
+        return (yield CallGroup(tuple(calls)))  # type: ignore[no-any-return]  # what Together is answered with
     try:
         return [(yield calls[0])]
     except TavolaError as error:

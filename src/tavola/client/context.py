@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.client.retries import Patience
+from tavola.client.retries import RetryPolicy
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.model import ModelError, Table, declared_tables, table_given
@@ -25,7 +25,7 @@ class Context:
     clock: Clock = SYSTEM_CLOCK
     entropy: Entropy = SYSTEM_ENTROPY
     secret: bytes = b""  # none given: one by chance, and cursors hold in this process alone
-    patience: Patience = field(default_factory=Patience)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     region: str | None = None  # whose prices an explanation tells
     _found: dict[type[Table], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 

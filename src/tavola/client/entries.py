@@ -13,10 +13,10 @@ from typing import Any
 
 from tavola.client.batches import get_items
 from tavola.client.context import Context
+from tavola.client.effects import Program
 from tavola.client.expiry import expired, expires
 from tavola.client.marshalling import VERSION, entity_of, is_kind, version_of, view_from, view_of
 from tavola.client.requests import table_key
-from tavola.client.steps import Steps
 from tavola.expressions.conditions import decider_of
 from tavola.expressions.nodes import ConditionNode
 from tavola.model import Entity, ItemUnreadable, KeyShape, Shape
@@ -53,7 +53,7 @@ class Entries:
         if self._versioned and index is not None and not index.holds(VERSION):
             self._fetched = True
 
-    def made(self, items: Sequence[Item]) -> Steps[list[Any | None]]:
+    def made(self, items: Sequence[Item]) -> Program[list[Any | None]]:
         """Return the entities of items, in their order; None for those of another kind, expired, gone or unreadable."""
         owner, table = self._owner, self._table
         now_s = self._context.clock.now()

@@ -138,7 +138,7 @@ class ItemSizeExceeded(ValidationFault):
     """A write whose item would be larger than DynamoDB's 400 KB; nothing was written."""
 
 
-def recognised(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
+def specific_error(request: Mapping[str, Any], error: TavolaError) -> TavolaError:
     """Return an error as it is, or as the one that tells more of it.
 
     A table that is not there is told by its name, which DynamoDB leaves out; an item that is too large has an error of

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from tavola.client.batches import Place, get_items, place_of
 from tavola.client.context import Context
+from tavola.client.effects import Call, Program
 from tavola.client.expiry import absent, expired
 from tavola.client.former_guards import former_guards
 from tavola.client.marshalling import is_kind, recognised
 from tavola.client.reports import GuardFault, plain_key
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
 from tavola.client.rewrites import Form, Rewrite
-from tavola.client.steps import Call, Steps
 from tavola.client.uniques import Guard, claim, guards_of, release, watched_nodes
 from tavola.client.upgrades import outdated
 from tavola.client.writes import brought
@@ -158,7 +158,7 @@ class StandingGuards:
         self._found: dict[str, Item | None] = {}
         self.watches = any(shape_of(entity).uniques for entity in table.entities.values())
 
-    def learn(self, guards: Iterable[Guard]) -> Steps[None]:
+    def learn(self, guards: Iterable[Guard]) -> Program[None]:
         """Read guards as they are now; those of the round before are forgotten."""
         wanted = {guard.text: guard.key for guard in guards}
         self._found = {}
@@ -240,7 +240,7 @@ class Examination:
         self._lacking: dict[Place, list[Lacking]] = {}
         self._orphans: dict[Place, Orphan] = {}
 
-    def examine(self, items: Sequence[Item]) -> Steps[None]:
+    def examine(self, items: Sequence[Item]) -> Program[None]:
         """Find out about the items of a round."""
         self._lacking, self._orphans = {}, {}
         if self._standing.watches:
@@ -258,7 +258,7 @@ class Examination:
     def _place(self, item: Item) -> Place:
         return place_of(self._name, table_key(self._table, item))
 
-    def _examine_items(self, items: Sequence[Item]) -> Steps[None]:
+    def _examine_items(self, items: Sequence[Item]) -> Program[None]:
         wanted = [(item, shape, guard) for item in items for shape, guard in self._guards(item)]
         yield from self._standing.learn(guard for _, _, guard in wanted)
         doubted = [each for each in wanted if self._standing.of(each[2]) != each[2].item]
@@ -274,7 +274,7 @@ class Examination:
             fault = GuardFault(key, shape.name, guard.field, kind, guard.text, owner)
             self._lacking.setdefault(self._place(item), []).append(Lacking(fault, guard))
 
-    def _examine_guards(self, guards: Sequence[Item]) -> Steps[None]:
+    def _examine_guards(self, guards: Sequence[Item]) -> Program[None]:
         known: list[tuple[Item, Shape, str]] = []
         for guard in guards:
             tag, _, field = guard[UNIQUE_ATTRIBUTE].get("S", "").rpartition(".")
@@ -298,7 +298,7 @@ class Examination:
             )
             self._orphans[self._place(guard)] = Orphan(shape, guard, owner, fault)
 
-    def _read(self, keys: Sequence[Item]) -> Steps[list[Item | None]]:
+    def _read(self, keys: Sequence[Item]) -> Program[list[Item | None]]:
         if not keys:
             return []
         now_s = self._context.clock.now()

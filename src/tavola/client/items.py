@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
+from tavola.client.effects import Call, Program
 from tavola.client.expiry import expired
 from tavola.client.intents import Intent
 from tavola.client.marshalling import VERSION, entity_of, item_of, version_of, view_from, view_of
 from tavola.client.requests import expressed, when_absent
-from tavola.client.steps import Call, Steps
 from tavola.client.transactions import existing, write
 from tavola.client.writes import keyed, named
 from tavola.model import Change, Condition, Entity, ModelError, PrimaryKey, Shape, check_part, shape_of
@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Entity)
 
 def get(
     context: Context, key: PrimaryKey[E], consistent: bool | None, view: type[Entity] | None = None
-) -> Steps[Any]:
+) -> Program[Any]:
     """Return the entity under a key, or what a view has of it; None if there is none or it has expired."""
     shape, values, _ = keyed(key)
     table = shape.home
@@ -67,7 +67,7 @@ def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
     ]
 
 
-def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
+def put(context: Context, entity: E, when: Condition[Any] | None) -> Program[E]:
     """Store an entity over whatever is there; with a lock, only over what it was read from."""
     shape = shape_of_entity(entity, "put")
     if when is not None or shape.lock is not None or shape.uniques or shape.immutable or shape.version > 1:
@@ -77,7 +77,7 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Steps[E]:
     return entity
 
 
-def create(context: Context, entity: E) -> Steps[E]:
+def create(context: Context, entity: E) -> Program[E]:
     """Store an entity that is not there yet; what has expired is not there."""
     shape = shape_of_entity(entity, "create")
     if shape.uniques or shape.lock is not None:
@@ -97,7 +97,7 @@ def update(
     changes: Sequence[Change[Any]],
     when: Condition[Any] | None,
     create_missing: bool,
-) -> Steps[E]:
+) -> Program[E]:
     """Change an item, and every index key that depends on what is changed."""
     intent = Intent("update", target, changes=changes, when=when, create_missing=create_missing)
     item = yield from write(context, intent)
@@ -107,7 +107,7 @@ def update(
 
 def delete(
     context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None, erase: bool = False
-) -> Steps[E | None]:
+) -> Program[E | None]:
     """Delete an item and return what it was, None if there was none."""
     intent = Intent("delete", target, when=when, erase=erase)
     item = yield from write(context, intent)

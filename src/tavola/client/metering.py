@@ -71,7 +71,7 @@ _meters: ContextVar[tuple[Spent, ...]] = ContextVar("meters", default=())
 
 
 @contextmanager
-def measured() -> Iterator[Spent]:
+def measure() -> Iterator[Spent]:
     """Give what the calls inside consume, added up as they are answered."""
     spent = Spent()
     token = _meters.set((*_meters.get(), spent))
@@ -81,14 +81,14 @@ def measured() -> Iterator[Spent]:
         _meters.reset(token)
 
 
-def enriched(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+def request_capacity(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     """Return a request that asks what it consumes, if somebody measures."""
     if not _meters.get() or operation not in METERED:
         return request
     return {**request, "ReturnConsumedCapacity": "INDEXES"}
 
 
-def noted(operation: str, answer: dict[str, Any]) -> None:
+def record_consumption(operation: str, answer: dict[str, Any]) -> None:
     """Tell the meters of this context about an answer."""
     meters = _meters.get()
     if meters:

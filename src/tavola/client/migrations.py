@@ -14,6 +14,7 @@ from typing import Any
 from tavola.client.batches import answers
 from tavola.client.context import Context
 from tavola.client.differences import differences, given_up
+from tavola.client.effects import Call, Program
 from tavola.client.expiry import expired
 from tavola.client.explain.estimates import Known, estimate
 from tavola.client.explain.walk import Prices, prices_in
@@ -23,7 +24,6 @@ from tavola.client.reports import BackfillReport, EntityPlan, MigrationPlan, Unr
 from tavola.client.requests import table_key
 from tavola.client.rewrites import Form, Rewrite, dropped, form_of, managed_attributes, whole_rewrite
 from tavola.client.staleness import FOUND_MAX, faults_of, keys_sum
-from tavola.client.steps import Call, Steps
 from tavola.client.sweeps import OVERTAKEN, Mending, Pace, Sweep
 from tavola.client.uniques import Guard
 from tavola.errors import TavolaError
@@ -59,7 +59,7 @@ class _Backfill:
     def __post_init__(self) -> None:
         self.standing = StandingGuards(self.context, self.table)
 
-    def learn(self, items: Sequence[Item]) -> Steps[None]:
+    def learn(self, items: Sequence[Item]) -> Program[None]:
         """Read the guards that the items of a round have, or should have."""
         if not self.standing.watches:
             return
@@ -217,7 +217,7 @@ def backfill(
     entities: Sequence[type[Entity]] | None,
     forget: Sequence[str],
     pace: Pace,
-) -> Steps[BackfillReport]:
+) -> Program[BackfillReport]:
     """Rewrite every item of a table that its entity would write otherwise now."""
     shapes = _shapes(table, entities)
     _check_forget(table, forget)
@@ -238,7 +238,7 @@ def backfill(
 
 def plan_migration(
     context: Context, table: type[Table], was: Older | None, exact: bool, region: str | None
-) -> Steps[MigrationPlan]:
+) -> Program[MigrationPlan]:
     """Return what a backfill of a table would do and cost, from a sample of its items or from all of them."""
     judge = _Backfill(context, table, _shapes(table, None), managed_attributes(table), by_entity={})
     name = context.name_of(table)
@@ -286,7 +286,7 @@ class _Looking:
 
     judge: _Backfill
 
-    def learn(self, items: Sequence[Item]) -> Steps[None]:
+    def learn(self, items: Sequence[Item]) -> Program[None]:
         """Read what must be known of the items."""
         return self.judge.learn(items)
 
@@ -307,7 +307,7 @@ class _Looking:
         """Never told: nothing is written."""
 
 
-def _sampled(name: str, judge: _Backfill) -> Steps[tuple[float, bool]]:
+def _sampled(name: str, judge: _Backfill) -> Program[tuple[float, bool]]:
     """Look at the first items of some segments; return the read units, and whether that was all there is."""
     page = {
         "TableName": name, "Limit": SAMPLE_ITEMS // SAMPLE_SEGMENTS, "TotalSegments": SAMPLE_SEGMENTS,

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum, seal, unseal
+from tavola.client.effects import Call, CallGroup, Program
 from tavola.client.queries import Asked, sort_place, start_key
-from tavola.client.steps import Call, Steps, Together
 from tavola.errors import TavolaError
 from tavola.values import Item
 
@@ -32,7 +32,7 @@ NEITHER = (
 
 _DONE = 0
 
-Finish = Callable[[Sequence[Item]], Steps[list[R | None]]]
+Finish = Callable[[Sequence[Item]], Program[list[R | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def read_page(
     limit: int | None,
     page_size: int | None,
     cursor: str | None,
-) -> Steps[Stretch[R]]:
+) -> Program[Stretch[R]]:
     """Return the next items of an answer; without a limit, those of one round of requests, or of the first that has any.
 
     `finish` makes of items what is wanted, in their order, and None of those that are to be left out.
@@ -122,7 +122,7 @@ def _cut(asked: Asked, before: list[Any], taken: Sequence[tuple[_Lane, Item]]) -
 
 def read_all(
     operation: str, requests: Sequence[dict[str, Any]], receive: Callable[[dict[str, Any]], object]
-) -> Steps[None]:
+) -> Program[None]:
     """Hand over every page of some requests, all requests under way at once."""
     left = list(requests)
     while left:
@@ -135,10 +135,10 @@ def read_all(
         left = following
 
 
-def _answers(calls: Sequence[Call]) -> Steps[list[dict[str, Any]]]:
+def _answers(calls: Sequence[Call]) -> Program[list[dict[str, Any]]]:
     if len(calls) == 1:
         return [(yield calls[0])]
-    answers = yield Together(tuple(calls))
+    answers = yield CallGroup(tuple(calls))
     for answer in answers:
         if isinstance(answer, TavolaError):
             raise answer
@@ -186,11 +186,11 @@ class Walk:
         """Whether everything is taken, and that was all."""
         return self._waiting == 0 and all(lane.exhausted for lane in self._lanes)
 
-    def more(self) -> Steps[bool]:
+    def more(self) -> Program[bool]:
         """Return whether another item follows."""
         return (yield from self._next()) is not None
 
-    def take(self, count: int | None) -> Steps[list[tuple[_Lane, Item]]]:
+    def take(self, count: int | None) -> Program[list[tuple[_Lane, Item]]]:
         """Return the next items, with their lanes; without a count, those that come without asking again."""
         taken: list[tuple[_Lane, Item]] = []
         while count is None or len(taken) < count:
@@ -206,7 +206,7 @@ class Walk:
                 break
         return taken
 
-    def _next(self) -> Steps[_Lane | None]:
+    def _next(self) -> Program[_Lane | None]:
         """Return the lane of the next item in order, None at the end."""
         if self._merged:
             return (yield from self._first())
@@ -218,7 +218,7 @@ class Walk:
                 return None
             yield from self._fetch(short[: 1 if self._asked.order == "in turn" else FLIGHT_MAX])
 
-    def _first(self) -> Steps[_Lane | None]:
+    def _first(self) -> Program[_Lane | None]:
         """Return the lane whose next item is before those of all others."""
         if self._heap is None:
             while short := self._short():
@@ -245,7 +245,7 @@ class Walk:
             place = sort_place(self._asked.places, lane.waiting[lane.at])
             heappush(self._heap, (_Falling(place) if self._asked.newest_first else place, lane.number))
 
-    def _fetch(self, lanes: Sequence[_Lane]) -> Steps[None]:
+    def _fetch(self, lanes: Sequence[_Lane]) -> Program[None]:
         calls = [Call(self._asked.operation, self._request(lane, len(lanes))) for lane in lanes]
         self.requests += len(calls)
         for lane, answer in zip(lanes, (yield from _answers(calls)), strict=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tavola.client.context import Context
-from tavola.client.steps import Call, Steps, Wait
+from tavola.client.effects import Call, Program, Sleep
 from tavola.errors import TavolaError
 from tavola.model import (
     ModelError,
@@ -201,7 +201,7 @@ def _schema(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, s
     ]
 
 
-def create_table(table: Blueprint) -> Steps[dict[str, Any] | None]:
+def create_table(table: Blueprint) -> Program[dict[str, Any] | None]:
     """Make a table with all its settings, or leave the one that is there, and return what that is; None: it was made.
 
     One that is there with another key is no table for this model, and is refused. Its time to live and its recovery are
@@ -239,7 +239,7 @@ def names_no_key(encryption: str | None) -> bool:
     return encryption is not None and (encryption == OWN_KEY or "${" in encryption)
 
 
-def _ends(name: str) -> Steps[bool]:
+def _ends(name: str) -> Program[bool]:
     """Return whether items of a table end by some attribute, as far as can be known."""
     answer = yield from asked("DescribeTimeToLive", {"TableName": name})
     if answer is None:
@@ -247,7 +247,7 @@ def _ends(name: str) -> Steps[bool]:
     return bool(answer["TimeToLiveDescription"].get("TimeToLiveStatus", "DISABLED") != "DISABLED")
 
 
-def _remembers(name: str) -> Steps[bool]:
+def _remembers(name: str) -> Program[bool]:
     """Return whether a table's past is kept, as far as can be known."""
     answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
     if answer is None:
@@ -256,7 +256,7 @@ def _remembers(name: str) -> Steps[bool]:
     return bool(told.get("PointInTimeRecoveryStatus") == "ENABLED")
 
 
-def asked(operation: str, request: dict[str, Any]) -> Steps[dict[str, Any] | None]:
+def asked(operation: str, request: dict[str, Any]) -> Program[dict[str, Any] | None]:
     """Return an answer, None from an endpoint that does not have the operation, as some local ones do not."""
     try:
         answer: dict[str, Any] = yield Call(operation, request)
@@ -290,7 +290,7 @@ def _named(schema: Iterable[Mapping[str, str]]) -> str:
     return " and ".join(f"{each['AttributeName']} ({each['KeyType']})" for each in schema)
 
 
-def active(name: str) -> Steps[dict[str, Any]]:
+def active(name: str) -> Program[dict[str, Any]]:
     """Wait until a table and its indexes are active, and return its description.
 
     An index that is being filled takes as long as its items take; anything else is given up after `POLLS_MAX` looks.
@@ -303,7 +303,7 @@ def active(name: str) -> Steps[dict[str, Any]]:
             return table
         if not any(index.get("Backfilling") for index in table.get("GlobalSecondaryIndexes", ())):
             left -= 1
-        yield Wait(POLL_S)
+        yield Sleep(POLL_S)
     raise TableNotReady(name)
 
 
@@ -316,18 +316,18 @@ def is_active(described: Mapping[str, Any]) -> bool:
     return {state, *(index["IndexStatus"] for index in indexes)} == {"ACTIVE"}
 
 
-def delete_table(context: Context, table: type[Table]) -> Steps[None]:
+def delete_table(context: Context, table: type[Table]) -> Program[None]:
     """Delete a table, if it is there, and wait until it is gone."""
     yield from gone(context.name_of(table))
 
 
-def gone(name: str) -> Steps[None]:
+def gone(name: str) -> Program[None]:
     """Delete a table by its name there, if it is there, and wait until it is gone."""
     try:
         yield Call("DeleteTable", {"TableName": name})
         for _ in range(POLLS_MAX):
             yield Call("DescribeTable", {"TableName": name})
-            yield Wait(POLL_S)
+            yield Sleep(POLL_S)
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":
             raise

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from tavola.client.arguments import check_collection, check_condition, check_scanned
 from tavola.client.context import Context
+from tavola.client.effects import Call, Program
 from tavola.client.entries import Entries, hides_expiry
 from tavola.client.expiry import alive, expired
 from tavola.client.marshalling import entity_of, is_kind, recognised
 from tavola.client.pages import Finish, Stretch, read_all, read_page
 from tavola.client.queries import Asked, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
-from tavola.client.steps import Call, Steps
 from tavola.expressions.nodes import Between, Comparison, ConditionNode, Literal, Or, Path
 from tavola.expressions.nodes import Call as FunctionCall
 from tavola.keys import Template
@@ -65,7 +65,7 @@ def query(
     paging: Paging,
     consistent: bool | None,
     unreadable: Callable[[ItemUnreadable], object] | None = None,
-) -> Steps[Stretch[E]]:
+) -> Program[Stretch[E]]:
     """Return a page of what a question finds; what does not fit is told to `unreadable`, or raised."""
     question = question_of(selection)
     pattern = question.pattern
@@ -82,7 +82,7 @@ def query(
     return (yield from _page(context, asked, entries.made, paging))
 
 
-def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Steps[Stretch[Any]]:
+def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Program[Stretch[Any]]:
     stretch: Stretch[Any] = yield from read_page(
         context, asked, finish, limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor
     )
@@ -97,7 +97,7 @@ def scan(
     segments: int,
     consistent: bool,
     kinds: Container[type[Entity]] | None = None,
-) -> Steps[Stretch[Any]]:
+) -> Program[Stretch[Any]]:
     """Return a page of everything in a table, or of all items of one entity; each item of the table is read.
 
     Of a whole table, `kinds` are the entities that are wanted: no others are made of what was read.
@@ -126,7 +126,7 @@ def scan(
         lambda: ["Scan", context.name_of(table), kind, told_condition(node_of(where))],
     )  # fmt: skip
 
-    def finish(items: Sequence[Item]) -> Steps[list[Entity | None]]:
+    def finish(items: Sequence[Item]) -> Program[list[Entity | None]]:
         yield from ()
         now_s = context.clock.now()
         return [
@@ -156,7 +156,7 @@ def _scanned(
 
 def scan_kinds(
     context: Context, table: type[Table], kinds: Container[type[Entity]], cursor: str | None
-) -> Steps[Stretch[Entity]]:
+) -> Program[Stretch[Entity]]:
     """Return a page of the items of some entities, read consistently; for those who build on the client."""
     stretch: Stretch[Entity] = yield from scan(
         context, table, None, Paging(None, None, cursor), 1, True, kinds
@@ -175,7 +175,7 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
     )
 
 
-def count(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
+def count(context: Context, selection: Selection[Any], consistent: bool | None) -> Program[int]:
     """Return how many items a question finds; they are read and paid for, and not sent where that can be helped."""
     question = question_of(selection)
     owner, key = shape_of(question.pattern.owner), question.pattern.key
@@ -233,7 +233,7 @@ def _telling(owner: Shape, key: KeyShape) -> tuple[str, ...]:
     return (*settings.key_names, *(name for name in more if index is None or index.holds(name)))
 
 
-def _count_read(context: Context, selection: Selection[Any], consistent: bool | None) -> Steps[int]:
+def _count_read(context: Context, selection: Selection[Any], consistent: bool | None) -> Program[int]:
     """Return how many items a question finds whose keys tell its values only roughly: they must be looked at."""
     total = 0
     cursor = None
@@ -247,7 +247,7 @@ def _count_read(context: Context, selection: Selection[Any], consistent: bool | 
 
 def collect(
     context: Context, collection: C, consistent: bool | None, newest_first: bool, limit: int | None
-) -> Steps[C]:
+) -> Program[C]:
     """Return a collection with its members filled: one query, all its pages, or its first items and no further."""
     check_collection(collection)
     Paging(limit).check(type(collection).__qualname__)
@@ -279,7 +279,7 @@ def collect(
     return filled
 
 
-def _read_some(request: dict[str, Any], limit: int, items: list[Item]) -> Steps[None]:
+def _read_some(request: dict[str, Any], limit: int, items: list[Item]) -> Program[None]:
     """Add the first items of a query; a page may have fewer than were asked for."""
     while True:
         answer = yield Call("Query", {**request, "Limit": limit - len(items)})

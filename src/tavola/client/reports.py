@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from tavola.client.steps import Call
+from tavola.client.effects import Call
 from tavola.values import Item
 
 FaultKind = Literal["stale", "missing", "superfluous", "misplaced"]

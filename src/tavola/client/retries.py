@@ -40,7 +40,7 @@ _WHOLE = float(1 << 53)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long a client tries."""
 
     attempts_max: int = 8
@@ -95,4 +95,4 @@ def _sets(request: Mapping[str, Any]) -> bool:
     )
 
 
-NO_PATIENCE = Patience(attempts_max=1)
+NO_RETRIES = RetryPolicy(attempts_max=1)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.client.context import Context
+from tavola.client.effects import Call
 from tavola.client.marshalling import (
     VERSION,
     entity_of,
@@ -21,7 +22,6 @@ from tavola.client.marshalling import (
     version_of,
 )
 from tavola.client.requests import all_of, conditioned, table_key, unchanged
-from tavola.client.steps import Call
 from tavola.expressions.nodes import Action, ConditionNode, Literal, Path, Remove, Set
 from tavola.expressions.nodes import Call as FunctionCall
 from tavola.model import SHARD, KeyShape, Shape, Table, shape_of, table_given

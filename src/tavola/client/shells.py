@@ -11,14 +11,14 @@ from typing import Any, Generic, NoReturn, TypeVar, overload
 from tavola.client import batches, items, reading, transactions
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
+from tavola.client.effects import Driver, Program
 from tavola.client.explain.shells import Explain
 from tavola.client.explain.walk import prices_in
 from tavola.client.intents import Intents
-from tavola.client.metering import Spent, measured
+from tavola.client.metering import Spent, measure
 from tavola.client.pages import NEITHER, Stretch
 from tavola.client.progress import Telling
 from tavola.client.reading import Paging
-from tavola.client.steps import Driver, Steps
 from tavola.client.subscriptions import Following, From, Manner, OnLoss, Subscription
 from tavola.client.upkeep import Upkeep
 from tavola.model import (
@@ -75,7 +75,7 @@ class Page(Generic[T]):
 class Transaction(Intents):
     """Several writes that are done together when the `with` ends, or not at all; see `Db.transaction`."""
 
-    def __init__(self, run: Callable[[Steps[None]], None], context: Context, token: str | None) -> None:
+    def __init__(self, run: Callable[[Program[None]], None], context: Context, token: str | None) -> None:
         super().__init__(context, token)
         self._run = run
 
@@ -104,10 +104,10 @@ class Db(Upkeep):
         """What its operations share: names of tables, time, chance, patience; for what is built on the client."""
         return self._context
 
-    def _run(self, steps: Steps[R]) -> R:
+    def _run(self, steps: Program[R]) -> R:
         return self._driver.run(steps)
 
-    def run(self, steps: Steps[R]) -> R:
+    def run(self, steps: Program[R]) -> R:
         """Return what steps of the client come to; for what is built on it."""
         return self._run(steps)
 
@@ -363,4 +363,4 @@ class Db(Upkeep):
 
     def measured(self) -> AbstractContextManager[Spent]:
         """Give what the calls inside a `with` consume, by table and index."""
-        return measured()
+        return measure()

@@ -14,13 +14,13 @@ from typing import Any, get_args
 
 from tavola.client.context import Context
 from tavola.client.cursors import question_sum
+from tavola.client.effects import Program
 from tavola.client.expiry import expired
 from tavola.client.guarding import Examination, Guarded, guarded
 from tavola.client.marshalling import recognised
 from tavola.client.reports import FaultKind, GuardFault, GuardFaultKind, KeyFault, KeyReport, Unreadable
 from tavola.client.requests import table_key
 from tavola.client.rewrites import Form, form_of, key_rewrite, managed_attributes, same
-from tavola.client.steps import Steps
 from tavola.client.sweeps import OVERTAKEN, Mending, Pace, Sweep
 from tavola.errors import TavolaError
 from tavola.model import UNIQUE_ATTRIBUTE, Shape, Table, shape_of
@@ -48,7 +48,7 @@ class _Finding:
     def __post_init__(self) -> None:
         self.examination = Examination(self.context, self.table)
 
-    def learn(self, items: Sequence[Item]) -> Steps[None]:
+    def learn(self, items: Sequence[Item]) -> Program[None]:
         """Hold the items of a round against their guards, and its guards against their items."""
         return self.examination.examine(items)
 
@@ -158,7 +158,7 @@ def faults_of(form: Form) -> Iterator[KeyFault]:
             seen.update(names)
 
 
-def verify_keys(context: Context, table: type[Table], repair: bool, pace: Pace) -> Steps[KeyReport]:
+def verify_keys(context: Context, table: type[Table], repair: bool, pace: Pace) -> Program[KeyReport]:
     """Return which index keys and guards of a table are not what its items' fields say; with `repair`, put them right."""
     finding = _Finding(context, table, repair, managed_attributes(table))
     work = f"{'repair' if repair else 'verification'} of {context.name_of(table)} by design {keys_sum(table)}"

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from tavola.client.batches import get_items
 from tavola.client.context import Context
+from tavola.client.effects import Call, Program
 from tavola.client.marshalling import entity_of, version_of
 from tavola.client.queries import plan_query
 from tavola.client.requests import all_of
-from tavola.client.steps import Call, Steps
 from tavola.client.upgrades import as_read
 from tavola.client.writes import keyed
 from tavola.model import Condition, Entity, PrimaryKey, Selection, Table, question_of, shape_of
@@ -32,7 +32,7 @@ class StoredPage:
     after: Item | None
 
 
-def get_stored(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Item | None]]:
+def get_stored(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Program[list[Item | None]]:
     """Return the items under keys of any entities as they are now, in the order of the keys; None where there is none."""
     places: dict[type[Table], list[int]] = {}
     primaries: list[Item] = []
@@ -48,7 +48,7 @@ def get_stored(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[
     return found
 
 
-def scan_stored(context: Context, table: type[Table], after: Item | None) -> Steps[StoredPage]:
+def scan_stored(context: Context, table: type[Table], after: Item | None) -> Program[StoredPage]:
     """Return a page of all items of a table, whatever they are, as they are now."""
     request: dict[str, Any] = {"TableName": context.name_of(table), "ConsistentRead": True}
     if after is not None:
@@ -57,7 +57,7 @@ def scan_stored(context: Context, table: type[Table], after: Item | None) -> Ste
     return StoredPage(answer["Items"], answer.get("LastEvaluatedKey"))
 
 
-def query_stored(context: Context, selection: Selection[Any], after: Item | None) -> Steps[StoredPage]:
+def query_stored(context: Context, selection: Selection[Any], after: Item | None) -> Program[StoredPage]:
     """Return a page of what a question of a table finds, as it is now, in the order of the keys."""
     asked = plan_query(context, question_of(selection), consistent=True)
     (request,) = asked.requests
@@ -67,7 +67,7 @@ def query_stored(context: Context, selection: Selection[Any], after: Item | None
     return StoredPage(answer["Items"], answer.get("LastEvaluatedKey"))
 
 
-def count_stored(request: dict[str, Any]) -> Steps[int]:
+def count_stored(request: dict[str, Any]) -> Program[int]:
     """Return how many items a Query finds, through all its pages; they are read and paid for, and not sent."""
     asked = {**request, "Select": "COUNT"}
     count = 0

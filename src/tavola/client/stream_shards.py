@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tavola.client.steps import Call, Steps
+from tavola.client.effects import Call, Program
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RECORDS_MAX
 from tavola.protocol.faults import Fault
@@ -82,7 +82,7 @@ class Records:
     passed: int = 0  # records that lie before the moment at which the reading begins
 
 
-def latest_stream_arn(table: str) -> Steps[str]:
+def latest_stream_arn(table: str) -> Program[str]:
     """Return the ARN of a table's present stream, or the last it had."""
     described = (yield Call("DescribeTable", {"TableName": table}))["Table"]
     arn: str | None = described.get("LatestStreamArn")
@@ -91,7 +91,7 @@ def latest_stream_arn(table: str) -> Steps[str]:
     return arn
 
 
-def describe_stream(arn: str) -> Steps[Stream]:
+def describe_stream(arn: str) -> Program[Stream]:
     """Return a stream with all of its shards, however many pages they take."""
     shards: list[Shard] = []
     request: dict[str, Any] = {"StreamArn": arn}
@@ -149,12 +149,12 @@ class ShardReading:
         self._iterator: str | None = None
         self._from_s: float | None = None  # earlier records are passed over here, where the service cannot
 
-    def open(self) -> Steps[None]:
+    def open(self) -> Program[None]:
         """Find the place to read from now; LATEST means this moment, and not the first reading."""
         if self._iterator is None:
             self._iterator = yield from self._place()
 
-    def read(self, limit: int = STREAM_RECORDS_MAX) -> Steps[Records]:
+    def read(self, limit: int = STREAM_RECORDS_MAX) -> Program[Records]:
         """Return the next records; none where there are none yet.
 
         What is retried by the service's own advice is raised, for the caller to choose when.
@@ -186,7 +186,7 @@ class ShardReading:
             return Records(fresh, ended=self._iterator is None, passed=len(found) - len(fresh))
         return Records((), ended=False)
 
-    def _place(self) -> Steps[str]:
+    def _place(self) -> Program[str]:
         if self._reached is not None:
             return (yield from self._get("AFTER_SEQUENCE_NUMBER", SequenceNumber=self._reached))
         if self._latest:
@@ -196,7 +196,7 @@ class ShardReading:
             return (yield from self._at(self._since_s - LATEST_SLACK_S))
         return (yield from self._get("TRIM_HORIZON"))
 
-    def _at(self, at_s: float) -> Steps[str]:
+    def _at(self, at_s: float) -> Program[str]:
         """Return a place by its time; an endpoint that knows no such place is read from its beginning."""
         try:
             return (yield from self._get("AT_TIMESTAMP", Timestamp=at_s))
@@ -206,7 +206,7 @@ class ShardReading:
         self._from_s = at_s
         return (yield from self._get("TRIM_HORIZON"))
 
-    def _get(self, kind: str, **place: object) -> Steps[str]:
+    def _get(self, kind: str, **place: object) -> Program[str]:
         request = {
             "StreamArn": self._stream_arn,
             "ShardId": self.shard_id,

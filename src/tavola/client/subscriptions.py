@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
-from tavola.client.steps import Call, Steps, Together, Wait
+from tavola.client.effects import Call, CallGroup, Program, Sleep
 from tavola.client.stream_changes import AnyChange, changes_of
 from tavola.client.stream_shards import (
     Loss,
@@ -148,7 +148,7 @@ class Following:
         self._discover_at_s = 0.0
         self._kept: dict[str, Any] | None = None
 
-    def start(self) -> Steps[None]:
+    def start(self) -> Program[None]:
         """Find the stream and where to go on; a second time does nothing."""
         if self._stream is not None:
             return
@@ -160,7 +160,7 @@ class Following:
             yield from self._resume(told)
         self.keep()
 
-    def batch(self) -> Steps[ChangeBatch | None]:
+    def batch(self) -> Program[ChangeBatch | None]:
         """Return the next changes, None where there are no more: what was given before is dealt with."""
         self.done()
         while not self.closed:
@@ -183,7 +183,7 @@ class Following:
                 if self._drained():
                     return None
             elif all(each.dry for each in self._open.values()):
-                yield Wait(self._manner.poll_s)
+                yield Sleep(self._manner.poll_s)
         return None
 
     def hold(self, batch: ChangeBatch, number: int) -> None:
@@ -224,7 +224,7 @@ class Following:
         assert self._stream is not None, "records are of a stream"
         return changes_of(self.table, found.records, stream=self._stream.arn, shard=found.shard)
 
-    def _begin(self, stream: Stream, from_: From) -> Steps[None]:
+    def _begin(self, stream: Stream, from_: From) -> Program[None]:
         """Begin a stream that was never read; now means this moment."""
         self._stream = stream
         now_s = self._clock.now()
@@ -237,7 +237,7 @@ class Following:
                 yield from each.reading.open()
         self._discover_at_s = now_s + DISCOVERY_S
 
-    def _resume(self, told: Mapping[str, Any]) -> Steps[None]:
+    def _resume(self, told: Mapping[str, Any]) -> Program[None]:
         """Go on from a checkpoint, with the stream that it is of."""
         if told.get("schema") != SCHEMA or not isinstance(told.get("shards"), dict):
             raise CheckpointRefused("it is of another kind or version")
@@ -263,7 +263,7 @@ class Following:
         self._take_up(latest=False)
         self._discover_at_s = self._clock.now() + DISCOVERY_S
 
-    def _turn(self) -> Steps[None]:
+    def _turn(self) -> Program[None]:
         """Look for new shards where it is time, and read each once."""
         yield from self.start()
         if self._clock.now() >= self._discover_at_s:
@@ -290,7 +290,7 @@ class Following:
     def _finish(self, shard: str) -> None:
         self._places[shard] = Place(after=self._places.get(shard, Place()).after, finished=True)
 
-    def _discover(self) -> Steps[None]:
+    def _discover(self) -> Program[None]:
         assert self._stream is not None, "a stream is found before its new shards are"
         self._stream = yield from describe_stream(self._stream.arn)
         self._discover_at_s = self._clock.now() + DISCOVERY_S
@@ -333,7 +333,7 @@ class Following:
             return False
         return self._discover_at_s > self._clock.now()
 
-    def _succeeded(self) -> Steps[bool]:
+    def _succeeded(self) -> Program[bool]:
         """Go over to the stream that the table has now, if it is another, from its start."""
         assert self._stream is not None, "what is over was there"
         arn = yield from latest_stream_arn(self._name)
@@ -359,7 +359,7 @@ class Following:
         _log.warning("%s: what came after %s in %s may be lost", self._name, after or "its beginning", shard)
 
 
-def side_by_side(several: Sequence[Steps[R]]) -> Steps[list[R | TavolaError]]:
+def side_by_side(several: Sequence[Program[R]]) -> Program[list[R | TavolaError]]:
     """Do several steps at the same time; return what each came to, or its error."""
     outcomes: list[Any] = [None] * len(several)
     asked: dict[int, Call] = {}
@@ -378,7 +378,7 @@ def side_by_side(several: Sequence[Steps[R]]) -> Steps[list[R | TavolaError]]:
         go_on(number, steps.__next__)
     while asked:
         pending, asked = asked, {}
-        answers = yield Together(tuple(pending.values()))
+        answers = yield CallGroup(tuple(pending.values()))
         for (number, _), answer in zip(pending.items(), answers, strict=True):
             steps = several[number]
             resume = steps.throw if isinstance(answer, TavolaError) else steps.send
@@ -389,7 +389,7 @@ def side_by_side(several: Sequence[Steps[R]]) -> Steps[list[R | TavolaError]]:
 class Subscription:
     """The changes of a table, one after another; see `Db.subscribe`."""
 
-    def __init__(self, run: Callable[[Steps[Any]], Any], following: Following) -> None:
+    def __init__(self, run: Callable[[Program[Any]], Any], following: Following) -> None:
         self._run = run
         self._following = following
 
@@ -437,7 +437,7 @@ class Subscription:
 class AsyncSubscription:
     """The same for a loop: `async for change in await db.subscribe(Desk)`."""
 
-    def __init__(self, run: Callable[[Steps[Any]], Awaitable[Any]], following: Following) -> None:
+    def __init__(self, run: Callable[[Program[Any]], Awaitable[Any]], following: Following) -> None:
         self._run = run
         self._following = following
 

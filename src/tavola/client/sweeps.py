@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from tavola.client.batches import SERVER_FAILED, answers
 from tavola.client.checkpoints import CheckpointRefused, Checkpoints
 from tavola.client.context import Context
+from tavola.client.effects import Call, Program, Sleep
 from tavola.client.guarding import Guarded, Orphan
 from tavola.client.progress import Progress, Telling
-from tavola.client.steps import Call, Steps, Wait
 from tavola.client.writes import CONTENTION_MAX, fault_item
 from tavola.errors import TavolaError
 from tavola.model import ModelError, Table
@@ -59,7 +59,7 @@ class Mending(Protocol):
 class Judge(Protocol):
     """What decides about items."""
 
-    def learn(self, items: Sequence[Item]) -> Steps[None]:
+    def learn(self, items: Sequence[Item]) -> Program[None]:
         """Find out what must be known before the items of a round are looked at."""
         ...
 
@@ -154,7 +154,7 @@ class Sweep:
         """Whether it goes on from a checkpoint."""
         return any(self.standing.ended) or any(start is not None for start in self.standing.starts)
 
-    def run(self, counts: Callable[[], dict[str, int]]) -> Steps[None]:
+    def run(self, counts: Callable[[], dict[str, int]]) -> Program[None]:
         """Go through the table; `counts` gives what the judge has counted, for the checkpoint and the callback."""
         total: int | None = None
         try:
@@ -199,7 +199,7 @@ class Sweep:
             request["ExclusiveStartKey"] = standing.starts[number]
         return request
 
-    def _settle(self, items: Sequence[Item]) -> Steps[None]:
+    def _settle(self, items: Sequence[Item]) -> Program[None]:
         """Put right those items of a round that need it."""
         yield from self._judge.learn(items)
         flight: list[Mending] = []
@@ -213,7 +213,7 @@ class Sweep:
         if flight:
             yield from self._write(flight)
 
-    def _write(self, flight: list[Mending]) -> Steps[None]:
+    def _write(self, flight: list[Mending]) -> Program[None]:
         attempt = 0
         while flight:
             if self._bucket is not None:
@@ -237,7 +237,7 @@ class Sweep:
                     self._judge.overtaken(mending)
                 return
             if flight:
-                yield Wait(self._context.patience.pause_s(min(attempt, 6)))
+                yield Sleep(self._context.retry_policy.pause_s(min(attempt, 6)))
 
     def _refused(self, mending: Mending, error: TavolaError) -> list[Mending]:
         """Return what is to be tried in the place of a write that was refused."""
@@ -280,13 +280,13 @@ class Bucket:
         """Note what was consumed."""
         self._held -= units
 
-    def wait(self) -> Steps[None]:
+    def wait(self) -> Program[None]:
         """Wait until there is something in it."""
         now_s = self._clock.now()
         self._held = min(self._rate, self._held + max(0.0, now_s - self._at_s) * self._rate)
         self._at_s = now_s
         if self._held <= 0:
             wait_s = -self._held / self._rate
-            yield Wait(wait_s)
+            yield Sleep(wait_s)
             self._held += wait_s * self._rate
             self._at_s = now_s + wait_s

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tavola.client.effects import Call, Program
 from tavola.client.provisioning import (
     AWS_KEY,
     OWN_KEY,
@@ -31,7 +32,6 @@ from tavola.client.provisioning import (
     table_request,
 )
 from tavola.client.reports import TableChange, TableChanges
-from tavola.client.steps import Call, Steps
 from tavola.model import Scaling
 from tavola.protocol.faults import Fault, ValidationFault
 
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-def table_changes(table: Blueprint) -> Steps[TableChanges]:
+def table_changes(table: Blueprint) -> Program[TableChanges]:
     """Return what a table that is there has otherwise than its model; all of it, where there is none."""
     name = table.name
     wanted = table_request(table)
@@ -78,7 +78,7 @@ def table_changes(table: Blueprint) -> Steps[TableChanges]:
     return TableChanges(name, tuple(changes), tuple(held.refusals))
 
 
-def apply_changes(table: Blueprint, drop: bool, found: TableChanges | None = None) -> Steps[TableChanges]:
+def apply_changes(table: Blueprint, drop: bool, found: TableChanges | None = None) -> Program[TableChanges]:
     """Make the changes that a table needs, one after the other, each waited for; return those that were made.
 
     With `drop` also those that take something away; a refusal is a `TableMismatch` before anything is done.
@@ -165,7 +165,7 @@ def _follows(change: TableChange, others: Iterable[TableChange]) -> bool:
     )
 
 
-def ensure_table(table: Blueprint, change: bool) -> Steps[None]:
+def ensure_table(table: Blueprint, change: bool) -> Program[None]:
     """Make a table that is not there; with `change`, make one that is there the model's, taking nothing away.
 
     One that lacks an index of the model, or has it otherwise, could not be asked as the model says: a `TableMismatch`.
@@ -411,7 +411,7 @@ def _projection(index: Mapping[str, Any]) -> tuple[str, list[str]]:
     return told["ProjectionType"], sorted(told.get("NonKeyAttributes", ()))
 
 
-def _ttl(name: str, wanted: str | None) -> Steps[list[TableChange]]:
+def _ttl(name: str, wanted: str | None) -> Program[list[TableChange]]:
     answer = yield from asked("DescribeTimeToLive", {"TableName": name})
     if answer is None:
         return []
@@ -435,7 +435,7 @@ def _expiry(name: str, attribute: str, *, on: bool, what: str) -> TableChange:
     return TableChange("ttl", what, (call,), removes=not on)
 
 
-def _recovery(name: str, table: Blueprint) -> Steps[list[TableChange]]:
+def _recovery(name: str, table: Blueprint) -> Program[list[TableChange]]:
     answer = yield from asked("DescribeContinuousBackups", {"TableName": name})
     if answer is None:
         return []
@@ -456,7 +456,7 @@ def _recovery(name: str, table: Blueprint) -> Steps[list[TableChange]]:
     return [TableChange("recovery", what, (call,), shorter)]
 
 
-def _tags(arn: str, wanted: Mapping[str, str]) -> Steps[list[TableChange]]:
+def _tags(arn: str, wanted: Mapping[str, str]) -> Program[list[TableChange]]:
     has: dict[str, str] = {}
     request: dict[str, Any] = {"ResourceArn": arn}
     while True:

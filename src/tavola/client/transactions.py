@@ -16,11 +16,11 @@ from tavola.client.batches import Place, get_items, place_of
 from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
 from tavola.client.context import Context
 from tavola.client.drafts import PASSING, Draft, Verdict
+from tavola.client.effects import Call, Program, Sleep
 from tavola.client.errors import TransactionRefused, UpdateContended
 from tavola.client.expiry import expired
 from tavola.client.intents import Intent
 from tavola.client.marshalling import entity_of
-from tavola.client.steps import Call, Steps, Wait
 from tavola.client.uniques import Guard, claim, release
 from tavola.client.writes import CONTENTION_MAX, keyed
 from tavola.errors import TavolaError
@@ -44,7 +44,7 @@ _ALONE: dict[str, tuple[str, dict[str, Any]]] = {
 _GROWTHS_MAX = 6  # how often the pause before working something out again grows
 
 
-def commit(context: Context, intents: Sequence[Intent[Any]], token: str | None = None) -> Steps[None]:
+def commit(context: Context, intents: Sequence[Intent[Any]], token: str | None = None) -> Program[None]:
     """Do everything that is intended, or nothing and say why; with no intents, nothing is asked."""
     if intents:
         yield from _perform(context, [Draft(context, intent) for intent in intents], token)
@@ -62,7 +62,7 @@ class _Asked:
 
 def _perform(
     context: Context, drafts: Sequence[Draft], token: str | None, *, alone: bool = False
-) -> Steps[dict[str, Any]]:
+) -> Program[dict[str, Any]]:
     """Do some drafts together and return the answer; one that needs no guard may be done alone, for half the units."""
     yield from _read(context, [draft for draft in drafts if draft.reads])
     overtaken = passing = 0
@@ -88,7 +88,7 @@ def _perform(
             verdicts = _judged(drafts, asked, fault, now_s)
             failed = [verdict for verdict in verdicts if isinstance(verdict, Reason)]
             lasting = any(reason.kind not in ("conflict", "throttled") for reason in failed)
-            if failed and (lasting or passing + 1 >= context.patience.attempts_max):
+            if failed and (lasting or passing + 1 >= context.retry_policy.attempts_max):
                 raise cancelled([v if isinstance(v, Reason) else None for v in verdicts]) from fault
             passing += bool(failed)
             if "stale" in verdicts:
@@ -97,7 +97,7 @@ def _perform(
                 if overtaken == CONTENTION_MAX:
                     told = [d.intent.what for d, v in zip(drafts, verdicts, strict=True) if v == "stale"]
                     raise UpdateContended(", ".join(told), CONTENTION_MAX) from fault
-        yield Wait(context.patience.pause_s(min(max(passing, overtaken), _GROWTHS_MAX)))
+        yield Sleep(context.retry_policy.pause_s(min(max(passing, overtaken), _GROWTHS_MAX)))
     for draft in drafts:
         draft.done()
     return answer
@@ -110,7 +110,7 @@ def _single(action: dict[str, Any]) -> Call:
     return Call(operation, {**request, **more})
 
 
-def _read(context: Context, drafts: Sequence[Draft]) -> Steps[None]:
+def _read(context: Context, drafts: Sequence[Draft]) -> Program[None]:
     """Let drafts know their items, as they are now."""
     tables: dict[type[Table], list[Draft]] = {}
     for draft in drafts:
@@ -199,7 +199,7 @@ def _judged(
     return [verdicts.get(draft) for draft in drafts]
 
 
-def write(context: Context, intent: Intent[E]) -> Steps[Item | None]:
+def write(context: Context, intent: Intent[E]) -> Program[Item | None]:
     """Do one intent by itself, with the guards of its unique values; return the item that it left, or deleted.
 
     Of a transaction DynamoDB returns no item: what was changed is read again, what was deleted is told as it
@@ -228,7 +228,7 @@ def existing(context: Context, entity: Entity, fault: ConditionalCheckFailedFaul
     return verdict.error
 
 
-def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[list[Any]]:
+def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Program[list[Any]]:
     """Return the entities under keys as they are at one moment, in the order of the keys; None where there is none."""
     wanted: dict[Place, dict[str, Any]] = {}
     places: list[tuple[Any, Place]] = []
@@ -259,7 +259,7 @@ def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Steps[lis
     return entities
 
 
-def _read_together(context: Context, gets: list[dict[str, Any]]) -> Steps[list[Item | None]]:
+def _read_together(context: Context, gets: list[dict[str, Any]]) -> Program[list[Item | None]]:
     attempt = 0
     while True:
         try:
@@ -269,6 +269,6 @@ def _read_together(context: Context, gets: list[dict[str, Any]]) -> Steps[list[I
             attempt += 1
             reasons = [reason.code for reason in getattr(fault, "reasons", ())]
             lasting = not reasons or any(code != "None" and code not in PASSING for code in reasons)
-            if lasting or attempt >= context.patience.attempts_max:
+            if lasting or attempt >= context.retry_policy.attempts_max:
                 raise
-        yield Wait(context.patience.pause_s(attempt))
+        yield Sleep(context.retry_policy.pause_s(attempt))

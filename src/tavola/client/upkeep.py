@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from tavola.client.checkpoints import Checkpoints, kept_in
 from tavola.client.context import Context
+from tavola.client.effects import Program
 from tavola.client.progress import Telling
 from tavola.client.provisioning import blueprint_of, delete_table
 from tavola.client.reports import BackfillReport, KeyReport, MigrationPlan, TableChanges
-from tavola.client.steps import Steps
 from tavola.model import Entity, Table
 
 R = TypeVar("R")
@@ -26,7 +26,7 @@ class Upkeep:
 
     _context: Context
 
-    def _run(self, steps: Steps[R]) -> R:
+    def _run(self, steps: Program[R]) -> R:
         raise NotImplementedError
 
     def create_tables(self, *tables: type[Table], change: bool = False) -> None:
@@ -126,7 +126,7 @@ class AsyncUpkeep:
 
     _context: Context
 
-    async def _run(self, steps: Steps[R]) -> R:
+    async def _run(self, steps: Program[R]) -> R:
         raise NotImplementedError
 
     async def create_tables(self, *tables: type[Table], change: bool = False) -> None:

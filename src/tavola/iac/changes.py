@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tavola.client import Call, Db, Driver, Fault, Patience, Steps
+from tavola.client import Call, Db, Driver, Fault, Program, RetryPolicy
 from tavola.client.differences import differences
 from tavola.client.table_changes import (
     Blueprint,
@@ -130,7 +130,7 @@ class Comparison:
 
 def compare_designs(was: Design, now: Design) -> tuple[Comparison, ...]:
     """Return what becomes of each table when one design follows another; first those of the new one, in its order."""
-    driver = Driver(Standing(was), Patience(), _never)
+    driver = Driver(Standing(was), RetryPolicy(), _never)
     found = []
     for table in now.tables:
         renamed = _renamed(table, was, now)
@@ -149,7 +149,7 @@ def compare_designs(was: Design, now: Design) -> tuple[Comparison, ...]:
 
 def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[Comparison, ...]:
     """Return what is to be made where there is no table yet; nobody is asked."""
-    driver = Driver(Standing(Design()), Patience(), _never)
+    driver = Driver(Standing(Design()), RetryPolicy(), _never)
     return tuple(driver.run(comparing(table, None, names)) for table in now.tables)
 
 
@@ -162,7 +162,7 @@ def compare_live(
 
 def comparing(
     table: TableDesign, was: Design | None = None, names: Mapping[str, str] | None = None
-) -> Steps[Comparison]:
+) -> Program[Comparison]:
     """Return the steps by which one table is held against what is there, for a client of either colour."""
     told, described = yield from _looked_at(blueprint_of(table, (names or {}).get(table.name, table.name)))
     former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
@@ -175,7 +175,7 @@ def _never(seconds: float) -> None:
     raise AssertionError(f"a design is not waited for, {seconds} s")
 
 
-def _looked_at(blueprint: Blueprint) -> Steps[tuple[TableChanges, Mapping[str, Any] | None]]:
+def _looked_at(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
     told = yield from table_changes(blueprint)
     try:
         described = (yield Call("DescribeTable", {"TableName": blueprint.name}))["Table"]

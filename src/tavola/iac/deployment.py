@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.client import Call, Db, Steps
+from tavola.client import Call, Db, Program
 from tavola.client.table_changes import (
     KeyNotMade,
     TableChange,
@@ -189,6 +189,6 @@ def progress_of(described: Mapping[str, Any]) -> int | None:
     )
 
 
-def _asked(call: Call) -> Steps[dict[str, Any]]:
+def _asked(call: Call) -> Program[dict[str, Any]]:
     answer: dict[str, Any] = yield call
     return answer

@@ -125,7 +125,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
                 return 0
             if (yield from self._took(name, 0 if first is None else first.taken, values)):
                 return sum(values.values())
-            yield from wait(self.patience.pause_s(min(attempt, 6)))
+            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     @verb
@@ -142,7 +142,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
             part = yield from self._part(name, shard)
             if part is None or (yield from self._moved(part, shard % self.shards)):
                 return
-            yield from wait(self.patience.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
+            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
     def _part(self, name: str, shard: int) -> Turns[C | None]:

@@ -165,7 +165,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                     raise
             else:
                 return placed
-            yield from wait(self.patience.pause_s(min(attempt, 6)))
+            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the tree {node.tree!r}", _ATTEMPTS_MAX)
 
     @verb
@@ -292,7 +292,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 raise NodeExists(tree, to) from cancelled
             elif gone is None:
                 raise cancelled
-            yield from wait(self.patience.pause_s(min(attempt, 6)))  # it is moved as it is then
+            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))  # it is moved as it is then
         raise UpdateContended(f"the node {path!r}", _ATTEMPTS_MAX)
 
     def _begin(self, work: W, head: _Carried[N], to: str, parent: str) -> Turns[TransactionCancelled | None]:
@@ -329,7 +329,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 fruitless += 1
                 if fruitless == _ATTEMPTS_MAX:
                     raise UpdateContended(f"the node {found[0].path!r}", fruitless)
-                yield from wait(self.patience.pause_s(min(fruitless, 6)))
+                yield from wait(self.retry_policy.pause_s(min(fruitless, 6)))
         yield from self._over(work)
         return moved, transactions
 

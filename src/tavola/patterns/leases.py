@@ -212,9 +212,9 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
                 standing: Outcome | None = refused.found
                 return attempt > 1 and standing is not None and standing.holder == holder, standing
             except (Unanswered, Fault) as error:
-                if attempt >= self.patience.attempts_max or not _unknown(error):
+                if attempt >= self.retry_policy.attempts_max or not _unknown(error):
                     raise
-            yield from pause(self.patience.pause_s(attempt))
+            yield from pause(self.retry_policy.pause_s(attempt))
             attempt += 1
 
     # What is written.

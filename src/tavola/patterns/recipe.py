@@ -22,7 +22,7 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client import AsyncDb, Db, Page, Patience, Transaction
+from tavola.client import AsyncDb, Db, Page, RetryPolicy, Transaction
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
@@ -138,7 +138,7 @@ class Recipe(Generic[D_co]):
         self.db = db
         self.clock: Clock = db.context.clock  # a pattern has its client's time, chance and patience
         self.entropy: Entropy = db.context.entropy
-        self.patience: Patience = db.context.patience
+        self.retry_policy: RetryPolicy = db.context.retry_policy
 
     def perform(self, steps: Turns[Any]) -> Any:
         """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""

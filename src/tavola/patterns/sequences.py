@@ -130,7 +130,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
             made = yield from self._together(key, last, make(last + 1))
             if made is not None:
                 return made
-            yield from wait(self.patience.pause_s(min(attempt, 6)))
+            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the sequence {scope!r}", ATTEMPTS_MAX)
 
     def _together(self, key: PrimaryKey[S], last: int, entity: E) -> Turns[E | None]:

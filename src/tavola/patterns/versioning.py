@@ -427,7 +427,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             except VersionConflict:
                 if attempt >= attempts:
                     raise
-            yield from wait(self.patience.pause_s(attempt))
+            yield from wait(self.retry_policy.pause_s(attempt))
             attempt += 1
 
     def _current(self, key: PrimaryKey[R]) -> Turns[R]:

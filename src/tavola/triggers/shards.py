@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from tavola import client
 from tavola.client import Call as Ask
+from tavola.client import Program, Shard, ShardReading, Stream, readable
 from tavola.client import Records as Page
-from tavola.client import Shard, ShardReading, Steps, Stream, readable
 from tavola.errors import TavolaError
 from tavola.limits import STREAM_RECORDS_MAX
 from tavola.triggers.checkpoints import Position
@@ -73,7 +73,7 @@ class ShardReader:
         return _answered(self._call, self._reading.read(limit))
 
 
-def _answered(call: Call, steps: Steps[R]) -> R:
+def _answered(call: Call, steps: Program[R]) -> R:
     """Return what steps come to, each ask made once."""
     try:
         ask = next(steps)

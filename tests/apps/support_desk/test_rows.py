@@ -15,7 +15,7 @@ import pytest
 from tavola import (
     Connection,
     ManualClock,
-    Patience,
+    RetryPolicy,
     TransactionCancelled,
     connect,
     connect_async,
@@ -270,7 +270,7 @@ def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run
 
     pauses: list[float] = []
 
-    class Noting(Patience):
+    class Noting(RetryPolicy):
         """A client's patience, with the pauses that it takes."""
 
         def pause_s(self, attempt: int) -> float:
@@ -280,7 +280,7 @@ def test_s03_what_is_throttled_or_in_conflict_is_tried_again(tmp_path: Path, run
     async def steps() -> int:
         patience = Noting(base_s=0.002, cap_s=0.05)
         emulate = "conflicts=20ms,unprocessed=0.5,seed=3"
-        async with connect_async("memory:", emulate=emulate, patience=patience) as db:
+        async with connect_async("memory:", emulate=emulate, retry_policy=patience) as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
             opened = (await service.open_ticket(store, NewTicket("cust-001", "x"))).value.ticket_id
@@ -608,8 +608,8 @@ def test_s11_a_hot_ticket_is_throttled_and_then_goes_on(
     """What one partition does not take is an error with its reasons and leaves no gap; a second later it is taken."""
 
     async def steps() -> tuple[TransactionCancelled, list[int], int]:
-        patience = Patience(3, base_s=0.0002, cap_s=0.0005)
-        async with connect_async("memory:", emulate="throughput", clock=clock, patience=patience) as db:
+        patience = RetryPolicy(3, base_s=0.0002, cap_s=0.0005)
+        async with connect_async("memory:", emulate="throughput", clock=clock, retry_policy=patience) as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
             opened = (await service.open_ticket(store, NewTicket("cust-001", "x"))).value.ticket_id

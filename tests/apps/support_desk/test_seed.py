@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tavola import AsyncConnection, Patience, Progress, SeededEntropy, connect_async, to_item
+from tavola import AsyncConnection, Progress, RetryPolicy, SeededEntropy, connect_async, to_item
 from tavola.apps.support_desk import numbers, service
 from tavola.apps.support_desk.domain import SUBJECT_CHARACTERS_MAX, TRANSITIONS, EventKind, Status, subject_of
 from tavola.apps.support_desk.embeddings import embed
@@ -22,7 +22,7 @@ from tavola.patterns import FolderBlobs
 from tests.apps.conftest import Run, Target
 
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)  # a Monday
-BRISK = Patience(base_s=0.0001, cap_s=0.001)
+BRISK = RetryPolicy(base_s=0.0001, cap_s=0.001)
 
 
 def _month(seed: int = 1) -> Month:
@@ -178,7 +178,7 @@ def test_what_is_left_undone_is_asked_again(tmp_path: Path, run: Run[Any]) -> No
     """Items that a batch leaves are written in the end; a table that takes nothing is an error, and not a silence."""
 
     async def steps() -> int:
-        async with connect_async("memory:", emulate="unprocessed=0.2,seed=5", patience=BRISK) as db:
+        async with connect_async("memory:", emulate="unprocessed=0.2,seed=5", retry_policy=BRISK) as db:
             store = SupportDeskStore(db, FolderBlobs(tmp_path))
             await store.create_tables()
             await load(store, entropy=SeededEntropy(1), now=NOW, tickets=30, rebuild=False)
@@ -196,7 +196,7 @@ def test_what_is_left_undone_is_asked_again(tmp_path: Path, run: Run[Any]) -> No
             return await super().call(operation, request)
 
     async def refused() -> None:
-        async with connect_async("memory:", patience=BRISK) as db:
+        async with connect_async("memory:", retry_policy=BRISK) as db:
             full = Full(db.backend, context=db.context)
             store = SupportDeskStore(full, FolderBlobs(tmp_path))
             await store.create_tables()

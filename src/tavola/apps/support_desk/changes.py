@@ -197,7 +197,7 @@ async def persistently(store: SupportDeskStore, ticket_id: str, change: Callable
         except TicketChanged as error:
             if attempt == ATTEMPTS_MAX:
                 raise TicketBusy(ticket_id, attempt) from error
-        await asyncio.sleep(store.db.context.patience.pause_s(attempt))
+        await asyncio.sleep(store.db.context.retry_policy.pause_s(attempt))
     raise AssertionError("the last attempt returns or raises")
 
 

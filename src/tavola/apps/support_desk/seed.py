@@ -123,5 +123,5 @@ async def _write(store: SupportDeskStore, items: Sequence[dict[str, Any]]) -> No
         left = [request for answer in answers for request in answer.get("UnprocessedItems", {}).get(name, ())]
         if not left:
             return
-        await asyncio.sleep(store.db.context.patience.pause_s(attempt))
+        await asyncio.sleep(store.db.context.retry_policy.pause_s(attempt))
     raise SeedUnfinished(len(left))

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from tavola import Credentials, Patience, connect_async
+from tavola import Credentials, RetryPolicy, connect_async
 from tavola.apps.shell import (
     Follower,
     OpenedStore,
@@ -119,7 +119,7 @@ def opener_of(opened: OpenedStore) -> Callable[[Credentials], SupportDeskStore] 
             cursor_secret=opened.secrets.derive("cursor"),
             clock=settings.clock,
             entropy=settings.entropy,
-            patience=Patience(CALLER_ATTEMPTS_MAX, entropy=settings.entropy),
+            retry_policy=RetryPolicy(CALLER_ATTEMPTS_MAX, entropy=settings.entropy),
         )
         return SupportDeskStore(db, opened.blobs_of(Tickets))
 

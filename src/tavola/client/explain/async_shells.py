@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar, overload
 
 from tavola.client.context import Context
+from tavola.client.effects import Program
 from tavola.client.errors import TransactionRefused
 from tavola.client.explain import subjects
 from tavola.client.explain.explanation import Explanation
@@ -16,7 +17,6 @@ from tavola.client.explain.subjects import Wish
 from tavola.client.explain.walk import Prices
 from tavola.client.intents import Intents
 from tavola.client.reading import Paging
-from tavola.client.steps import Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
 E = TypeVar("E", bound=Entity)
@@ -27,7 +27,7 @@ R = TypeVar("R")
 class RunningAsync(Protocol):
     """Does steps on a loop."""
 
-    def __call__(self, steps: Steps[R], /) -> Awaitable[R]: ...
+    def __call__(self, steps: Program[R], /) -> Awaitable[R]: ...
 
 
 class AsyncExplainedTransaction(Intents):

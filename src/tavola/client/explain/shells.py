@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar, overload
 
 from tavola.client.context import Context
+from tavola.client.effects import Program
 from tavola.client.errors import TransactionRefused
 from tavola.client.explain import subjects
 from tavola.client.explain.explanation import Explanation
@@ -20,7 +21,6 @@ from tavola.client.explain.subjects import Wish
 from tavola.client.explain.walk import Prices
 from tavola.client.intents import Intents
 from tavola.client.reading import Paging
-from tavola.client.steps import Steps
 from tavola.model import Change, Collection, Condition, Entity, PrimaryKey, Selection, Table
 
 E = TypeVar("E", bound=Entity)
@@ -31,7 +31,7 @@ R = TypeVar("R")
 class Running(Protocol):
     """Does steps."""
 
-    def __call__(self, steps: Steps[R], /) -> R: ...
+    def __call__(self, steps: Program[R], /) -> R: ...
 
 
 class ExplainedTransaction(Intents):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from tavola.client import batches, items, reading, transactions
 from tavola.client.arguments import check_collection, check_scanned
 from tavola.client.context import Context
+from tavola.client.effects import Program
 from tavola.client.explain.explanation import Explanation
 from tavola.client.explain.walk import Prices, Subject, explained, known_of
 from tavola.client.intents import Intent
@@ -16,7 +17,6 @@ from tavola.client.marshalling import item_of
 from tavola.client.pages import Stretch
 from tavola.client.queries import shards_asked
 from tavola.client.reading import Paging
-from tavola.client.steps import Steps
 from tavola.client.updates import UpdatePlan
 from tavola.client.writes import keyed, named
 from tavola.model import (
@@ -56,7 +56,7 @@ class Wish:
 
 def get(
     context: Context, wish: Wish, key: PrimaryKey[E], consistent: bool | None
-) -> Steps[Explanation[E | None]]:
+) -> Program[Explanation[E | None]]:
     """Explain a get."""
     shape, _, _ = keyed(key)
     known = known_of(context, [shape], item_bytes=_read_bytes(wish, shape), standing=_standing(context, wish))
@@ -66,7 +66,7 @@ def get(
 
 def put(
     context: Context, wish: Wish, entity: E, when: Condition[E] | None, *, new: bool = False
-) -> Steps[Explanation[E]]:
+) -> Program[Explanation[E]]:
     """Explain a put, or a create."""
     shape, keys, _ = keyed(entity)
     verb = "create" if new else "put"
@@ -86,7 +86,7 @@ def update(
     changes: Sequence[Change[E]],
     when: Condition[E] | None,
     create: bool,
-) -> Steps[Explanation[E]]:
+) -> Program[Explanation[E]]:
     """Explain an update: of one that must read first, the read as well."""
     shape, keys, _ = keyed(target)
     standing = _standing(context, wish)
@@ -101,13 +101,13 @@ def update(
         warnings=(_read_first(shape, plan),) if reads else (),
         writes=True,
     )
-    steps: Steps[E] = items.update(context, target, changes, when, create)
+    steps: Program[E] = items.update(context, target, changes, when, create)
     return explained(subject, steps, wish.prices, run=wish.run)
 
 
 def delete(
     context: Context, wish: Wish, target: PrimaryKey[E] | E, when: Condition[E] | None
-) -> Steps[Explanation[E | None]]:
+) -> Program[Explanation[E | None]]:
     """Explain a delete; of an entity, by its own size."""
     shape, keys, entity = keyed(target)
     standing = _standing(context, wish)
@@ -122,7 +122,7 @@ def delete(
 
 def query(
     context: Context, wish: Wish, selection: Selection[E], paging: Paging, consistent: bool | None
-) -> Steps[Explanation[list[E]]]:
+) -> Program[Explanation[list[E]]]:
     """Explain a query; run without a limit, it reads the whole answer."""
     question = question_of(selection)
     pattern = question.pattern
@@ -142,7 +142,7 @@ def query(
 
 def count(
     context: Context, wish: Wish, selection: Selection[Any], consistent: bool | None
-) -> Steps[Explanation[int]]:
+) -> Program[Explanation[int]]:
     """Explain a count, which reads everything that it counts."""
     question = question_of(selection)
     pattern = question.pattern
@@ -165,7 +165,7 @@ def scan(
     paging: Paging,
     segments: int,
     consistent: bool,
-) -> Steps[Explanation[list[Any]]]:
+) -> Program[Explanation[list[Any]]]:
     """Explain a scan of an entity or of a whole table; run without a limit, it reads all of it."""
     check_scanned(what)
     shapes = [shape_of(what)] if issubclass(what, Entity) else [shape_of(e) for e in what.entities.values()]
@@ -183,7 +183,7 @@ def collect(
     consistent: bool | None,
     newest_first: bool,
     limit: int | None,
-) -> Steps[Explanation[C]]:
+) -> Program[Explanation[C]]:
     """Explain the query of a collection."""
     check_collection(collection)
     kind = type(collection)
@@ -199,7 +199,7 @@ def collect(
 
 def get_many(
     context: Context, wish: Wish, keys: Iterable[PrimaryKey[E]], consistent: bool | None
-) -> Steps[Explanation[list[E | None]]]:
+) -> Program[Explanation[list[E | None]]]:
     """Explain a batch of gets, each of which is paid as if it were alone."""
     wanted = list(keys)
     steps = batches.get_many(context, wanted, consistent)
@@ -208,10 +208,10 @@ def get_many(
 
 def get_all(
     context: Context, wish: Wish, keys: Sequence[PrimaryKey[Any]], consistent: bool | None
-) -> Steps[Explanation[tuple[Any, ...]]]:
+) -> Program[Explanation[tuple[Any, ...]]]:
     """Explain a batch of a few gets of any kinds."""
 
-    def steps() -> Steps[tuple[Any, ...]]:
+    def steps() -> Program[tuple[Any, ...]]:
         return tuple((yield from batches.get_many(context, keys, consistent)))
 
     return explained(_gotten(context, wish, "get_all", keys), steps(), wish.prices, run=wish.run)
@@ -226,7 +226,7 @@ def _gotten(context: Context, wish: Wish, verb: str, keys: Sequence[PrimaryKey[A
 
 def write_many(
     context: Context, wish: Wish, puts: Iterable[Entity], deletes: Iterable[PrimaryKey[Any] | Entity]
-) -> Steps[Explanation[int]]:
+) -> Program[Explanation[int]]:
     """Explain a batch of writes, each of which is paid as if it were alone."""
     entities, gone = list(puts), list(deletes)
     shapes = [keyed(each)[0] for each in (*entities, *gone)]
@@ -240,7 +240,7 @@ def write_many(
 
 def get_together(
     context: Context, wish: Wish, keys: Sequence[PrimaryKey[Any]]
-) -> Steps[Explanation[list[Any]]]:
+) -> Program[Explanation[list[Any]]]:
     """Explain gets of one moment, which cost four times as much as eventual ones."""
     shapes = [keyed(key)[0] for key in keys]
     told = {_read_bytes(wish, shape) for shape in shapes}
@@ -251,7 +251,7 @@ def get_together(
 
 def transaction(
     context: Context, wish: Wish, intents: Sequence[Intent[Any]], token: str | None
-) -> Steps[Explanation[None]]:
+) -> Program[Explanation[None]]:
     """Explain a transaction; what must be read before it can be worked out is read."""
     gone = [
         (each.shape, each.entity) for each in intents if each.kind == "delete" and each.entity is not None
@@ -263,7 +263,7 @@ def transaction(
     return explained(subject, transactions.commit(context, intents, token), wish.prices, run=wish.run)
 
 
-def _whole(ask: Callable[[Paging], Steps[Stretch[R]]], paging: Paging) -> Steps[list[R]]:
+def _whole(ask: Callable[[Paging], Program[Stretch[R]]], paging: Paging) -> Program[list[R]]:
     """Return everything that an answer holds: all its pages, unless a limit is given."""
     stretch = yield from ask(paging)
     found = list(stretch.items)

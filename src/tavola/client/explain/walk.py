@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from tavola.client.consumption import READS, Place, Units, added, consumed, total
 from tavola.client.context import Context
+from tavola.client.effects import Call, CallGroup, Effect, Program, RunBlocking, Sleep
 from tavola.client.explain.cautions import cautions_of
 from tavola.client.explain.estimates import Estimate, Known, estimate
 from tavola.client.explain.explanation import Explanation, Request, Waste
-from tavola.client.steps import Ask, Call, Steps, Together, Wait
 from tavola.errors import TavolaError
 from tavola.model import Shape
 from tavola.prices import BookUnknown, PriceBook, load_book
@@ -84,7 +84,7 @@ def known_of(
     return Known(tables, by_table, item_bytes, items, standing, fetches)
 
 
-def explained(subject: Subject, inner: Steps[R], prices: Prices, *, run: bool) -> Steps[Explanation[R]]:
+def explained(subject: Subject, inner: Program[R], prices: Prices, *, run: bool) -> Program[Explanation[R]]:
     """Return the explanation of an operation, whose steps are walked; with `run` they are done."""
     walk = _Walk(subject.known)
     more, result, refused = "", None, ""
@@ -93,7 +93,7 @@ def explained(subject: Subject, inner: Steps[R], prices: Prices, *, run: bool) -
         while True:
             calls = _calls(ask)
             walk.ask(calls)
-            if run or isinstance(ask, Wait) or (subject.writes and _only_reads(calls)):
+            if run or isinstance(ask, Sleep) or (subject.writes and _only_reads(calls)):
                 try:
                     answer = yield _metered(ask)
                 except TavolaError as error:
@@ -207,18 +207,18 @@ class _Walk:
         return Waste(scanned, returned, max(0.0, paid - needed))
 
 
-def _calls(ask: Ask) -> tuple[Call, ...]:
-    if isinstance(ask, Wait):
+def _calls(ask: Effect) -> tuple[Call, ...]:
+    if isinstance(ask, Sleep | RunBlocking):
         return ()
-    return ask.calls if isinstance(ask, Together) else (ask,)
+    return ask.calls if isinstance(ask, CallGroup) else (ask,)
 
 
-def _metered(ask: Ask) -> Ask:
+def _metered(ask: Effect) -> Effect:
     """Return an ask whose answers also tell what they consumed."""
-    if isinstance(ask, Wait):
+    if isinstance(ask, Sleep | RunBlocking):
         return ask
     calls = tuple(Call(c.operation, {**c.request, "ReturnConsumedCapacity": "INDEXES"}) for c in _calls(ask))
-    return Together(calls) if isinstance(ask, Together) else calls[0]
+    return CallGroup(calls) if isinstance(ask, CallGroup) else calls[0]
 
 
 def _brought(call: Call, answer: Mapping[str, Any]) -> list[Item]:

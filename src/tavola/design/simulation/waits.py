@@ -16,10 +16,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tavola.client import Patience
+from tavola.client import RetryPolicy
 from tavola.design.simulation.keyspace import Floats
 
-PATIENCE = Patience()
+PATIENCE = RetryPolicy()
 # The shares of refusal by which requests are counted: 0, and sixteen to each power of ten below 1.
 NODES: Floats = np.concatenate(([0.0], np.logspace(-4, 0, 65)))
 _QUANTILE = 0.99

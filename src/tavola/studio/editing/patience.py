@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tavola.client import AsyncDriver, Call, Patience, Steps
+from tavola.client import AsyncDriver, Call, Program, RetryPolicy
 from tavola.connections import AsyncConnection
 
-_PATIENCE = Patience(attempts_max=12)  # some ten seconds in all
+_PATIENCE = RetryPolicy(attempts_max=12)  # some ten seconds in all
 
 
 async def patiently(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -19,6 +19,6 @@ async def patiently(db: AsyncConnection, operation: str, request: dict[str, Any]
     return await AsyncDriver(db, _PATIENCE).run(_once(operation, request))
 
 
-def _once(operation: str, request: dict[str, Any]) -> Steps[dict[str, Any]]:
+def _once(operation: str, request: dict[str, Any]) -> Program[dict[str, Any]]:
     answer: dict[str, Any] = yield Call(operation, request)
     return answer

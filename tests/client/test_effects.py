@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from tavola import Patience
-from tavola.client import Call, Steps, Together
-from tavola.client.steps import AT_ONCE_MAX, AsyncDriver, Driver
+from tavola import RetryPolicy
+from tavola.client import Call, CallGroup, Program
+from tavola.client.effects import CONCURRENT_CALLS_MAX, AsyncDriver, Driver
 from tavola.errors import TavolaError
 from tavola.protocol.faults import ThrottlingFault
 
-PATIENCE = Patience(attempts_max=3, base_s=0.0)
+PATIENCE = RetryPolicy(attempts_max=3, base_s=0.0)
 
 
-def asked(count: int) -> Steps[list[Any]]:
+def asked(count: int) -> Program[list[Any]]:
     """Ask so much at once."""
-    return (yield Together(tuple(Call("GetItem", {"number": n}) for n in range(count))))  # type: ignore[no-any-return]
+    return (yield CallGroup(tuple(Call("GetItem", {"number": n}) for n in range(count))))  # type: ignore[no-any-return]
 
 
 class Counting:
@@ -111,7 +111,7 @@ def test_no_more_than_so_many_are_under_way_at_once() -> None:
     found = asyncio.run(AsyncDriver(backend, PATIENCE).run(asked(200)))
 
     assert [each["number"] for each in found] == list(range(200))
-    assert backend.most == AT_ONCE_MAX
+    assert backend.most == CONCURRENT_CALLS_MAX
 
 
 @pytest.mark.parametrize("backend", [Waiting, WaitingTogether])
