@@ -392,7 +392,7 @@ def test_circumstances_are_those_of_the_request() -> None:
 
 def test_an_explanation_names_what_decided(engine: Engine) -> None:
     """Each access of a request is explained with every statement and the condition that failed."""
-    from tavola.engine.operations.call import Call
+    from tavola.engine.operations.call import OperationCall
     from tavola.protocol.requests import parse
 
     asked = guard({**OWN, "Sid": "Own"}, {"Action": "dynamodb:Scan"})
@@ -400,7 +400,9 @@ def test_an_explanation_names_what_decided(engine: Engine) -> None:
         "BatchGetItem", json.dumps({"RequestItems": {"Tickets": {"Keys": [_key("bob")]}}}).encode()
     )
 
-    (explained,) = asked.explain("BatchGetItem", request, Call("BatchGetItem", b"", SCOPE, engine._services))
+    (explained,) = asked.explain(
+        "BatchGetItem", request, OperationCall("BatchGetItem", b"", SCOPE, engine._services)
+    )
 
     assert not explained.decision.allowed
     assert [(each.rule.sid, each.outcome, each.place) for each in explained.considered] == [

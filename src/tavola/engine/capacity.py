@@ -16,7 +16,7 @@ from tavola.engine.vectors import write_bytes
 from tavola.values import Item, equal, index_units
 
 
-def asked(mode: str | None) -> str | None:
+def capacity_mode(mode: str | None) -> str | None:
     """Return how a request asks what it consumed, None if it does not."""
     return None if mode == "NONE" else mode
 
@@ -70,11 +70,11 @@ def _same_entry(index: Index, old: Item, new: Item) -> bool:
 
 
 @dataclass(slots=True)
-class Tally:
+class CapacityUsage:
     """What one call consumed on one table."""
 
     table: Table
-    told_as: str  # the name or ARN by which the caller knows the table
+    table_name: str  # the name or ARN by which the caller knows the table
     reads: float = 0.0
     writes: float = 0.0
     index_reads: dict[str, float] = field(default_factory=dict)
@@ -95,29 +95,29 @@ class Tally:
         """Return the answer's ConsumedCapacity; `split` tells reads and writes apart too."""
         indexes = sum(self.index_reads.values()) + sum(self.index_writes.values())
         answer: dict[str, Any] = {
-            "TableName": self.told_as,
+            "TableName": self.table_name,
             "CapacityUnits": self.reads + self.writes + indexes,
         }
         if split:
             reads = self.reads + sum(self.index_reads.values())
             writes = self.writes + sum(self.index_writes.values())
-            answer |= _split(reads, writes)
+            answer |= _split_units(reads, writes)
         if mode == "INDEXES":
             answer["Table"] = {"CapacityUnits": self.reads + self.writes}
             if split:
-                answer["Table"] |= _split(self.reads, self.writes)
+                answer["Table"] |= _split_units(self.reads, self.writes)
             if self.vector_bytes:
                 answer["VectorIndexes"] = {
                     name: {"VectorWriteRequestBytes": float(bytes_)}
                     for name, bytes_ in self.vector_bytes.items()
                 }
             for is_global, member in ((False, "LocalSecondaryIndexes"), (True, "GlobalSecondaryIndexes")):
-                arms = self._arms(is_global, split)
+                arms = self._render_indexes(is_global, split)
                 if arms:
                     answer[member] = arms
         return answer
 
-    def _arms(self, is_global: bool, split: bool) -> dict[str, Any]:
+    def _render_indexes(self, is_global: bool, split: bool) -> dict[str, Any]:
         arms: dict[str, Any] = {}
         for index in self.table.indexes:
             touched = index.name in self.index_reads or index.name in self.index_writes
@@ -126,11 +126,11 @@ class Tally:
                 writes = self.index_writes.get(index.name, 0.0)
                 arms[index.name] = {"CapacityUnits": reads + writes}
                 if split:
-                    arms[index.name] |= _split(reads, writes)
+                    arms[index.name] |= _split_units(reads, writes)
         return arms
 
 
-def _split(reads: float, writes: float) -> dict[str, float]:
+def _split_units(reads: float, writes: float) -> dict[str, float]:
     units = {}
     if reads:
         units["ReadCapacityUnits"] = reads

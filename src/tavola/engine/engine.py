@@ -25,7 +25,7 @@ from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches
 from tavola.engine.isolation import Tokens
 from tavola.engine.jobs import Jobs
 from tavola.engine.observing import Observer, Observing, Watched
-from tavola.engine.operations import HANDLERS, Call, Services
+from tavola.engine.operations import HANDLERS, OperationCall, Services
 from tavola.engine.seals import Seals
 from tavola.engine.storage import SqliteStore, StoreError, StoreFailed, StoreFull
 from tavola.engine.transfer import Buckets
@@ -78,7 +78,7 @@ class Engine:
             wording=wording,
             table_delay_s=delay_s,
             begin=self._begin,
-            begin_upkeep=self._begin,
+            begin_maintenance=self._begin,
             store=store,
             streams=Streams(store, self._catalog),
             seals=Seals(store, entropy, self._begin),
@@ -160,9 +160,9 @@ class Engine:
         if handler is None:
             raise unknown_operation(operation)
         request = parse(operation, body, self._wording)
-        call = Call(operation, body, scope, self._services, visit)
+        call = OperationCall(operation, body, scope, self._services, visit)
         if visit is not None and visit.as_of_us is not None:
-            call.only_read()
+            call.make_read_only()
         with self._lock:
             self._check_open()
             if self._doomed is not None:
@@ -428,7 +428,7 @@ class Engine:
     ) -> None:
         self.close()
 
-    def _mended(self, call: Call, handler: Any) -> bytes:
+    def _mended(self, call: OperationCall, handler: Any) -> bytes:
         """Answer a request whose values need the conversions that AWS makes; refuse where it makes none."""
         try:
             request = parse_coerced(call.operation, call.body, self._wording)

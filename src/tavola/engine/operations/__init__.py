@@ -20,7 +20,7 @@ from tavola.engine.operations.bulk import (
     list_bulk_operations,
     start_bulk_put_items,
 )
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.exports import describe_export, export_table_to_point_in_time, list_exports
 from tavola.engine.operations.imports import describe_import, import_table, list_imports
 from tavola.engine.operations.insights import (
@@ -85,7 +85,7 @@ from tavola.engine.operations.vectors import (
     search_vectors,
 )
 
-HANDLERS: dict[str, Callable[[Call, Any], bytes]] = {
+HANDLERS: dict[str, Callable[[OperationCall, Any], bytes]] = {
     "BatchExecuteStatement": batch_execute_statement,
     "BatchGetItem": batch_get_item,
     "BatchWriteItem": batch_write_item,
@@ -155,4 +155,4 @@ HANDLERS: dict[str, Callable[[Call, Any], bytes]] = {
     "UpdateTimeToLive": update_time_to_live,
 }
 
-__all__ = ["ABANDONED", "HANDLERS", "STEPS", "Call", "Services"]
+__all__ = ["ABANDONED", "HANDLERS", "STEPS", "OperationCall", "Services"]

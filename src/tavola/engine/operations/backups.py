@@ -11,9 +11,9 @@ from tavola.engine.backups import Backup, Backups, BackupType, leave, pin, pinne
 from tavola.engine.catalog import Table
 from tavola.engine.copies import START, Place, copy_slice
 from tavola.engine.failures import Failure, failure_of, note_failure
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.descriptions import describe
+from tavola.engine.operations.responses import encode
 from tavola.limits import BACKUPS_LISTED_MAX, SYSTEM_BACKUP_DAYS
 from tavola.protocol.arns import ResourceArn, Scope, parse_resource_arn, table_arn, table_name_of
 from tavola.protocol.backups import (
@@ -41,7 +41,7 @@ _INDEX_MEMBERS = (
 )
 
 
-def create_backup(call: Call, request: CreateBackupRequest) -> bytes:
+def create_backup(call: OperationCall, request: CreateBackupRequest) -> bytes:
     """Begin a backup of a table as it is now; it is AVAILABLE when all rows are copied."""
     services = call.services
     table = backed_up(call, request.table_name)
@@ -67,15 +67,15 @@ def create_backup(call: Call, request: CreateBackupRequest) -> bytes:
     return encode({"BackupDetails": _details(backup)})
 
 
-def describe_backup(call: Call, request: DescribeBackupRequest) -> bytes:
+def describe_backup(call: OperationCall, request: DescribeBackupRequest) -> bytes:
     """Answer what a backup is of."""
     return encode({"BackupDescription": _described(call, found(call, request.backup_arn))})
 
 
-def list_backups(call: Call, request: ListBackupsRequest) -> bytes:
+def list_backups(call: OperationCall, request: ListBackupsRequest) -> bytes:
     """Answer the caller's backups, the earliest first: those made on demand unless others are asked for."""
     wanted = request.backup_type or "USER"
-    scope = call.scope if request.table_name is None else call.own(request.table_name)
+    scope = call.scope if request.table_name is None else call.check_scope(request.table_name)
     name = None if request.table_name is None else table_name_of(request.table_name)
     lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
     listed = sorted(
@@ -101,7 +101,7 @@ def list_backups(call: Call, request: ListBackupsRequest) -> bytes:
     return encode(answer)
 
 
-def delete_backup(call: Call, request: DeleteBackupRequest) -> bytes:
+def delete_backup(call: OperationCall, request: DeleteBackupRequest) -> bytes:
     """Remove a backup, unless it is being made or restored from."""
     backup = found(call, request.backup_arn)
     if backup.expires_at_s is not None:
@@ -172,16 +172,16 @@ def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
     unpin(services.catalog, services.store, state["source"])
 
 
-def backed_up(call: Call, name_or_arn: str, scope: Scope | None = None) -> Table:
+def backed_up(call: OperationCall, name_or_arn: str, scope: Scope | None = None) -> Table:
     """Return the table that a backup operation names; one that is being restored is not there for it yet."""
     name = table_name_of(name_or_arn)
-    table = call.services.catalog.find(scope or call.own(name_or_arn), name)
+    table = call.services.catalog.find(scope or call.check_scope(name_or_arn), name)
     if table is None or table.definition.restored is not None:
         raise TableNotFoundFault.of_table(name)
     return table
 
 
-def found(call: Call, arn: str, *, anywhere: bool = False) -> Backup:
+def found(call: OperationCall, arn: str, *, anywhere: bool = False) -> Backup:
     """Return the caller's backup of this ARN, of this region or `anywhere`; what is gone is not found."""
     parts = _parsed(call, arn)
     assert parts.label is not None, "a backup's ARN has the backup's id"
@@ -195,7 +195,7 @@ def found(call: Call, arn: str, *, anywhere: bool = False) -> Backup:
     return backup
 
 
-def _parsed(call: Call, arn: str) -> ResourceArn:
+def _parsed(call: OperationCall, arn: str) -> ResourceArn:
     """Return a backup's ARN in its parts; refuse another account's, whether or not there is such a backup.
 
     Where a guard decides, it has decided already.
@@ -236,7 +236,7 @@ def _order(backup: Backup) -> tuple[str, str]:
     return backup.id, backup.definition.name
 
 
-def _start(call: Call, arn: str) -> tuple[str, str]:
+def _start(call: OperationCall, arn: str) -> tuple[str, str]:
     """Return the place in the list that an ARN stands at, also of a backup that is gone."""
     parts = _parsed(call, arn)
     if parts.scope.region != call.scope.region:
@@ -280,7 +280,7 @@ def _index(shown: dict[str, Any]) -> dict[str, Any]:
     return index
 
 
-def _described(call: Call, backup: Backup) -> dict[str, Any]:
+def _described(call: OperationCall, backup: Backup) -> dict[str, Any]:
     definition = backup.definition
     shown = describe(Backups(call.services.store).table(backup), call.services.clock.now())
     table: dict[str, Any] = {

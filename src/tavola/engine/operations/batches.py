@@ -6,12 +6,17 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import Tally, asked
+from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Table
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
-from tavola.engine.operations.items import collection_metrics, tally_write, touch_write
-from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.items import add_write_units, collection_metrics, record_write_access
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
+    check_scalar_keys,
+    parse_projection,
+)
+from tavola.engine.operations.responses import encode
 from tavola.engine.writes import (
     Change,
     apply_change,
@@ -36,31 +41,31 @@ _ALL_DONE: frozenset[int] = frozenset()
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
-def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
+def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     """Answer the items under up to 100 keys of several tables, up to 16 MB; the rest is left to ask for."""
     projections: dict[str, Projection | None] = {}
     for name, wanted in request.request_items.items():
         for key in wanted.keys:
             call.admit(key)
-        bindings = bind(call, wanted.expression_attribute_names, None)
-        projections[name] = projection_of(call, wanted, bindings)
-        all_used(call, bindings, (projections[name],))
+        bindings = bind_placeholders(call, wanted.expression_attribute_names, None)
+        projections[name] = parse_projection(call, wanted, bindings)
+        check_placeholders_used(call, bindings, (projections[name],))
     tables = {name: call.table(name) for name in request.request_items}
     for name, table in tables.items():
         check_scalar_keys(table, projections[name])
     keys = {
-        name: _distinct([key_of_request(tables[name], key) for key in wanted.keys])
+        name: _check_distinct([key_of_request(tables[name], key) for key in wanted.keys])
         for name, wanted in request.request_items.items()
     }
     room = BATCH_GET_RESPONSE_BYTES_MAX
-    undone = _undone(call, request, tables, keys) if call.services.emulation is not None else {}
+    undone = _throttled_keys(call, request, tables, keys) if call.services.emulation is not None else {}
     answers: list[bytes] = []
     unprocessed: dict[str, Any] = {}
-    tallies: list[Tally] = []
+    tallies: list[CapacityUsage] = []
     for name, wanted in request.request_items.items():
-        tally = Tally(tables[name], name)
+        tally = CapacityUsage(tables[name], name)
         undone_here = undone.get(name, _ALL_DONE)
-        items, left, room = _read(
+        items, left, room = _read_table(
             call, tables[name], wanted, keys[name], projections[name], tally, room, undone_here
         )
         answers.append(encode(name) + b":[" + b",".join(items) + b"]")
@@ -68,19 +73,19 @@ def batch_get_item(call: Call, request: BatchGetItemRequest) -> bytes:
             unprocessed[name] = msgspec.to_builtins(wanted) | {"Keys": left}
         tallies.append(tally)
     tail: dict[str, Any] = {"UnprocessedKeys": unprocessed}
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
         tail["ConsumedCapacity"] = [tally.render(mode) for tally in tallies]
     return b"".join((b'{"Responses":{', b",".join(answers), b"},", encode(tail)[1:]))
 
 
-def _read(
-    call: Call,
+def _read_table(
+    call: OperationCall,
     table: Table,
     wanted: KeysAndAttributes,
     keys: list[bytes],
     projection: Projection | None,
-    tally: Tally,
+    tally: CapacityUsage,
     room: int,
     undone: frozenset[int],
 ) -> tuple[list[bytes], list[Item], int]:
@@ -96,7 +101,7 @@ def _read(
             return items, left + rest, 0
         units = read_units(size, consistent=bool(wanted.consistent_read))
         tally.reads += units
-        call.touch(table, None, key, reads=units)
+        call.record_access(table, None, key, reads=units)
         if line is not None:
             room -= size
             data = line[0]
@@ -104,8 +109,8 @@ def _read(
     return items, left, room
 
 
-def _undone(
-    call: Call, request: BatchGetItemRequest, tables: dict[str, Table], keys: dict[str, list[bytes]]
+def _throttled_keys(
+    call: OperationCall, request: BatchGetItemRequest, tables: dict[str, Table], keys: dict[str, list[bytes]]
 ) -> dict[str, frozenset[int]]:
     """Show each table as its reads see it, and return by table the places of the keys that are left undone."""
     emulation = call.services.emulation
@@ -126,7 +131,7 @@ def _undone(
     return {name: frozenset(found) for name, found in undone.items()}
 
 
-def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
+def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
     """Put and delete up to 25 items of several tables; every one is checked before the first is written."""
     sizes: dict[int, int] = {}
     for writes in request.request_items.values():
@@ -141,7 +146,7 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
     planned: list[tuple[str, Table, list[bytes], list[WriteRequest]]] = []
     for name, writes in request.request_items.items():
         table = tables[name]
-        planned.append((name, table, _distinct([_key(table, write) for write in writes]), writes))
+        planned.append((name, table, _check_distinct([_write_key(table, write) for write in writes]), writes))
     changes: list[tuple[str, Change, Item]] = []
     for name, table, keys, writes in planned:
         for key, write in zip(keys, writes, strict=True):
@@ -163,25 +168,27 @@ def batch_write_item(call: Call, request: BatchWriteItemRequest) -> bytes:
         changes = [each for place, each in enumerate(changes) if place not in undone]
     call.services.begin()
     for _, change, _ in changes:
-        touch_write(call, change)
+        record_write_access(call, change)
         apply_change(call.services.catalog, change)
-    return encode({"UnprocessedItems": unprocessed} | _told_changes(request, changes))
+    return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, changes))
 
 
-def _told_changes(request: BatchWriteItemRequest, changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
+def _render_batch_metrics(
+    request: BatchWriteItemRequest, changes: list[tuple[str, Change, Item]]
+) -> dict[str, Any]:
     members: dict[str, Any] = {}
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tallies: dict[str, Tally] = {}
+        tallies: dict[str, CapacityUsage] = {}
         for name, change, _ in changes:
-            tally_write(tallies.setdefault(name, Tally(change.table, name)), change)
+            add_write_units(tallies.setdefault(name, CapacityUsage(change.table, name)), change)
         members["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
     if request.return_item_collection_metrics == "SIZE":
-        members |= told_collections(changes)
+        members |= collection_metrics_by_table(changes)
     return members
 
 
-def told_collections(changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
+def collection_metrics_by_table(changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
     """Return the sizes of the collections that writes touched, by table, each once."""
     metrics: dict[str, list[Any]] = {}
     for name, change, key in changes:
@@ -192,7 +199,7 @@ def told_collections(changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
     return {"ItemCollectionMetrics": metrics} if metrics else {}
 
 
-def _key(table: Table, write: WriteRequest) -> bytes:
+def _write_key(table: Table, write: WriteRequest) -> bytes:
     """Return the key of a write; a put without its key is told as a wrong key, unlike PutItem's."""
     if write.delete_request is not None:
         return key_of_request(table, write.delete_request.key)
@@ -203,7 +210,7 @@ def _key(table: Table, write: WriteRequest) -> bytes:
         raise ValidationFault(str(refused)) from refused
 
 
-def _distinct(keys: list[bytes]) -> list[bytes]:
+def _check_distinct(keys: list[bytes]) -> list[bytes]:
     if len(set(keys)) != len(keys):
         raise ValidationFault(_DUPLICATES)
     return keys

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
     abandoned,
     buckets_of,
@@ -50,7 +50,7 @@ from tavola.protocol.transfers import (
 BULK_JOB = "bulk"
 
 
-def start_bulk_put_items(call: Call, request: StartBulkPutItemsRequest) -> bytes:
+def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest) -> bytes:
     """Begin to put the items in files of a bucket into a table that is there."""
     services = call.services
     buckets_of(services)
@@ -105,12 +105,12 @@ def start_bulk_put_items(call: Call, request: StartBulkPutItemsRequest) -> bytes
     return encode({"BulkOperationDescription": transfer.description})
 
 
-def describe_bulk_operation(call: Call, request: DescribeBulkOperationRequest) -> bytes:
+def describe_bulk_operation(call: OperationCall, request: DescribeBulkOperationRequest) -> bytes:
     """Answer what is known of a bulk load; its counts grow while it runs."""
     return encode({"BulkOperationDescription": shown(call, "bulk", _found(call, request.bulk_operation_arn))})
 
 
-def list_bulk_operations(call: Call, request: ListBulkOperationsRequest) -> bytes:
+def list_bulk_operations(call: OperationCall, request: ListBulkOperationsRequest) -> bytes:
     """Answer the bulk loads of ninety days, the newest first."""
     page, token = listed(call, "bulk", request.next_token, request.max_results)
     names = ("BulkOperationArn", "BulkOperationStatus", "StartTime", "EndTime")
@@ -124,7 +124,7 @@ def list_bulk_operations(call: Call, request: ListBulkOperationsRequest) -> byte
     return encode(answer)
 
 
-def cancel_bulk_operation(call: Call, request: CancelBulkOperationRequest) -> bytes:
+def cancel_bulk_operation(call: OperationCall, request: CancelBulkOperationRequest) -> bytes:
     """Have a bulk load stop at its next slice; what it has written stays."""
     transfer = _found(call, request.bulk_operation_arn)
     status = shown(call, "bulk", transfer)["BulkOperationStatus"]
@@ -220,7 +220,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
     return Load(transfer.id, source["S3Bucket"], format_, services.store, buckets_of(services))
 
 
-def _found(call: Call, arn: str) -> Transfer:
+def _found(call: OperationCall, arn: str) -> Transfer:
     return found(
         call,
         "bulk",

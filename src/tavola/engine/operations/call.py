@@ -41,7 +41,9 @@ class Services:
     wording: MessageStyle
     table_delay_s: float
     begin: Callable[[], None]  # open a transaction unless one is open
-    begin_upkeep: Callable[[], None]  # the same for what the engine does by itself, also in a call that reads
+    begin_maintenance: Callable[
+        [], None
+    ]  # the same for what the engine does by itself, also in a call that reads
     store: Store
     streams: Streams
     seals: Seals
@@ -77,7 +79,7 @@ class Services:
 
 
 @dataclass(slots=True)
-class Call:
+class OperationCall:
     """One request: the operation, its body, and whose tables it means."""
 
     operation: str
@@ -87,11 +89,11 @@ class Call:
     visit: Visit | None = None
 
     @property
-    def is_noted(self) -> bool:
+    def records_accesses(self) -> bool:
         """Tell whether somebody wants to know which keys are touched."""
         return self.visit is not None or self.services.emulation is not None
 
-    def touch(
+    def record_access(
         self, table: Table, index: str | None, key: bytes | None, *, reads: float = 0.0, writes: float = 0.0
     ) -> None:
         """Note what was consumed, where somebody wants to know."""
@@ -112,26 +114,26 @@ class Call:
         catalog = self.services.catalog
         table = catalog.find(self.scope, name_or_arn)
         if table is None and name_or_arn.startswith("arn:"):
-            table = catalog.find(self.own(name_or_arn), table_name_of(name_or_arn))
+            table = catalog.find(self.check_scope(name_or_arn), table_name_of(name_or_arn))
         if table is None or not catalog.is_active(table):
             raise ResourceNotFoundFault()
         if self.visit is not None and self.visit.as_of_us is not None:
-            return self._past(table, self.visit.as_of_us)
+            return self._table_as_of(table, self.visit.as_of_us)
         return table
 
-    def _past(self, table: Table, at_us: int) -> Table:
+    def _table_as_of(self, table: Table, at_us: int) -> Table:
         now_s = self.services.clock.now()
         catalog = self.services.catalog
-        past = past_of(table, at_us, now_s, self.services.begin_upkeep, catalog.pasts)
+        past = past_of(table, at_us, now_s, self.services.begin_maintenance, catalog.pasts)
         catalog.looked_back[table.definition.number] = now_s
         catalog.timeline.reach(at_us + 1)  # what was read as of then stays so, also if the clock goes back
         return past
 
-    def only_read(self) -> None:
+    def make_read_only(self) -> None:
         """Let this call change nothing: what it is told of is past."""
         self.services = replace(self.services, begin=_refuse_write)
 
-    def own(self, name_or_arn: str) -> Scope:
+    def check_scope(self, name_or_arn: str) -> Scope:
         """Return the scope of a table that the caller may mean; refuse one of another account or region.
 
         Where a guard decides, it has decided already, and another account's table may be meant.
@@ -139,15 +141,15 @@ class Call:
         named = scope_of(name_or_arn)
         if named is None or named == self.scope:
             return self.scope
-        self._refuse_other(named, table_arn(named, table_name_of(name_or_arn)))
+        self._check_other_scope(named, table_arn(named, table_name_of(name_or_arn)))
         return named
 
-    def own_resource(self, arn: ResourceArn) -> None:
+    def check_own_resource(self, arn: ResourceArn) -> None:
         """Refuse a stream or a backup of another account or region."""
         if arn.scope != self.scope:
-            self._refuse_other(arn.scope, arn.text)
+            self._check_other_scope(arn.scope, arn.text)
 
-    def _refuse_other(self, named: Scope, arn: str) -> None:
+    def _check_other_scope(self, named: Scope, arn: str) -> None:
         if named.region != self.scope.region and named.account == self.scope.account:
             raise ResourceNotFoundFault()
         if self.visit is None or self.visit.guard is None:
@@ -158,21 +160,21 @@ class Call:
         if named.region != self.scope.region:
             raise ResourceNotFoundFault()
 
-    def refuse(self, text: str) -> ValidationFault:
+    def validation_fault(self, text: str) -> ValidationFault:
         """Return the fault of a request that is wrong whatever the table holds."""
         return ValidationFault(add_error_count(self.operation, self.services.wording, text))
 
-    def admit(self, attributes: dict[str, Any], told: Callable[[ValueRefused], str] | None = None) -> int:
+    def admit(self, attributes: dict[str, Any], describe: Callable[[ValueRefused], str] | None = None) -> int:
         """Admit attributes from outside and return their size; refuse in the operation's words."""
         try:
             return admit_item(attributes)
         except ValueRefused as refused:
-            if refused.bare and told is None:
+            if refused.bare and describe is None:
                 raise ValidationFault(refused.classic) from refused
             modern = layer_of(self.operation, self.services.wording) == "modern"
-            if modern or told is None:
-                raise self.refuse(refused.modern if modern else refused.classic) from refused
-            raise self.refuse(told(refused)) from refused
+            if modern or describe is None:
+                raise self.validation_fault(refused.modern if modern else refused.classic) from refused
+            raise self.validation_fault(describe(refused)) from refused
 
     def admit_values(self, values: Mapping[str, dict[str, Any]]) -> None:
         """Admit the values of expression placeholders, up to the bytes they may have together."""
@@ -185,14 +187,14 @@ class Call:
                 ),
             )
         if total > EXPRESSION_SUBSTITUTION_BYTES_MAX:
-            raise self.refuse(
+            raise self.validation_fault(
                 "ExpressionAttributeValues have exceeded the maximum allowed size of "
                 f"{EXPRESSION_SUBSTITUTION_BYTES_MAX} bytes"
             )
 
-    def worded(self, error: ExpressionError) -> ValidationFault:
+    def expression_fault(self, error: ExpressionError) -> ValidationFault:
         """Return an expression's refusal as the operation tells it."""
-        return self.refuse(str(error))
+        return self.validation_fault(str(error))
 
 
 def _refuse_write() -> NoReturn:

@@ -10,16 +10,16 @@ import msgspec
 from tavola.engine.backups import pin, pinned_past, unpin
 from tavola.engine.catalog import Table
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call, Services
-from tavola.engine.operations.terms import (
-    all_used,
-    bind,
+from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
     check_scalar_keys,
-    filter_of,
-    key_condition_of,
-    projection_of,
+    parse_filter,
+    parse_key_condition,
+    parse_projection,
 )
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
     abandoned,
     buckets_of,
@@ -71,7 +71,7 @@ EXPORT_JOB = "export"
 _SECOND_US = 1_000_000
 
 
-def export_table_to_point_in_time(call: Call, request: ExportTableToPointInTimeRequest) -> bytes:
+def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPointInTimeRequest) -> bytes:
     """Begin to write a table as it was, or its changes over a period, to files of a bucket."""
     services = call.services
     buckets_of(services)
@@ -134,7 +134,7 @@ def export_table_to_point_in_time(call: Call, request: ExportTableToPointInTimeR
     return encode({"ExportDescription": transfer.description})
 
 
-def describe_export(call: Call, request: DescribeExportRequest) -> bytes:
+def describe_export(call: OperationCall, request: DescribeExportRequest) -> bytes:
     """Answer what is known of an export; its counts grow while it runs."""
     transfer = found(
         call, "export", request.export_arn, lambda why: ExportNotFoundFault(f"Export not found: {_told(why)}")
@@ -142,7 +142,7 @@ def describe_export(call: Call, request: DescribeExportRequest) -> bytes:
     return encode({"ExportDescription": shown(call, "export", transfer)})
 
 
-def list_exports(call: Call, request: ListExportsRequest) -> bytes:
+def list_exports(call: OperationCall, request: ListExportsRequest) -> bytes:
     """Answer the exports of ninety days, the newest first, of one table if it is named.
 
     A table that was deleted has none any more, and one made again under its name does not inherit them.
@@ -202,7 +202,7 @@ def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str,
     specification = transfer.description.get("FilterSpecification")
     wanted = Wanted()
     if specification is not None:
-        call = Call("ExportTableToPointInTime", b"", scope, services)
+        call = OperationCall("ExportTableToPointInTime", b"", scope, services)
         wanted = _wanted(call, msgspec.convert(specification, FilterSpecification), past)
     period: Period | None = None
     if state["after"] is not None:
@@ -211,7 +211,7 @@ def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str,
     return Export(transfer, past, wanted, period, buckets_of(services))
 
 
-def _source(call: Call, arn: str) -> Table:
+def _source(call: OperationCall, arn: str) -> Table:
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     check_account(call, parts)
@@ -222,7 +222,7 @@ def _source(call: Call, arn: str) -> Table:
 
 
 def _span(
-    call: Call, table: Table, request: ExportTableToPointInTimeRequest, now_s: float
+    call: OperationCall, table: Table, request: ExportTableToPointInTimeRequest, now_s: float
 ) -> tuple[dict[str, Any], int | None, int]:
     """Return an export's times as they are described, and the places in the log that they are.
 
@@ -281,13 +281,13 @@ def _position(table: Table, at_us: int, now_s: float) -> int:
         raise InvalidExportTimeFault("Export Time is invalid") from error
 
 
-def _wanted(call: Call, asked: FilterSpecification, table: Table) -> Wanted:
+def _wanted(call: OperationCall, asked: FilterSpecification, table: Table) -> Wanted:
     """Return which items of a table are exported, from the expressions of a filter."""
-    bindings = bind(call, asked.expression_attribute_names, asked.expression_attribute_values)
-    projection = projection_of(call, asked, bindings)
-    kept = filter_of(call, asked, None, bindings)
-    condition = None if asked.key_condition_expression is None else key_condition_of(call, asked, bindings)
-    all_used(call, bindings, (projection, kept, condition))
+    bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
+    projection = parse_projection(call, asked, bindings)
+    kept = parse_filter(call, asked, None, bindings)
+    condition = None if asked.key_condition_expression is None else parse_key_condition(call, asked, bindings)
+    check_placeholders_used(call, bindings, (projection, kept, condition))
     check_scalar_keys(table, projection, kept)
     wanted = Wanted()
     bounds = wanted.bounds
@@ -312,7 +312,7 @@ def _wanted(call: Call, asked: FilterSpecification, table: Table) -> Wanted:
     return Wanted(bounds, None if kept is None else keep, None if projection is None else shape)
 
 
-def _summary(call: Call, transfer: Transfer) -> dict[str, Any]:
+def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:
     described = shown(call, "export", transfer)
     return {
         "ExportArn": described["ExportArn"],

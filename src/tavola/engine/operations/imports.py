@@ -8,8 +8,8 @@ import msgspec
 
 from tavola.engine.catalog import Table
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import create_table
 from tavola.engine.operations.transfers import (
     abandoned,
@@ -58,7 +58,7 @@ _NEVER_S = 1e15  # the table becomes ready when its items are there, and not at 
 _EXISTS = "TableAlreadyExists"
 
 
-def import_table(call: Call, request: ImportTableRequest) -> bytes:
+def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     """Begin to make a table from files of a bucket; it appears a little later, and is CREATING until the end."""
     services = call.services
     buckets_of(services)
@@ -126,7 +126,7 @@ def import_table(call: Call, request: ImportTableRequest) -> bytes:
     return encode({"ImportTableDescription": transfer.description})
 
 
-def describe_import(call: Call, request: DescribeImportRequest) -> bytes:
+def describe_import(call: OperationCall, request: DescribeImportRequest) -> bytes:
     """Answer what is known of an import; its counts grow while it runs."""
     transfer = found(
         call, "import", request.import_arn, lambda why: ImportNotFoundFault(f"Import not found: {why}")
@@ -134,7 +134,7 @@ def describe_import(call: Call, request: DescribeImportRequest) -> bytes:
     return encode({"ImportTableDescription": shown(call, "import", transfer)})
 
 
-def list_imports(call: Call, request: ListImportsRequest) -> bytes:
+def list_imports(call: OperationCall, request: ListImportsRequest) -> bytes:
     """Answer the imports of ninety days, the newest first, of one table if it is named, there or gone."""
     arn = request.table_arn
     page, token = listed(
@@ -212,7 +212,7 @@ def _begin(services: Services, scope: Scope, transfer: Transfer, load: Load) -> 
             f"There are {len(objects)} objects under the prefix; an import reads {IMPORT_OBJECTS_MAX} at most"
         )
     parameters = msgspec.convert(transfer.description["TableCreationParameters"], TableCreationParameters)
-    create_table(Call("CreateTable", b"", scope, services), create_table_request(parameters))
+    create_table(OperationCall("CreateTable", b"", scope, services), create_table_request(parameters))
     table = services.catalog.find(scope, transfer.table)
     assert table is not None, "it was just made"
     definition = msgspec.structs.replace(table.definition, uuid=transfer.table_uuid, ready_at_s=_NEVER_S)
@@ -253,7 +253,7 @@ def _load(services: Services, transfer: Transfer) -> Load:
     )
 
 
-def _is_importing(call: Call, table: Table) -> bool:
+def _is_importing(call: OperationCall, table: Table) -> bool:
     """Tell whether a table is being made by an import, whose end a second one for its name has to wait for."""
     if call.services.catalog.is_active(table):
         return False
@@ -263,7 +263,7 @@ def _is_importing(call: Call, table: Table) -> bool:
     )
 
 
-def _summary(call: Call, transfer: Transfer) -> dict[str, Any]:
+def _summary(call: OperationCall, transfer: Transfer) -> dict[str, Any]:
     described = shown(call, "import", transfer)
     names = (
         "ImportArn",

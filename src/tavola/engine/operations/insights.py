@@ -13,9 +13,9 @@ import msgspec
 
 from tavola.engine.catalog import Index, Insights, Table
 from tavola.engine.emulation import HotItem, watching
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import is_index_active
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import named
 from tavola.limits import INSIGHTS_LISTED_MAX
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
@@ -31,14 +31,14 @@ _TOKEN = "insights-list"
 _HOTTEST = 10
 
 
-def describe_contributor_insights(call: Call, request: DescribeContributorInsightsRequest) -> bytes:
+def describe_contributor_insights(call: OperationCall, request: DescribeContributorInsightsRequest) -> bytes:
     """Answer whether the keys of a table or index are watched, and by which rules."""
     table = named(call, request.table_name)
     index = _index(table, request.index_name)
     return encode(_described(call, table, index))
 
 
-def update_contributor_insights(call: Call, request: UpdateContributorInsightsRequest) -> bytes:
+def update_contributor_insights(call: OperationCall, request: UpdateContributorInsightsRequest) -> bytes:
     """Begin or end to watch the keys of a table or index; to watch them as they are watched changes nothing."""
     table = named(call, request.table_name)
     index = _index(table, request.index_name)
@@ -73,7 +73,7 @@ def update_contributor_insights(call: Call, request: UpdateContributorInsightsRe
     return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
 
 
-def list_contributor_insights(call: Call, request: ListContributorInsightsRequest) -> bytes:
+def list_contributor_insights(call: OperationCall, request: ListContributorInsightsRequest) -> bytes:
     """Answer the tables and indexes whose keys are watched: by table, the table before its indexes."""
     catalog = call.services.catalog
     if request.table_name is None:
@@ -136,7 +136,7 @@ def _summary(table: Table, index: Index | None, status: str, mode: str | None) -
     return told
 
 
-def _described(call: Call, table: Table, index: Index | None) -> dict[str, Any]:
+def _described(call: OperationCall, table: Table, index: Index | None) -> dict[str, Any]:
     setting = _setting(table, index)
     if setting is None:
         return _summary(table, index, "DISABLED", None)
@@ -148,7 +148,7 @@ def _described(call: Call, table: Table, index: Index | None) -> dict[str, Any]:
     return told
 
 
-def _hottest(call: Call, table: Table, index: Index | None) -> dict[str, Any]:
+def _hottest(call: OperationCall, table: Table, index: Index | None) -> dict[str, Any]:
     emulation = call.services.emulation
     assert emulation is not None, "where keys are watched, somebody watches"
     found = emulation.hottest(table, index, _HOTTEST)

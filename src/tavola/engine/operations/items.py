@@ -7,23 +7,23 @@ from typing import Any
 import msgspec
 
 from tavola.engine.capacity import (
-    Tally,
-    asked,
+    CapacityUsage,
+    capacity_mode,
     index_write_units,
     vector_write_bytes,
 )
 from tavola.engine.catalog import Table
 from tavola.engine.indexes import keys_of, sizes_of
-from tavola.engine.operations.answer import EMPTY, encode, with_member, with_members
-from tavola.engine.operations.call import Call
-from tavola.engine.operations.terms import (
-    all_used,
-    bind,
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
     check_scalar_keys,
-    condition_of,
-    projection_of,
-    update_of,
+    parse_condition,
+    parse_projection,
+    parse_update,
 )
+from tavola.engine.operations.responses import EMPTY, add_members, add_raw_member, encode
 from tavola.engine.visits import Touch
 from tavola.engine.writes import (
     Change,
@@ -64,12 +64,12 @@ _GB = 1024**3
 _tuple = tuple.__new__  # a named tuple in one step, for what every request makes
 
 
-def get_item(call: Call, request: GetItemRequest) -> bytes:
+def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
     """Answer the item under a key, as the bytes it is stored in unless a projection narrows it."""
     call.admit(request.key)
-    bindings = bind(call, request.expression_attribute_names, None)
-    projection = projection_of(call, request, bindings)
-    all_used(call, bindings, (projection,))
+    bindings = bind_placeholders(call, request.expression_attribute_names, None)
+    projection = parse_projection(call, request, bindings)
+    check_placeholders_used(call, bindings, (projection,))
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
@@ -87,67 +87,73 @@ def get_item(call: Call, request: GetItemRequest) -> bytes:
     if line is not None:
         data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
         body = b'{"Item":' + data + b"}"
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is None:
         return body
-    tally = Tally(table, request.table_name)
+    tally = CapacityUsage(table, request.table_name)
     tally.reads = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
-    return with_members(body, {"ConsumedCapacity": tally.render(mode)})
+    return add_members(body, {"ConsumedCapacity": tally.render(mode)})
 
 
-def put_item(call: Call, request: PutItemRequest) -> bytes:
+def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
     """Put an item in the place of whatever has its key."""
     size = call.admit(request.item)
     if size > ITEM_BYTES_MAX:
         raise ValidationFault(TOO_LARGE)
-    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
-    condition = condition_of(call, request, bindings)
-    all_used(call, bindings, (condition,))
+    bindings = bind_placeholders(
+        call, request.expression_attribute_names, request.expression_attribute_values
+    )
+    condition = parse_condition(call, request, bindings)
+    check_placeholders_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = stand(call, table, key_of_item(table, request.item))
+    standing = read_current(call, table, key_of_item(table, request.item))
     change = stage_put(standing, request.item, size)
     check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
-    write_change(call, change)
-    body = _returned(request.return_values, standing, change, None)
-    return told(body, request, change, request.item)
+    commit_write(call, change)
+    body = _render_attributes(request.return_values, standing, change, None)
+    return _add_write_metrics(body, request, change, request.item)
 
 
-def delete_item(call: Call, request: DeleteItemRequest) -> bytes:
+def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
     """Remove the item under a key, if there is one."""
     call.admit(request.key)
-    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
-    condition = condition_of(call, request, bindings)
-    all_used(call, bindings, (condition,))
+    bindings = bind_placeholders(
+        call, request.expression_attribute_names, request.expression_attribute_values
+    )
+    condition = parse_condition(call, request, bindings)
+    check_placeholders_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = stand(call, table, key_of_request(table, request.key))
+    standing = read_current(call, table, key_of_request(table, request.key))
     check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
     change = stage_delete(standing)
-    write_change(call, change)
-    body = _returned(request.return_values, standing, change, None)
-    return told(body, request, change, request.key)
+    commit_write(call, change)
+    body = _render_attributes(request.return_values, standing, change, None)
+    return _add_write_metrics(body, request, change, request.key)
 
 
-def update_item(call: Call, request: UpdateItemRequest) -> bytes:
+def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
     """Change the item under a key, or make it."""
     call.admit(request.key)
-    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
-    condition = condition_of(call, request, bindings)
-    update = update_of(call, request, bindings)
-    all_used(call, bindings, (update, condition))
+    bindings = bind_placeholders(
+        call, request.expression_attribute_names, request.expression_attribute_values
+    )
+    condition = parse_condition(call, request, bindings)
+    update = parse_update(call, request, bindings)
+    check_placeholders_used(call, bindings, (update, condition))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    check_keys_untouched(table, update)
-    standing = stand(call, table, key_of_request(table, request.key))
+    check_keys_not_updated(table, update)
+    standing = read_current(call, table, key_of_request(table, request.key))
     check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
-    change, applied = stage_updated(standing, request.key, update, bindings)
-    write_change(call, change)
-    body = _returned(request.return_values, standing, change, applied)
-    return told(body, request, change, request.key)
+    change, applied = prepare_update(standing, request.key, update, bindings)
+    commit_write(call, change)
+    body = _render_attributes(request.return_values, standing, change, applied)
+    return _add_write_metrics(body, request, change, request.key)
 
 
-def stand(call: Call, table: Table, key: bytes) -> Standing:
+def read_current(call: OperationCall, table: Table, key: bytes) -> Standing:
     """Return what a single write meets; refuse one that meets a transaction."""
     if call.services.emulation is not None:
         call.services.emulation.meet(table, key)
@@ -155,7 +161,11 @@ def stand(call: Call, table: Table, key: bytes) -> Standing:
 
 
 def check_charged(
-    call: Call, standing: Standing, condition: Condition | None, bindings: Bindings, returned: str | None
+    call: OperationCall,
+    standing: Standing,
+    condition: Condition | None,
+    bindings: Bindings,
+    returned: str | None,
 ) -> None:
     """Refuse a single write whose condition what stands does not meet; it is charged all the same."""
     try:
@@ -176,7 +186,7 @@ def check_condition(
     raise ConditionalCheckFailedFault(None if shown is None else msgspec.Raw(shown))
 
 
-def check_keys_untouched(table: Table, update: Update | None) -> None:
+def check_keys_not_updated(table: Table, update: Update | None) -> None:
     """Refuse a look inside a key attribute, or an update of one that is part of the table's key."""
     if update is None:
         return
@@ -189,7 +199,7 @@ def check_keys_untouched(table: Table, update: Update | None) -> None:
             )
 
 
-def stage_updated(
+def prepare_update(
     standing: Standing, key: Item, update: Update | None, bindings: Bindings
 ) -> tuple[Change, Applied | None]:
     """Return the change that an update makes of what stands, or of the bare key where nothing stands."""
@@ -212,28 +222,30 @@ def stage_updated(
     if item is None:
         size = item_size(after)
     else:
-        size = standing.size + sum(_weight(after, name) - _weight(item, name) for name in update.written)
+        size = standing.size + sum(
+            _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
+        )
     return stage_update(standing, after, size, update.written), applied
 
 
-def _weight(item: Item, name: str) -> int:
+def _attribute_size(item: Item, name: str) -> int:
     value = item.get(name)
     return 0 if value is None else text_size(name) + value_size(value)
 
 
-def told(body: bytes, request: Any, change: Change, key: Item) -> bytes:
+def _add_write_metrics(body: bytes, request: Any, change: Change, key: Item) -> bytes:
     """Return a write's answer with what it consumed and the size of its collection, if asked for."""
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tally = Tally(change.table, request.table_name)
-        tally_write(tally, change)
-        body = with_members(body, {"ConsumedCapacity": tally.render(mode)})
+        tally = CapacityUsage(change.table, request.table_name)
+        add_write_units(tally, change)
+        body = add_members(body, {"ConsumedCapacity": tally.render(mode)})
     if request.return_item_collection_metrics == "SIZE" and change.table.has_local:
-        body = with_members(body, {"ItemCollectionMetrics": collection_metrics(change, key)})
+        body = add_members(body, {"ItemCollectionMetrics": collection_metrics(change, key)})
     return body
 
 
-def tally_write(tally: Tally, change: Change, factor: float = 1.0) -> None:
+def add_write_units(tally: CapacityUsage, change: Change, factor: float = 1.0) -> None:
     """Count a write; a transaction costs the table twice, the indexes once."""
     standing = change.standing
     tally.writes += factor * write_units(standing.size, change.size)
@@ -257,7 +269,7 @@ def collection_metrics(change: Change, key: Item) -> dict[str, Any]:
     }
 
 
-def touch_write(call: Call, change: Change, factor: float = 1.0) -> None:
+def record_write_access(call: OperationCall, change: Change, factor: float = 1.0) -> None:
     """Note what a write consumes, where somebody wants to know."""
     if call.visit is None or call.visit.touches is None:
         return
@@ -271,11 +283,11 @@ def touch_write(call: Call, change: Change, factor: float = 1.0) -> None:
         for name, units in _index_units(change).items():
             note(_tuple(Touch, (arn, name, key, 0.0, units, None)))
         return
-    for name, units, entry in _entry_units(change):
+    for name, units, entry in _index_entry_units(change):
         note(_tuple(Touch, (arn, name, key, 0.0, units, entry)))
 
 
-def _entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
+def _index_entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
     """Return what a write costs on each index, by the key of the entry; an entry that moves is two."""
     units = _index_units(change)
     if not units:
@@ -325,21 +337,23 @@ def _index_units(change: Change) -> dict[str, float]:
                     units[index.name] = cost
             else:
                 return units
-    tally = Tally(table, table.name)
-    tally_write(tally, change)
+    tally = CapacityUsage(table, table.name)
+    add_write_units(tally, change)
     return tally.index_writes
 
 
-def write_change(call: Call, change: Change) -> None:
+def commit_write(call: OperationCall, change: Change) -> None:
     """Carry out a single write that nothing stands in the way of."""
     if call.services.emulation is not None:
         call.services.emulation.write(change)
-    touch_write(call, change)
+    record_write_access(call, change)
     call.services.begin()
     apply_change(call.services.catalog, change)
 
 
-def _returned(wanted: str | None, standing: Standing, change: Change, applied: Applied | None) -> bytes:
+def _render_attributes(
+    wanted: str | None, standing: Standing, change: Change, applied: Applied | None
+) -> bytes:
     attributes: bytes | None = None
     if wanted == "ALL_NEW":
         attributes = change.data or None
@@ -349,4 +363,4 @@ def _returned(wanted: str | None, standing: Standing, change: Change, applied: A
         image = standing.item if wanted == "UPDATED_OLD" else change.item
         part = None if image is None else touched_part(image, applied)
         attributes = encode(part) if part else None
-    return EMPTY if attributes is None else with_member(EMPTY, "Attributes", attributes)
+    return EMPTY if attributes is None else add_raw_member(EMPTY, "Attributes", attributes)

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Destination, Table
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import check_settled, named
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.kinesis import (
@@ -31,7 +31,7 @@ _FAILED = (
 
 
 def enable_kinesis_streaming_destination(
-    call: Call, request: EnableKinesisStreamingDestinationRequest
+    call: OperationCall, request: EnableKinesisStreamingDestinationRequest
 ) -> bytes:
     """Take a destination, which then fails: the answer says ENABLING, the description how it ended."""
     table = named(call, request.table_name)
@@ -53,7 +53,7 @@ def enable_kinesis_streaming_destination(
 
 
 def disable_kinesis_streaming_destination(
-    call: Call, request: DisableKinesisStreamingDestinationRequest
+    call: OperationCall, request: DisableKinesisStreamingDestinationRequest
 ) -> bytes:
     """Refuse: only a destination that works can be let go."""
     named(call, request.table_name)
@@ -61,7 +61,7 @@ def disable_kinesis_streaming_destination(
 
 
 def update_kinesis_streaming_destination(
-    call: Call, request: UpdateKinesisStreamingDestinationRequest
+    call: OperationCall, request: UpdateKinesisStreamingDestinationRequest
 ) -> bytes:
     """Refuse: only a destination that works can be changed."""
     table = named(call, request.table_name)
@@ -72,7 +72,7 @@ def update_kinesis_streaming_destination(
 
 
 def describe_kinesis_streaming_destination(
-    call: Call, request: DescribeKinesisStreamingDestinationRequest
+    call: OperationCall, request: DescribeKinesisStreamingDestinationRequest
 ) -> bytes:
     """Answer the destinations that were asked for, and how each ended."""
     table = named(call, request.table_name)

@@ -10,8 +10,8 @@ import msgspec
 
 from tavola.engine.catalog import Policy, Table
 from tavola.engine.changes import Stream
-from tavola.engine.operations.answer import EMPTY, encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.responses import EMPTY, encode
 from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import PolicyNotFoundFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.policies import (
@@ -26,7 +26,7 @@ from tavola.protocol.policy_documents import render_policy
 _MISSING = "Resource-based policy not found for the provided ResourceArn: "
 
 
-def put_resource_policy(call: Call, request: PutResourcePolicyRequest) -> bytes:
+def put_resource_policy(call: OperationCall, request: PutResourcePolicyRequest) -> bytes:
     """Put a policy on a table or stream, in the place of the one it has; the same one again changes nothing."""
     held = _held(call, request.resource_arn)
     text = render_policy(check_resource_policy(request.policy, stream=isinstance(held, Stream)))
@@ -37,7 +37,7 @@ def put_resource_policy(call: Call, request: PutResourcePolicyRequest) -> bytes:
     return encode({"RevisionId": _keep(call, held, text, standing)})
 
 
-def get_resource_policy(call: Call, request: GetResourcePolicyRequest) -> bytes:
+def get_resource_policy(call: OperationCall, request: GetResourcePolicyRequest) -> bytes:
     """Answer the policy on a table or stream."""
     standing = _policy_of(_held(call, request.resource_arn))
     if standing is None or standing.text is None:
@@ -45,7 +45,7 @@ def get_resource_policy(call: Call, request: GetResourcePolicyRequest) -> bytes:
     return encode({"Policy": standing.text, "RevisionId": standing.revision})
 
 
-def delete_resource_policy(call: Call, request: DeleteResourcePolicyRequest) -> bytes:
+def delete_resource_policy(call: OperationCall, request: DeleteResourcePolicyRequest) -> bytes:
     """Take the policy from a table or stream; where there is none, nothing is wrong."""
     held = _held(call, request.resource_arn)
     standing = _policy_of(held)
@@ -64,7 +64,7 @@ def policy_of_request(text: str | None, now_s: float) -> Policy | None:
     return Policy(render_policy(check_resource_policy(text)), str(int(now_s * 1000)))
 
 
-def _held(call: Call, arn: str) -> Table | Stream:
+def _held(call: OperationCall, arn: str) -> Table | Stream:
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     if parts.scope.account != call.scope.account:
@@ -115,7 +115,7 @@ def _check_expected(held: Table | Stream, standing: Policy | None, expected: str
         )
 
 
-def _keep(call: Call, held: Table | Stream, text: str | None, standing: Policy | None) -> str:
+def _keep(call: OperationCall, held: Table | Stream, text: str | None, standing: Policy | None) -> str:
     """Keep a policy, or that there is none any more, and return its revision: when, and later than the last."""
     now_ms = int(call.services.clock.now() * 1000)
     revision = str(now_ms if standing is None else max(now_ms, int(standing.revision) + 1))

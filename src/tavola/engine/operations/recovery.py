@@ -7,10 +7,15 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Recovery, Table
-from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import backed_up
-from tavola.engine.operations.call import Call
-from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
+    check_scalar_keys,
+    parse_projection,
+)
+from tavola.engine.operations.responses import encode
 from tavola.engine.snapshots import as_of, order_by_key, versions, window_of
 from tavola.engine.writes import key_of_request
 from tavola.expressions.projections import Projection, project
@@ -23,7 +28,7 @@ from tavola.values import decode_item, encode_item, read_units
 _VERSIONS = "item-versions"
 
 
-def update_continuous_backups(call: Call, request: UpdateContinuousBackupsRequest) -> bytes:
+def update_continuous_backups(call: OperationCall, request: UpdateContinuousBackupsRequest) -> bytes:
     """Switch the keeping of a table's past on or off, or change how many days of it are kept."""
     services = call.services
     table = backed_up(call, request.table_name)
@@ -50,13 +55,13 @@ def update_continuous_backups(call: Call, request: UpdateContinuousBackupsReques
     return encode({"ContinuousBackupsDescription": _described(call, changed)})
 
 
-def describe_continuous_backups(call: Call, request: DescribeContinuousBackupsRequest) -> bytes:
+def describe_continuous_backups(call: OperationCall, request: DescribeContinuousBackupsRequest) -> bytes:
     """Answer whether a table's past is kept, and from when to when."""
     table = backed_up(call, request.table_name)
     return encode({"ContinuousBackupsDescription": _described(call, table)})
 
 
-def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
+def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) -> bytes:
     """Answer what an item was, from the beginning of what is kept of its table's past to now.
 
     The first version is what stood when that begins, and has no time: it may be older. One without an item
@@ -64,9 +69,9 @@ def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
     """
     services = call.services
     call.admit(request.key)
-    bindings = bind(call, request.expression_attribute_names, None)
-    projection = projection_of(call, request, bindings)
-    all_used(call, bindings, (projection,))
+    bindings = bind_placeholders(call, request.expression_attribute_names, None)
+    projection = parse_projection(call, request, bindings)
+    check_placeholders_used(call, bindings, (projection,))
     if call.visit is not None and call.visit.as_of_us is not None:
         raise ValidationFault("ListItemVersions tells every version of an item; ask it without a time")
     table = call.table(request.table_name)
@@ -80,7 +85,7 @@ def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
     assert table.journal is not None, "a table with a window is journalled"
     after = max(recovery.since, table.journal.log.id_at(earliest_us - 1))
     services.catalog.looked_back[table.definition.number] = now_s
-    order_by_key(table.journal.log, after, services.begin_upkeep)
+    order_by_key(table.journal.log, after, services.begin_maintenance)
     if request.next_token is None:
         first = as_of(table, table.journal.log, after).rack.get(key)
         told.append(_version(None, None if first is None else first[0], projection))
@@ -91,7 +96,7 @@ def list_item_versions(call: Call, request: ListItemVersionsRequest) -> bytes:
         version = _version(each.since_us, each.item, projection)
         told.append(version | {"Expired": True} if each.by_service else version)
     read = sum(len(each.item or b"") for each in found)
-    call.touch(table, None, key, reads=read_units(read, consistent=True))
+    call.record_access(table, None, key, reads=read_units(read, consistent=True))
     answer: dict[str, Any] = {"Versions": told}
     if reached is not None:
         place = {"number": table.definition.number, "key": key.hex(), "after": reached}
@@ -107,7 +112,7 @@ def _version(since_us: int | None, item: bytes | None, projection: Projection | 
     return version
 
 
-def _going_on(call: Call, table: Table, key: bytes, token: str) -> int:
+def _going_on(call: OperationCall, table: Table, key: bytes, token: str) -> int:
     """Return the change after which a page of versions goes on; refuse a token of another item."""
     place = call.services.seals.open(_VERSIONS, call.scope, token)
     if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
@@ -115,7 +120,7 @@ def _going_on(call: Call, table: Table, key: bytes, token: str) -> int:
     return int(place["after"])
 
 
-def _begun(call: Call, table: Table, days: int) -> Recovery:
+def _begun(call: OperationCall, table: Table, days: int) -> Recovery:
     """Return the setting of a table whose past is kept from now on.
 
     If there is a log already, of a stream, what it has so far lacks the images that undoing needs.
@@ -127,7 +132,7 @@ def _begun(call: Call, table: Table, days: int) -> Recovery:
     return Recovery(enabled_at_s=max(now_s, last_us / 1_000_000), days=days, since=last)
 
 
-def _described(call: Call, table: Table) -> dict[str, Any]:
+def _described(call: OperationCall, table: Table) -> dict[str, Any]:
     described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     recovery = table.definition.recovery
     if recovery is not None:

@@ -6,8 +6,8 @@ present generation needs another region, of which there is none here: making one
 
 from __future__ import annotations
 
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import named
 from tavola.protocol.arns import table_name_of
 from tavola.protocol.faults import GlobalTableNotFoundFault, ResourceNotFoundFault, ValidationFault
@@ -29,49 +29,53 @@ _LEGACY = (
 )
 
 
-def create_global_table(call: Call, request: CreateGlobalTableRequest) -> bytes:
+def create_global_table(call: OperationCall, request: CreateGlobalTableRequest) -> bytes:
     """Refuse: AWS makes no legacy global tables any more."""
     raise ValidationFault(_LEGACY)
 
 
-def describe_global_table(call: Call, request: DescribeGlobalTableRequest) -> bytes:
+def describe_global_table(call: OperationCall, request: DescribeGlobalTableRequest) -> bytes:
     """Answer that there is none."""
     missing = GlobalTableNotFoundFault.of_table(request.global_table_name)
     raise GlobalTableNotFoundFault(f"Global table not found: {missing.message}")
 
 
-def describe_global_table_settings(call: Call, request: DescribeGlobalTableSettingsRequest) -> bytes:
+def describe_global_table_settings(call: OperationCall, request: DescribeGlobalTableSettingsRequest) -> bytes:
     """Answer that there is none."""
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
-def list_global_tables(call: Call, request: ListGlobalTablesRequest) -> bytes:
+def list_global_tables(call: OperationCall, request: ListGlobalTablesRequest) -> bytes:
     """Answer no names."""
     return encode({"GlobalTables": []})
 
 
-def update_global_table(call: Call, request: UpdateGlobalTableRequest) -> bytes:
+def update_global_table(call: OperationCall, request: UpdateGlobalTableRequest) -> bytes:
     """Answer that the version is not supported, or that there is none."""
     if any(update.create is not None for update in request.replica_updates):
         raise ValidationFault(_LEGACY)
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
-def update_global_table_settings(call: Call, request: UpdateGlobalTableSettingsRequest) -> bytes:
+def update_global_table_settings(call: OperationCall, request: UpdateGlobalTableSettingsRequest) -> bytes:
     """Answer that there is none."""
     raise GlobalTableNotFoundFault.of_table(request.global_table_name)
 
 
-def describe_table_replica_auto_scaling(call: Call, request: DescribeTableReplicaAutoScalingRequest) -> bytes:
+def describe_table_replica_auto_scaling(
+    call: OperationCall, request: DescribeTableReplicaAutoScalingRequest
+) -> bytes:
     """Answer that the table has no replicas."""
     raise _no_group(call, request.table_name)
 
 
-def update_table_replica_auto_scaling(call: Call, request: UpdateTableReplicaAutoScalingRequest) -> bytes:
+def update_table_replica_auto_scaling(
+    call: OperationCall, request: UpdateTableReplicaAutoScalingRequest
+) -> bytes:
     """Answer that the table has no replicas."""
     raise _no_group(call, request.table_name)
 
 
-def _no_group(call: Call, name_or_arn: str) -> ResourceNotFoundFault:
+def _no_group(call: OperationCall, name_or_arn: str) -> ResourceNotFoundFault:
     named(call, name_or_arn)
     return ResourceNotFoundFault(f"Global table with name: {table_name_of(name_or_arn)} does not exist.")

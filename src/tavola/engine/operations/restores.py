@@ -24,11 +24,11 @@ from tavola.engine.catalog import (
 )
 from tavola.engine.copies import START, Place, check_complete, copy_slice
 from tavola.engine.failures import Failure, forget_failure, note_failure
-from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import backed_up, found
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.descriptions import describe
 from tavola.engine.operations.encryption import encryption_of
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import index_definition, units_of
 from tavola.engine.operations.throughput import plain
 from tavola.engine.operations.vectors import vector_definition
@@ -55,7 +55,7 @@ _OWN = "Cannot override ProvisionedThroughput"
 _Request = RestoreTableFromBackupRequest | RestoreTableToPointInTimeRequest
 
 
-def restore_table_from_backup(call: Call, request: RestoreTableFromBackupRequest) -> bytes:
+def restore_table_from_backup(call: OperationCall, request: RestoreTableFromBackupRequest) -> bytes:
     """Begin to make a new table of a backup; it is CREATING until all rows are there."""
     backup = found(call, request.backup_arn, anywhere=True)
     _check_region(call, backup.scope, request)
@@ -81,7 +81,7 @@ def restore_table_from_backup(call: Call, request: RestoreTableFromBackupRequest
     )
 
 
-def restore_table_to_point_in_time(call: Call, request: RestoreTableToPointInTimeRequest) -> bytes:
+def restore_table_to_point_in_time(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> bytes:
     """Begin to make a new table of another as it was at a moment, which may be now."""
     services = call.services
     source = _source(call, request)
@@ -151,7 +151,7 @@ def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
         backups.keep(msgspec.structs.replace(backup, restoring=False))
 
 
-def _begin(call: Call, definition: TableDefinition, source: dict[str, Any]) -> bytes:
+def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, Any]) -> bytes:
     """Make the table and start the job that fills it, in the open transaction."""
     services = call.services
     number = services.catalog.next_number()
@@ -161,7 +161,7 @@ def _begin(call: Call, definition: TableDefinition, source: dict[str, Any]) -> b
     return encode({"TableDescription": describe(table, services.clock.now(), status="CREATING")})
 
 
-def _source(call: Call, request: RestoreTableToPointInTimeRequest) -> Table:
+def _source(call: OperationCall, request: RestoreTableToPointInTimeRequest) -> Table:
     named = request.source_table_arn or request.source_table_name
     assert named is not None, "parse lets no restore without a source through"
     scope = scope_of(named)
@@ -172,12 +172,12 @@ def _source(call: Call, request: RestoreTableToPointInTimeRequest) -> Table:
     return backed_up(call, named, scope or call.scope)
 
 
-def _check_region(call: Call, scope: Scope, request: _Request) -> None:
+def _check_region(call: OperationCall, scope: Scope, request: _Request) -> None:
     if scope.region != call.scope.region and request.sse_specification_override is None:
         _refuse("sseSpecificationOverride must be provided for cross-region restores")
 
 
-def _check_target(call: Call, name: str) -> None:
+def _check_target(call: OperationCall, name: str) -> None:
     catalog = call.services.catalog
     standing = catalog.find(call.scope, name)
     if standing is not None:
@@ -211,7 +211,7 @@ def _capacity_at(definition: TableDefinition, at_s: float) -> TableDefinition:
 
 
 def _definition(
-    call: Call, source: TableDefinition, request: _Request, restored: Restored
+    call: OperationCall, source: TableDefinition, request: _Request, restored: Restored
 ) -> TableDefinition:
     """Return the definition of the table that shall be: the source's, less what is not carried over."""
     now_s = call.services.clock.now()

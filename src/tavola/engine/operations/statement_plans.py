@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.engine.catalog import Index, Table
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import is_index_active
-from tavola.engine.operations.terms import check_scalar_keys
+from tavola.engine.operations.request_expressions import check_scalar_keys
 from tavola.expressions.partiql import (
     Ranges,
     Statement,
@@ -33,7 +33,7 @@ _TABLE_SLOTS = 16  # of the smallest hash table that Java makes
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedStatement:
     """A statement, and the table it is about."""
 
     plan: StatementPlan
@@ -49,14 +49,14 @@ class Planned:
 class PlannedRead:
     """A SELECT, with what it reads and in which order."""
 
-    planned: Planned
+    planned: PlannedStatement
     index: Index | None
     ranges: Ranges | None  # None: a scan
     reverse: bool  # within a partition
     partitions_reversed: bool
 
 
-def admit_parameters(call: Call, parameters: list[dict[str, Any]] | None) -> list[Value]:
+def admit_parameters(call: OperationCall, parameters: list[dict[str, Any]] | None) -> list[Value]:
     """Return the parameters of a statement, admitted in their order."""
     admitted = parameters or []
     for parameter in admitted:
@@ -65,7 +65,7 @@ def admit_parameters(call: Call, parameters: list[dict[str, Any]] | None) -> lis
     return admitted
 
 
-def read_statement(text: str) -> Statement:
+def parse_text(text: str) -> Statement:
     """Return what a text asks for."""
     try:
         return parse_statement(text)
@@ -73,7 +73,7 @@ def read_statement(text: str) -> Statement:
         raise ValidationFault(str(error)) from error
 
 
-def plan_statement(table: Table, statement: Statement, parameters: Sequence[Value]) -> Planned:
+def plan_statement(table: Table, statement: Statement, parameters: Sequence[Value]) -> PlannedStatement:
     """Return a statement ready for its table; refuse what it may not ask."""
     if statement.index is not None and statement.kind in ("update", "delete"):
         raise ValidationFault("This operation is not supported on an index")
@@ -82,10 +82,10 @@ def plan_statement(table: Table, statement: Statement, parameters: Sequence[Valu
     except StatementError as error:
         raise ValidationFault(str(error)) from error
     check_scalar_keys(table, plan.where, plan.projection)
-    return Planned(plan, table)
+    return PlannedStatement(plan, table)
 
 
-def find_index(call: Call, table: Table, statement: Statement) -> Index | None:
+def find_index(call: OperationCall, table: Table, statement: Statement) -> Index | None:
     """Return the index that a SELECT reads."""
     name = statement.index
     if name is None:
@@ -105,7 +105,7 @@ def find_index(call: Call, table: Table, statement: Statement) -> Index | None:
     return index
 
 
-def plan_read(planned: Planned, index: Index | None) -> PlannedRead:
+def plan_read(planned: PlannedStatement, index: Index | None) -> PlannedRead:
     """Return what a SELECT reads; refuse an order that it cannot have, and what an index does not hold."""
     plan, table = planned.plan, planned.table
     schema = table.schema if index is None else index.schema
@@ -113,8 +113,8 @@ def plan_read(planned: Planned, index: Index | None) -> PlannedRead:
         ranges = ranges_of(None if plan.where is None else plan.where.tree, schema, plan.bindings.values)
     except StatementError as error:
         raise ValidationFault(str(error)) from error
-    _check_held(index, plan.selected, ranges)
-    reverse, partitions_reversed = _order(planned, schema.names, ranges)
+    _check_projected(index, plan.selected, ranges)
+    reverse, partitions_reversed = _read_order(planned, schema.names, ranges)
     return PlannedRead(planned, index, ranges, reverse, partitions_reversed)
 
 
@@ -136,7 +136,7 @@ def _check_exponents(value: Any) -> None:
             pending.extend(reversed(elements))
 
 
-def _check_held(index: Index | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
+def _check_projected(index: Index | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
     """Refuse to select, and in a query to filter by, what an index does not hold."""
     if index is None or index.projected is None:
         return
@@ -151,11 +151,13 @@ def _check_held(index: Index | None, selected: tuple[str, ...], ranges: Ranges |
     if all(unheld):
         raise ValidationFault(
             f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
-            f"[{', '.join(_as_java_lists(unheld[-1]))}]"
+            f"[{', '.join(_in_java_hash_order(unheld[-1]))}]"
         )
 
 
-def _order(planned: Planned, names: tuple[str, ...], ranges: Ranges | None) -> tuple[bool, bool]:
+def _read_order(
+    planned: PlannedStatement, names: tuple[str, ...], ranges: Ranges | None
+) -> tuple[bool, bool]:
     """Return whether items, and whether partitions, come last first; refuse an order by anything but the key."""
     orderings = dict(planned.plan.orderings)
     if not orderings:
@@ -177,12 +179,12 @@ def _order(planned: Planned, names: tuple[str, ...], ranges: Ranges | None) -> t
     return orderings.get(names[-1], True) if len(names) > 1 else False, orderings.get(names[0], False)
 
 
-def _as_java_lists(names: list[str]) -> list[str]:
+def _in_java_hash_order(names: list[str]) -> list[str]:
     """Return names in the order in which a hash set of Java gives them, which is how AWS lists these."""
     slots = _TABLE_SLOTS
     while len(names) > slots * 3 // 4:
         slots *= 2
-    return sorted(names, key=lambda name: _spread(_java_hash(name)) & (slots - 1))
+    return sorted(names, key=lambda name: _java_hash_spread(_java_hash(name)) & (slots - 1))
 
 
 def _java_hash(text: str) -> int:
@@ -193,5 +195,5 @@ def _java_hash(text: str) -> int:
     return code
 
 
-def _spread(code: int) -> int:
+def _java_hash_spread(code: int) -> int:
     return code ^ (code >> 16)

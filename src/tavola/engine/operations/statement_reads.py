@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tavola.engine.capacity import Tally, asked
+from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Index
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import rows
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.queries import (
-    consumed_by,
-    fetches_items,
-    filter_for,
-    shape_for,
-    touch_page,
+    fetches_from_table,
+    make_filter,
+    make_projector,
+    page_units,
+    record_page_access,
 )
-from tavola.engine.operations.statement_plans import Planned, PlannedRead, plan_read
+from tavola.engine.operations.responses import render_list
+from tavola.engine.operations.statement_plans import PlannedRead, PlannedStatement, plan_read
 from tavola.engine.reads import Page, Span, last_key, read_page, select
 from tavola.expressions.partiql import Range
 from tavola.expressions.projections import project
@@ -36,7 +36,7 @@ _PURPOSE = "statement"
 _EVERYTHING = Bounds(b"", None)
 
 
-class _Start(NamedTuple):
+class _PageStart(NamedTuple):
     """Where a page begins: which of the spans, and after which item of it."""
 
     span: int
@@ -44,9 +44,9 @@ class _Start(NamedTuple):
 
 
 def select_items(
-    call: Call,
+    call: OperationCall,
     request: ExecuteStatementRequest,
-    planned: Planned,
+    planned: PlannedStatement,
     index: Index | None,
     parameters: Sequence[Value],
 ) -> bytes:
@@ -54,10 +54,10 @@ def select_items(
     if index is not None and index.is_global and request.consistent_read:
         raise ValidationFault("Strongly consistent read is not supported on Global Secondary Indexes")
     read = plan_read(planned, index)
-    start = _Start(0, None)
+    start = _PageStart(0, None)
     if request.next_token is not None:
-        start = _open(call, request.next_token, _digest(planned, parameters))
-    return _Reading(call, request, read, parameters).answer(start)
+        start = _parse_token(call, request.next_token, _statement_digest(planned, parameters))
+    return _SelectPage(call, request, read, parameters).render(start)
 
 
 def check_no_token(request: ExecuteStatementRequest) -> None:
@@ -66,43 +66,49 @@ def check_no_token(request: ExecuteStatementRequest) -> None:
         raise ValidationFault("NextToken does not match request")
 
 
-def get_one(call: Call, planned: Planned, key: bytes, consistent: bool | None) -> tuple[bytes | None, Tally]:
+def read_by_key(
+    call: OperationCall, planned: PlannedStatement, key: bytes, consistent: bool | None
+) -> tuple[bytes | None, CapacityUsage]:
     """Return the item under a key as a SELECT of it gives it, and what that consumed."""
     table = planned.table
     emulation = call.services.emulation
     if emulation is not None:
         table = emulation.seen(table, None, consistent)
     line = table.rack.get(key)
-    tally = Tally(table, table.name)
+    tally = CapacityUsage(table, table.name)
     tally.reads = read_units(0 if line is None else line[1], consistent=bool(consistent))
     if emulation is not None:
         emulation.read_item(table, key, tally.reads)
-    call.touch(table, None, key, reads=tally.reads)
+    call.record_access(table, None, key, reads=tally.reads)
     if line is None:
         return None, tally
     projection = planned.plan.projection
     return line[0] if projection is None else encode_item(project(projection, decode_item(line[0]))), tally
 
 
-def _digest(planned: Planned, parameters: Sequence[Value]) -> str:
+def _statement_digest(planned: PlannedStatement, parameters: Sequence[Value]) -> str:
     """Return what a token is good for: one statement with its parameters, on one table."""
     return digest_of((planned.table.definition.number, planned.statement.text, parameters))
 
 
-def _open(call: Call, token: str, digest: str) -> _Start:
+def _parse_token(call: OperationCall, token: str, digest: str) -> _PageStart:
     payload = call.services.seals.open(_PURPOSE, call.scope, token)
     if payload is None:
         raise ValidationFault("Invalid NextToken")
     if payload["of"] != digest:
         raise ValidationFault("NextToken does not match request")
-    return _Start(payload["span"], payload["key"])
+    return _PageStart(payload["span"], payload["key"])
 
 
-class _Reading:
+class _SelectPage:
     """One page of a SELECT in the making."""
 
     def __init__(
-        self, call: Call, request: ExecuteStatementRequest, read: PlannedRead, parameters: Sequence[Value]
+        self,
+        call: OperationCall,
+        request: ExecuteStatementRequest,
+        read: PlannedRead,
+        parameters: Sequence[Value],
     ) -> None:
         self.call = call
         self.parameters = parameters
@@ -110,16 +116,16 @@ class _Reading:
         self.read = read
         self.plan = read.planned.plan
         self.spans = self._spans()
-        self.fetches = fetches_items(read.index, None, self.plan.projection)
-        self.tally = Tally(read.planned.table, read.planned.statement.table)
+        self.fetches = fetches_from_table(read.index, None, self.plan.projection)
+        self.tally = CapacityUsage(read.planned.table, read.planned.statement.table)
 
-    def answer(self, start: _Start) -> bytes:
+    def render(self, start: _PageStart) -> bytes:
         """Return the page that begins there."""
         exact = self.read.ranges is not None and self.read.ranges.exact
-        keep = filter_for(
+        keep = make_filter(
             None if exact else self.plan.where, self.plan.bindings, self.read.index, self.fetches
         )
-        shape = shape_for(self.read.index, self.plan.projection, self.fetches)
+        shape = make_projector(self.read.index, self.plan.projection, self.fetches)
         most = self.request.limit
         if len(self.spans) > 1:
             most = min(most or STATEMENT_READS_PAGE_MAX, STATEMENT_READS_PAGE_MAX)
@@ -128,11 +134,11 @@ class _Reading:
         size = 0
         at, key = start
         last: Item | None = None
-        following: _Start | None = None
+        following: _PageStart | None = None
         while at < len(self.spans):
-            span = self._continued(self.spans[at], key)
+            span = self._continue_after(self.spans[at], key)
             page = read_page(span, None if most is None else most - seen)
-            self._consume(span, page)
+            self._charge(span, page)
             chosen += select(page.lines, keep, shape)
             seen += len(page.lines)
             size += page.bytes
@@ -140,22 +146,22 @@ class _Reading:
                 last = last_key(span, decode_item(page.lines[-1][0]))
             full = seen == most or size >= PAGE_BYTES_MAX
             if full and page.more and not span.at_most_one:
-                following = _Start(at, last)
+                following = _PageStart(at, last)
                 break
             at, key = at + 1, None
             if full and at < len(self.spans):
-                following = _Start(at, None)
+                following = _PageStart(at, None)
                 break
-        return rows("Items", chosen, self._told(last, following))
+        return render_list("Items", chosen, self._response_members(last, following))
 
-    def _told(self, last: Item | None, following: _Start | None) -> dict[str, Any]:
+    def _response_members(self, last: Item | None, following: _PageStart | None) -> dict[str, Any]:
         members: dict[str, Any] = {}
         if following is not None:
-            digest = _digest(self.read.planned, self.parameters)
+            digest = _statement_digest(self.read.planned, self.parameters)
             payload = {"of": digest, "span": following.span, "key": following.key}
             members["NextToken"] = self.call.services.seals.seal(_PURPOSE, self.call.scope, payload)
             members["LastEvaluatedKey"] = last
-        mode = asked(self.request.return_consumed_capacity)
+        mode = capacity_mode(self.request.return_consumed_capacity)
         if mode is not None:
             members["ConsumedCapacity"] = self.tally.render(mode)
         return members
@@ -177,7 +183,9 @@ class _Reading:
                 each.bounds,
                 reverse=self.read.reverse,
                 at_most_one=index is None and each.at_most_one,
-                partition=partition_bounds(schema, (each.partition,)).lower if self.call.is_noted else None,
+                partition=partition_bounds(schema, (each.partition,)).lower
+                if self.call.records_accesses
+                else None,
             )
 
         return [
@@ -185,19 +193,19 @@ class _Reading:
             for each in ranges.ordered(descending=self.read.partitions_reversed, reverse=self.read.reverse)
         ]
 
-    def _continued(self, span: Span, key: Item | None) -> Span:
+    def _continue_after(self, span: Span, key: Item | None) -> Span:
         if key is None:
             return span
         entry = b"" if span.index is None else span.index.schema.key_of(key)
         return replace(span, after=(entry, span.table.schema.key_of(key)))
 
-    def _consume(self, span: Span, page: Page) -> None:
+    def _charge(self, span: Span, page: Page) -> None:
         consistent = self.request.consistent_read
-        consumed = consumed_by(span, page, self.fetches, self.tally.told_as, consistent)
+        consumed = page_units(span, page, self.fetches, self.tally.table_name, consistent)
         if self.call.services.emulation is not None:
             self.call.services.emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
         if self.call.visit is not None and self.call.visit.touches is not None:
-            touch_page(self.call, span, consumed)
+            record_page_access(self.call, span, consumed)
         self.tally.reads += consumed.reads
         for name, units in consumed.index_reads.items():
             self.tally.index_reads[name] = self.tally.index_reads.get(name, 0.0) + units

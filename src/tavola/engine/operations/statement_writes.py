@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.items import (
     check_charged,
-    check_keys_untouched,
-    stage_updated,
-    stand,
-    write_change,
+    check_keys_not_updated,
+    commit_write,
+    prepare_update,
+    read_current,
 )
-from tavola.engine.operations.statement_plans import Planned
-from tavola.engine.operations.transactions import Action
+from tavola.engine.operations.responses import encode
+from tavola.engine.operations.statement_plans import PlannedStatement
+from tavola.engine.operations.transactions import TransactionAction
 from tavola.engine.writes import (
     KEY_MISMATCH,
     Change,
@@ -32,18 +32,18 @@ from tavola.protocol.faults import ConditionalCheckFailedFault, DuplicateItemFau
 from tavola.protocol.transactions import ConditionCheck, Delete, Put, Update
 from tavola.values import TOO_DEEP, TOO_LARGE, Item
 
-TOO_DEEP_HERE = "Nesting Levels have exceeded supported limits"
+STATEMENT_TOO_DEEP = "Nesting Levels have exceeded supported limits"
 _NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 
 
-class Written(NamedTuple):
+class StatementWrite(NamedTuple):
     """A write that was carried out, and the item that it answers with."""
 
     change: Change
     returned: bytes | None
 
 
-def key_of_write(planned: Planned) -> Item:
+def key_of_write(planned: PlannedStatement) -> Item:
     """Return the key of the one item that an UPDATE or DELETE is about."""
     where = planned.plan.where
     found = single_key(
@@ -58,7 +58,7 @@ def key_of_write(planned: Planned) -> Item:
     return found.key
 
 
-def item_of(call: Call, planned: Planned) -> tuple[Item, int]:
+def item_of(call: OperationCall, planned: PlannedStatement) -> tuple[Item, int]:
     """Return the item that INSERT writes, admitted, and its size."""
     item = planned.plan.item
     size = call.admit(item)
@@ -67,48 +67,52 @@ def item_of(call: Call, planned: Planned) -> tuple[Item, int]:
     return item, size
 
 
-def place_of_write(call: Call, planned: Planned) -> bytes:
+def encoded_key_of_write(call: OperationCall, planned: PlannedStatement) -> bytes:
     """Return the ordered key of the item that a write is about."""
     if planned.statement.kind == "insert":
         return key_of_item(planned.table, item_of(call, planned)[0])
     return key_of_request(planned.table, key_of_write(planned))
 
 
-def write(call: Call, planned: Planned, shown: str | None) -> Written:
+def execute_write(call: OperationCall, planned: PlannedStatement, shown: str | None) -> StatementWrite:
     """Carry out one statement that writes; `shown` ALL_OLD: a failed condition shows the item."""
     try:
-        standing, change, applied = _stage(call, planned, shown)
+        standing, change, applied = _prepare(call, planned, shown)
     except ValidationFault as fault:
         if fault.message == TOO_DEEP:
-            raise ValidationFault(TOO_DEEP_HERE) from fault
+            raise ValidationFault(STATEMENT_TOO_DEEP) from fault
         raise
-    write_change(call, change)
-    return Written(change, _returned(planned, standing, change, applied))
+    commit_write(call, change)
+    return StatementWrite(change, _render_returning(planned, standing, change, applied))
 
 
-def _stage(call: Call, planned: Planned, shown: str | None) -> tuple[Standing, Change, Applied | None]:
+def _prepare(
+    call: OperationCall, planned: PlannedStatement, shown: str | None
+) -> tuple[Standing, Change, Applied | None]:
     plan, table = planned.plan, planned.table
     guard = plan.guard(table.definition.hash)
     kind = planned.statement.kind
     if kind == "insert":
         item, size = item_of(call, planned)
-        standing = stand(call, table, key_of_item(table, item))
+        standing = read_current(call, table, key_of_item(table, item))
         try:
             check_charged(call, standing, guard, plan.bindings, None)
         except ConditionalCheckFailedFault as fault:
             raise DuplicateItemFault() from fault
         return standing, stage_put(standing, item, size), None
     key = key_of_write(planned)
-    check_keys_untouched(table, plan.update)
-    standing = stand(call, table, key_of_request(table, key))
+    check_keys_not_updated(table, plan.update)
+    standing = read_current(call, table, key_of_request(table, key))
     check_charged(call, standing, guard, plan.bindings, shown)
     if kind == "delete":
         return standing, stage_delete(standing), None
-    change, applied = stage_updated(standing, key, plan.update, plan.bindings)
+    change, applied = prepare_update(standing, key, plan.update, plan.bindings)
     return standing, change, applied
 
 
-def _returned(planned: Planned, standing: Standing, change: Change, applied: Applied | None) -> bytes | None:
+def _render_returning(
+    planned: PlannedStatement, standing: Standing, change: Change, applied: Applied | None
+) -> bytes | None:
     returning = planned.statement.returning
     if returning is None:
         return None
@@ -120,7 +124,9 @@ def _returned(planned: Planned, standing: Standing, change: Change, applied: App
     return encode(part) if part else None
 
 
-def action_of(call: Call, planned: Planned, shown: str | None) -> Action:
+def transaction_action(
+    call: OperationCall, planned: PlannedStatement, shown: str | None
+) -> TransactionAction:
     """Return a statement as an action of a transaction; refuse one that does not name its item by its key."""
     plan, table = planned.plan, planned.table
     named: dict[str, Any] = {
@@ -134,7 +140,9 @@ def action_of(call: Call, planned: Planned, shown: str | None) -> Action:
         item, size = item_of(call, planned)
         key_of_item(table, item)
         asked = Put(item=item, **named | {"return_values_on_condition_check_failure": None})
-        return Action(asked, item, size, plan.bindings, condition, None)  # a duplicate shows nobody's item
+        return TransactionAction(
+            asked, item, size, plan.bindings, condition, None
+        )  # a duplicate shows nobody's item
     where = plan.where
     found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
     exists = planned.statement.kind == "exists"
@@ -147,10 +155,10 @@ def action_of(call: Call, planned: Planned, shown: str | None) -> Action:
         asked = Update(key=found.key, update_expression=text, **named)
     else:
         asked = Delete(key=found.key, **named)
-    return Action(asked, found.key, 0, plan.bindings, condition, plan.update)
+    return TransactionAction(asked, found.key, 0, plan.bindings, condition, plan.update)
 
 
-def is_fatal(fault: ValidationFault) -> bool:
+def refuses_transaction(fault: ValidationFault) -> bool:
     """Tell whether a key is refused for the whole transaction and not as one statement's reason."""
     cause = fault.__cause__
     return isinstance(cause, KeyRefused) and cause.reason not in ("missing", "type")

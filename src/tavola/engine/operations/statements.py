@@ -8,34 +8,34 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import Tally, asked
+from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
-from tavola.engine.operations.items import tally_write
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.items import add_write_units
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.statement_plans import (
     EXISTS_MISPLACED,
-    Planned,
+    PlannedStatement,
     admit_parameters,
     find_index,
+    parse_text,
     plan_read,
     plan_statement,
-    read_statement,
 )
-from tavola.engine.operations.statement_reads import check_no_token, get_one, select_items
+from tavola.engine.operations.statement_reads import check_no_token, read_by_key, select_items
 from tavola.engine.operations.statement_writes import (
-    TOO_DEEP_HERE,
-    action_of,
-    is_fatal,
-    place_of_write,
-    write,
+    STATEMENT_TOO_DEEP,
+    encoded_key_of_write,
+    execute_write,
+    refuses_transaction,
+    transaction_action,
 )
 from tavola.engine.operations.transactions import (
-    Action,
     ItemRead,
-    carry_out,
-    check_payload,
-    read_together,
+    TransactionAction,
+    check_payload_size,
+    execute_actions,
+    read_items,
 )
 from tavola.engine.writes import KEY_MISMATCH, key_of_request
 from tavola.expressions.partiql import Statement, StatementError, branches_of, single_key
@@ -76,10 +76,10 @@ _BATCH_CODES = {
 }
 
 
-def execute_statement(call: Call, request: ExecuteStatementRequest) -> bytes:
+def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> bytes:
     """Carry out one statement: a page of a read, or a write of one item."""
     parameters = admit_parameters(call, request.parameters)
-    statement = read_statement(request.statement)
+    statement = parse_text(request.statement)
     if statement.kind == "exists":
         raise ValidationFault(EXISTS_MISPLACED)
     table = call.table(statement.table)
@@ -88,12 +88,12 @@ def execute_statement(call: Call, request: ExecuteStatementRequest) -> bytes:
     if statement.kind == "select":
         return select_items(call, request, planned, index, parameters)
     check_no_token(request)
-    written = write(call, planned, request.return_values_on_condition_check_failure)
+    written = execute_write(call, planned, request.return_values_on_condition_check_failure)
     members: dict[str, Any] = {"Items": [] if written.returned is None else [msgspec.Raw(written.returned)]}
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tally = Tally(table, statement.table)
-        tally_write(tally, written.change)
+        tally = CapacityUsage(table, statement.table)
+        add_write_units(tally, written.change)
         members["ConsumedCapacity"] = tally.render(mode)
     return encode(members)
 
@@ -102,19 +102,19 @@ def execute_statement(call: Call, request: ExecuteStatementRequest) -> bytes:
 
 
 @dataclass(slots=True)
-class _Member:
+class _BatchMember:
     """One statement of a batch on its way, and what it is refused with."""
 
-    asked: BatchStatementRequest
+    request: BatchStatementRequest
     parameters: Sequence[Value] = ()
     statement: Statement | None = None
-    planned: Planned | None = None
+    planned: PlannedStatement | None = None
     key: bytes = b""
     fault: Fault | None = None
     ran: bool = False
     item: bytes | None = None
 
-    def answer(self) -> dict[str, Any]:
+    def render(self) -> dict[str, Any]:
         """Return its part of the answer; a table is named once the statement has come to it."""
         told: dict[str, Any] = {}
         if self.fault is not None:
@@ -129,13 +129,13 @@ class _Member:
         return told
 
 
-def batch_execute_statement(call: Call, request: BatchExecuteStatementRequest) -> bytes:
+def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementRequest) -> bytes:
     """Carry out up to 25 statements, each for itself; all read or all write."""
-    members = [_Member(each) for each in request.statements]
+    members = [_BatchMember(each) for each in request.statements]
     for member in members:
         try:
-            member.parameters = admit_parameters(call, member.asked.parameters)
-            member.statement = read_statement(member.asked.statement)
+            member.parameters = admit_parameters(call, member.request.parameters)
+            member.statement = parse_text(member.request.statement)
         except ValidationFault as fault:
             member.fault = fault
     kinds = {member.statement.kind == "select" for member in members if member.statement is not None}
@@ -148,21 +148,23 @@ def batch_execute_statement(call: Call, request: BatchExecuteStatementRequest) -
             except Fault as fault:
                 member.fault = fault
     _check_distinct(members)
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, CapacityUsage] = {}
     for member in members:
         if member.fault is None:
             try:
                 _run_member(call, member, tallies)
             except Fault as fault:
                 member.fault = fault
-    told: dict[str, Any] = {"Responses": [member.answer() for member in members]}
-    mode = asked(request.return_consumed_capacity)
+    told: dict[str, Any] = {"Responses": [member.render() for member in members]}
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
         told["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
     return encode(told)
 
 
-def _plan_member(call: Call, request: BatchExecuteStatementRequest, place: int, member: _Member) -> None:
+def _plan_member(
+    call: OperationCall, request: BatchExecuteStatementRequest, place: int, member: _BatchMember
+) -> None:
     statement = member.statement
     assert statement is not None, "what was not read has a fault"
     if call.visit is not None and call.visit.guard is not None:
@@ -182,13 +184,13 @@ def _plan_member(call: Call, request: BatchExecuteStatementRequest, place: int, 
         if statement.index is not None:
             raise ValidationFault(refusal)
         plan_read(planned, None)
-        member.key = key_of_request(table, _key_alone(planned, refusal))
+        member.key = key_of_request(table, _exact_key(planned, refusal))
     else:
-        member.key = place_of_write(call, planned)
+        member.key = encoded_key_of_write(call, planned)
     member.planned = planned
 
 
-def _check_distinct(members: list[_Member]) -> None:
+def _check_distinct(members: list[_BatchMember]) -> None:
     places = [
         (member.planned.table.definition.number, member.key)
         for member in members
@@ -198,22 +200,22 @@ def _check_distinct(members: list[_Member]) -> None:
         raise ValidationFault(_DUPLICATES)
 
 
-def _run_member(call: Call, member: _Member, tallies: dict[str, Tally]) -> None:
+def _run_member(call: OperationCall, member: _BatchMember, tallies: dict[str, CapacityUsage]) -> None:
     planned = member.planned
     assert planned is not None, "what has no plan has a fault"
     member.ran = True
     told_as = planned.statement.table
     if planned.statement.kind == "select":
-        member.item, read = get_one(call, planned, member.key, member.asked.consistent_read)
-        tally = tallies.setdefault(told_as, Tally(planned.table, told_as))
+        member.item, read = read_by_key(call, planned, member.key, member.request.consistent_read)
+        tally = tallies.setdefault(told_as, CapacityUsage(planned.table, told_as))
         tally.reads += read.reads
         return
-    written = write(call, planned, member.asked.return_values_on_condition_check_failure)
+    written = execute_write(call, planned, member.request.return_values_on_condition_check_failure)
     member.item = written.returned
-    tally_write(tallies.setdefault(told_as, Tally(planned.table, told_as)), written.change)
+    add_write_units(tallies.setdefault(told_as, CapacityUsage(planned.table, told_as)), written.change)
 
 
-def _key_alone(planned: Planned, refusal: str) -> Item:
+def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
     """Return the key that a SELECT gives; refuse one that does not give it, or asks for more."""
     where = planned.plan.where
     found = single_key(
@@ -230,16 +232,16 @@ def _key_alone(planned: Planned, refusal: str) -> Item:
 # Transactions
 
 
-def execute_transaction(call: Call, request: ExecuteTransactionRequest) -> bytes:
+def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest) -> bytes:
     """Carry out up to 100 statements together: all read, or all write and check."""
-    check_payload(call)
+    check_payload_size(call)
     token = request.client_request_token
     digest = digest_of(request.transact_statements) if token is not None else ""
     given = [admit_parameters(call, each.parameters) for each in request.transact_statements]
     statements: list[Statement] = []
     for place, each in enumerate(request.transact_statements):
-        with _Placed(place):
-            statements.append(read_statement(each.statement))
+        with _StatementNumber(place):
+            statements.append(parse_text(each.statement))
     reading = {statement.kind == "select" for statement in statements}
     if len(reading) > 1:
         raise ValidationFault(
@@ -247,22 +249,22 @@ def execute_transaction(call: Call, request: ExecuteTransactionRequest) -> bytes
         )
     planned = _plan_all(call, statements, given)
     if True in reading:
-        return read_together(call, _reads(planned), request.return_consumed_capacity)
-    actions = _actions(call, request, planned)
+        return read_items(call, _prepare_reads(planned), request.return_consumed_capacity)
+    actions = _prepare_actions(call, request, planned)
     try:
-        done = carry_out(call, actions, token, digest)
+        done = execute_actions(call, actions, token, digest)
     except TransactionCanceledFault as fault:
         raise TransactionCanceledFault(
-            [_told(*each) for each in zip(fault.reasons, planned, strict=True)]
+            [_statement_reason(*each) for each in zip(fault.reasons, planned, strict=True)]
         ) from fault
     members: dict[str, Any] = {"Responses": []}
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        members["ConsumedCapacity"] = done.consumed(call, mode)
+        members["ConsumedCapacity"] = done.render_capacity(call, mode)
     return encode(members)
 
 
-class _Placed:
+class _StatementNumber:
     """Says of a refusal which statement of the transaction it is about."""
 
     __slots__ = ("place",)
@@ -280,9 +282,11 @@ class _Placed:
             ) from error
 
 
-def _plan_all(call: Call, statements: list[Statement], given: list[list[Value]]) -> list[Planned]:
+def _plan_all(
+    call: OperationCall, statements: list[Statement], given: list[list[Value]]
+) -> list[PlannedStatement]:
     """Return every statement ready; a table that is missing is told only if nothing else is wrong."""
-    planned: list[Planned] = []
+    planned: list[PlannedStatement] = []
     reasons: list[CancellationReason] = []
     for place, (statement, parameters) in enumerate(zip(statements, given, strict=True)):
         try:
@@ -291,7 +295,7 @@ def _plan_all(call: Call, statements: list[Statement], given: list[list[Value]])
             reasons.append(CancellationReason("ResourceNotFound", fault.message))
             continue
         reasons.append(_NONE)
-        with _Placed(place):
+        with _StatementNumber(place):
             if statement.returning is not None:
                 raise ValidationFault("RETURNING clause is not supported in ExecuteTransaction.")
             if statement.index is not None and statement.kind in ("select", "exists"):
@@ -302,11 +306,11 @@ def _plan_all(call: Call, statements: list[Statement], given: list[list[Value]])
             if statement.kind == "exists":
                 _check_exists(each)
             planned.append(each)
-    _cancel(reasons)
+    _raise_if_cancelled(reasons)
     return planned
 
 
-def _check_read(planned: Planned) -> None:
+def _check_read(planned: PlannedStatement) -> None:
     """Refuse a SELECT that does not give exactly its key; values of a wrong type are a reason of their own."""
     where, schema = planned.plan.where, planned.table.schema
     values = planned.plan.bindings.values
@@ -318,10 +322,10 @@ def _check_read(planned: Planned) -> None:
     tests = [test for branch in branches for test in branch.tests]
     if all(types[test.name] in value for test in tests for value in test.values):
         plan_read(planned, None)
-    _key_alone(planned, _READ_BY_KEY.format("ExecuteTransaction"))
+    _exact_key(planned, _READ_BY_KEY.format("ExecuteTransaction"))
 
 
-def _check_exists(planned: Planned) -> None:
+def _check_exists(planned: PlannedStatement) -> None:
     where = planned.plan.where
     found = single_key(
         None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
@@ -330,49 +334,51 @@ def _check_exists(planned: Planned) -> None:
         raise ValidationFault(_BAD_EXISTS)
 
 
-def _reads(planned: list[Planned]) -> list[ItemRead]:
+def _prepare_reads(planned: list[PlannedStatement]) -> list[ItemRead]:
     reads: list[ItemRead] = []
     reasons: list[CancellationReason] = []
     for each in planned:
-        key = _key_alone(each, KEY_MISMATCH)
+        key = _exact_key(each, KEY_MISMATCH)
         try:
             place = key_of_request(each.table, key)
         except ValidationFault as fault:
-            if is_fatal(fault):
+            if refuses_transaction(fault):
                 raise
             reasons.append(CancellationReason("ValidationError", fault.message))
             continue
         reasons.append(_NONE)
         reads.append(ItemRead(each.statement.table, each.table, place, each.plan.projection))
-    _cancel(reasons)
+    _raise_if_cancelled(reasons)
     return reads
 
 
-def _actions(call: Call, request: ExecuteTransactionRequest, planned: list[Planned]) -> list[Action]:
-    actions: list[Action] = []
+def _prepare_actions(
+    call: OperationCall, request: ExecuteTransactionRequest, planned: list[PlannedStatement]
+) -> list[TransactionAction]:
+    actions: list[TransactionAction] = []
     reasons: list[CancellationReason] = []
     for each, given in zip(planned, request.transact_statements, strict=True):
         try:
-            actions.append(action_of(call, each, given.return_values_on_condition_check_failure))
+            actions.append(transaction_action(call, each, given.return_values_on_condition_check_failure))
         except ValidationFault as fault:
-            if is_fatal(fault):
+            if refuses_transaction(fault):
                 raise
             reasons.append(CancellationReason("ValidationError", fault.message))
             continue
         reasons.append(_NONE)
-    _cancel(reasons)
+    _raise_if_cancelled(reasons)
     return actions
 
 
-def _cancel(reasons: list[CancellationReason]) -> None:
+def _raise_if_cancelled(reasons: list[CancellationReason]) -> None:
     if any(reason is not _NONE for reason in reasons):
         raise TransactionCanceledFault(reasons)
 
 
-def _told(reason: CancellationReason, planned: Planned) -> CancellationReason:
+def _statement_reason(reason: CancellationReason, planned: PlannedStatement) -> CancellationReason:
     """Return a reason as statements have it: an item that INSERT found is a duplicate."""
     if planned.statement.kind == "insert" and reason.code == "ConditionalCheckFailed":
         return CancellationReason("DuplicateItem", DuplicateItemFault().message)
     if reason.message == TOO_DEEP:
-        return CancellationReason(reason.code, TOO_DEEP_HERE)
+        return CancellationReason(reason.code, STATEMENT_TOO_DEEP)
     return reason

@@ -12,8 +12,8 @@ from tavola.engine.changes import (
     record_of,
     sequence_number,
 )
-from tavola.engine.operations.answer import encode, rows
-from tavola.engine.operations.call import ITERATOR, Call
+from tavola.engine.operations.call import ITERATOR, OperationCall
+from tavola.engine.operations.responses import encode, render_list
 from tavola.limits import (
     STREAM_ITERATOR_LIFE_S,
     STREAM_RECORDS_MAX,
@@ -41,7 +41,7 @@ _TRIMMED = (
 )
 
 
-def list_streams(call: Call, request: ListStreamsRequest) -> bytes:
+def list_streams(call: OperationCall, request: ListStreamsRequest) -> bytes:
     """Answer the caller's streams, those of a day ago too, by table and label."""
     found = sorted(
         (
@@ -69,7 +69,7 @@ def list_streams(call: Call, request: ListStreamsRequest) -> bytes:
     return encode(answer)
 
 
-def describe_stream(call: Call, request: DescribeStreamRequest) -> bytes:
+def describe_stream(call: OperationCall, request: DescribeStreamRequest) -> bytes:
     """Answer a stream's settings and its shards, parents before their children."""
     stream = _stream(call, request.stream_arn)
     shards = list(stream.shards)
@@ -99,7 +99,7 @@ def describe_stream(call: Call, request: DescribeStreamRequest) -> bytes:
     return encode({"StreamDescription": described})
 
 
-def get_shard_iterator(call: Call, request: GetShardIteratorRequest) -> bytes:
+def get_shard_iterator(call: OperationCall, request: GetShardIteratorRequest) -> bytes:
     """Answer a token for a place in a shard; it is good for fifteen minutes, and for this caller alone."""
     stream = _stream(call, request.stream_arn)
     shard = stream.shard(request.shard_id)
@@ -111,7 +111,7 @@ def get_shard_iterator(call: Call, request: GetShardIteratorRequest) -> bytes:
     return encode({"ShardIterator": _iterator(call, stream, shard, after)})
 
 
-def get_records(call: Call, request: GetRecordsRequest) -> bytes:
+def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     """Answer the records from an iterator on, and the iterator to go on with; none once a shard has ended."""
     opened = call.services.seals.open(ITERATOR, call.scope, request.shard_iterator)
     if opened is None:
@@ -145,14 +145,14 @@ def get_records(call: Call, request: GetRecordsRequest) -> bytes:
     members: dict[str, Any] = {}
     if shard.last is None or upto < shard.last:
         members["NextShardIterator"] = _iterator(call, stream, shard, upto)
-    return rows("Records", records, members)
+    return render_list("Records", records, members)
 
 
-def _stream(call: Call, arn: str) -> Stream:
+def _stream(call: OperationCall, arn: str) -> Stream:
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != "stream":
         raise ValidationFault(f"Invalid StreamArn: {arn}")
-    call.own_resource(parts)
+    call.check_own_resource(parts)
     stream = call.services.streams.find(arn)
     if stream is None:
         raise ResourceNotFoundFault(f"Requested resource not found: Stream: {arn} not found")
@@ -169,7 +169,7 @@ def _described(stream: Stream, shard: Shard) -> dict[str, Any]:
     return described
 
 
-def _start(call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRequest) -> int:
+def _start(call: OperationCall, stream: Stream, shard: Shard, request: GetShardIteratorRequest) -> int:
     """Return the log id that an iterator starts after."""
     horizon = max(_horizon(call, stream), shard.first - 1)
     log = call.services.streams.log(stream)
@@ -193,7 +193,7 @@ def _start(call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRe
 
 
 def _numbered(
-    call: Call, stream: Stream, shard: Shard, request: GetShardIteratorRequest, horizon: int
+    call: OperationCall, stream: Stream, shard: Shard, request: GetShardIteratorRequest, horizon: int
 ) -> int:
     assert request.sequence_number is not None, "parse lets no such iterator through without a number"
     id_ = id_of_sequence(request.sequence_number)
@@ -208,13 +208,13 @@ def _numbered(
     return after
 
 
-def _horizon(call: Call, stream: Stream) -> int:
+def _horizon(call: OperationCall, stream: Stream) -> int:
     """Return the id of the last change that is too old to be read."""
     at_us = int((call.services.clock.now() - STREAM_RETENTION_S) * 1_000_000)
     return call.services.streams.log(stream).id_at(at_us)
 
 
-def _iterator(call: Call, stream: Stream, shard: Shard, after: int) -> str:
+def _iterator(call: OperationCall, stream: Stream, shard: Shard, after: int) -> str:
     return call.services.seals.seal(
         ITERATOR,
         call.scope,

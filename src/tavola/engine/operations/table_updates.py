@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import IndexDefinition, Stream, Table, TableDefinition
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import changing_indexes, is_changing
 from tavola.engine.operations.encryption import changed_encryption
 from tavola.engine.operations.regions import refuse_replicas, settings_replication
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import (
     check_settled,
     index_definition,
@@ -34,7 +34,7 @@ from tavola.engine.operations.throughput import (
     switched,
     table_warmth,
 )
-from tavola.engine.operations.update_answers import answered
+from tavola.engine.operations.update_answers import describe_update
 from tavola.engine.operations.vectors import with_vector_updates
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol.definitions import check_keys_defined, check_projections
@@ -54,7 +54,7 @@ _ONE_AT_A_TIME = (
 )
 
 
-def update_table(call: Call, request: UpdateTableRequest) -> bytes:
+def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
     """Change a table; a new index is filled in the background and answers once it is complete."""
     table = named(call, request.table_name)
     check_settled(call, table)
@@ -83,11 +83,11 @@ def update_table(call: Call, request: UpdateTableRequest) -> bytes:
     definition = with_vector_updates(call, definition, request)
     call.services.begin()
     changed = _carry_out(call, table, definition)
-    return encode({"TableDescription": answered(request, table, changed, now_s)})
+    return encode({"TableDescription": describe_update(request, table, changed, now_s)})
 
 
 def _settings(
-    call: Call, definition: TableDefinition, request: UpdateTableRequest, now_s: float
+    call: OperationCall, definition: TableDefinition, request: UpdateTableRequest, now_s: float
 ) -> TableDefinition:
     changes = _capacity(definition, request, now_s)
     if request.stream_specification is not None:
@@ -156,7 +156,7 @@ def _switched(index: IndexDefinition, definition: TableDefinition, now_s: float)
 
 
 def _stream(
-    call: Call, definition: TableDefinition, asked: StreamSpecification, now_s: float
+    call: OperationCall, definition: TableDefinition, asked: StreamSpecification, now_s: float
 ) -> Stream | None:
     old = definition.stream
     if asked.stream_enabled:
@@ -216,7 +216,10 @@ def _global(definition: TableDefinition, name: str, verb: str) -> IndexDefinitio
 
 
 def _restructured(
-    call: Call, definition: TableDefinition, update: GlobalSecondaryIndexUpdate, request: UpdateTableRequest
+    call: OperationCall,
+    definition: TableDefinition,
+    update: GlobalSecondaryIndexUpdate,
+    request: UpdateTableRequest,
 ) -> TableDefinition:
     if update.create is not None:
         return _with_index(call, definition, update.create, request)
@@ -227,7 +230,7 @@ def _restructured(
 
 
 def _with_index(
-    call: Call,
+    call: OperationCall,
     definition: TableDefinition,
     action: CreateGlobalSecondaryIndexAction,
     request: UpdateTableRequest,
@@ -297,7 +300,7 @@ def _redefined(definition: TableDefinition, name: str, type_: str) -> str:
     )
 
 
-def _carry_out(call: Call, table: Table, definition: TableDefinition) -> Table:
+def _carry_out(call: OperationCall, table: Table, definition: TableDefinition) -> Table:
     """Add and drop the columns that the new definition asks for, and enter it."""
     catalog = call.services.catalog
     old = {index.slot: index for index in table.definition.indexes}

@@ -14,13 +14,13 @@ from tavola.engine.catalog import (
 )
 from tavola.engine.changes import label_of
 from tavola.engine.failures import failure_of
-from tavola.engine.operations.answer import encode
 from tavola.engine.operations.backups import put_aside
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import describe, is_changing
 from tavola.engine.operations.encryption import encryption_of
 from tavola.engine.operations.policies import policy_of_request
 from tavola.engine.operations.regions import refuse_source, settings_replication
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.throughput import (
     NO_UNITS,
     check_bounds_allowed,
@@ -59,7 +59,7 @@ from tavola.protocol.tables import (
 from tavola.protocol.tags import tags_by_key
 
 
-def create_table(call: Call, request: CreateTableRequest) -> bytes:
+def create_table(call: OperationCall, request: CreateTableRequest) -> bytes:
     """Make a table; it answers CREATING, and is ACTIVE once the delay that the engine was given is over."""
     refuse_source(request)
     catalog = call.services.catalog
@@ -122,13 +122,13 @@ def create_table(call: Call, request: CreateTableRequest) -> bytes:
     return encode({"TableDescription": describe(table, now_s, status="CREATING")})
 
 
-def describe_table(call: Call, request: DescribeTableRequest) -> bytes:
+def describe_table(call: OperationCall, request: DescribeTableRequest) -> bytes:
     """Answer a table's description; of one whose restore was given up lately, why."""
     now_s = call.services.clock.now()
     try:
         table = named(call, request.table_name)
     except ResourceNotFoundFault as fault:
-        arn = table_arn(call.own(request.table_name), table_name_of(request.table_name))
+        arn = table_arn(call.check_scope(request.table_name), table_name_of(request.table_name))
         failure = failure_of(call.services.store, arn, now_s)
         if failure is None:
             raise
@@ -136,7 +136,7 @@ def describe_table(call: Call, request: DescribeTableRequest) -> bytes:
     return encode({"Table": describe(table, now_s)})
 
 
-def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
+def delete_table(call: OperationCall, request: DeleteTableRequest) -> bytes:
     """Remove a table and all that is in it."""
     table = named(call, request.table_name)
     check_settled(call, table)
@@ -159,7 +159,7 @@ def delete_table(call: Call, request: DeleteTableRequest) -> bytes:
     return encode({"TableDescription": describe(table, now_s, status="DELETING")})
 
 
-def list_tables(call: Call, request: ListTablesRequest) -> bytes:
+def list_tables(call: OperationCall, request: ListTablesRequest) -> bytes:
     """Answer the names of the caller's tables, by their bytes."""
     names = call.services.catalog.names(call.scope)
     start = request.exclusive_start_table_name
@@ -172,7 +172,7 @@ def list_tables(call: Call, request: ListTablesRequest) -> bytes:
     return encode(answer)
 
 
-def describe_limits(call: Call, request: DescribeLimitsRequest) -> bytes:
+def describe_limits(call: OperationCall, request: DescribeLimitsRequest) -> bytes:
     """Answer the capacity that an account and a table may have."""
     return encode(
         {
@@ -184,13 +184,13 @@ def describe_limits(call: Call, request: DescribeLimitsRequest) -> bytes:
     )
 
 
-def describe_endpoints(call: Call, request: DescribeEndpointsRequest) -> bytes:
+def describe_endpoints(call: OperationCall, request: DescribeEndpointsRequest) -> bytes:
     """Answer the address of the region's endpoint."""
     address = f"dynamodb.{call.scope.region}.amazonaws.com"
     return encode({"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]})
 
 
-def named(call: Call, name_or_arn: str) -> Table:
+def named(call: OperationCall, name_or_arn: str) -> Table:
     """Return the table that a request of the control plane names, whatever its state."""
     asked = scope_of(name_or_arn)
     guarded = call.visit is not None and call.visit.guard is not None
@@ -198,7 +198,7 @@ def named(call: Call, name_or_arn: str) -> Table:
         raise AccessDeniedFault("Access is denied")
     if asked is not None and asked.region != call.scope.region:
         raise ValidationFault(f"1 validation error detected: Invalid AWS region in '{name_or_arn}'")
-    scope = call.own(name_or_arn)
+    scope = call.check_scope(name_or_arn)
     name = table_name_of(name_or_arn)
     table = call.services.catalog.find(scope, name)
     if table is None:
@@ -206,7 +206,7 @@ def named(call: Call, name_or_arn: str) -> Table:
     return table
 
 
-def check_settled(call: Call, table: Table) -> None:
+def check_settled(call: OperationCall, table: Table) -> None:
     """Refuse to change a table that is still being created."""
     if not call.services.catalog.is_active(table):
         raise ResourceInUseFault(
@@ -271,7 +271,7 @@ def units_of(throughput: ProvisionedThroughput | None) -> Throughput:
 
 
 def stream_of(
-    call: Call, table: str, specification: StreamSpecification | None, now_s: float
+    call: OperationCall, table: str, specification: StreamSpecification | None, now_s: float
 ) -> Stream | None:
     """Return a requested stream as it is kept, labelled with the time of its enabling."""
     if specification is None or not specification.stream_enabled:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tavola.engine.catalog import Table
-from tavola.engine.operations.answer import EMPTY, encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.responses import EMPTY, encode
 from tavola.limits import TAGS_BYTES_MAX, TAGS_MAX
 from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ValidationFault
@@ -18,7 +18,7 @@ from tavola.protocol.tags import (
 )
 
 
-def tag_resource(call: Call, request: TagResourceRequest) -> bytes:
+def tag_resource(call: OperationCall, request: TagResourceRequest) -> bytes:
     """Add tags to a table, in place of those with the same keys."""
     table = _tagged(call, request.resource_arn)
     tags = table.definition.tags | tags_by_key(request.tags)
@@ -30,20 +30,20 @@ def tag_resource(call: Call, request: TagResourceRequest) -> bytes:
     return _keep(call, table, tags)
 
 
-def untag_resource(call: Call, request: UntagResourceRequest) -> bytes:
+def untag_resource(call: OperationCall, request: UntagResourceRequest) -> bytes:
     """Remove tags from a table; keys it does not have are no error."""
     table = _tagged(call, request.resource_arn)
     gone = set(request.tag_keys)
     return _keep(call, table, {key: tag for key, tag in table.definition.tags.items() if key not in gone})
 
 
-def list_tags_of_resource(call: Call, request: ListTagsOfResourceRequest) -> bytes:
+def list_tags_of_resource(call: OperationCall, request: ListTagsOfResourceRequest) -> bytes:
     """Answer a table's tags, by key."""
     tags = _tagged(call, request.resource_arn).definition.tags
     return encode({"Tags": [{"Key": key, "Value": tags[key]} for key in sorted(tags)]})
 
 
-def _tagged(call: Call, arn: str | None) -> Table:
+def _tagged(call: OperationCall, arn: str | None) -> Table:
     parts = None if arn is None else parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
     if parts.scope.account != call.scope.account:
@@ -56,7 +56,7 @@ def _tagged(call: Call, arn: str | None) -> Table:
     return table
 
 
-def _keep(call: Call, table: Table, tags: dict[str, str]) -> bytes:
+def _keep(call: OperationCall, table: Table, tags: dict[str, str]) -> bytes:
     call.services.begin()
     call.services.catalog.change(table, msgspec.structs.replace(table.definition, tags=tags))
     return EMPTY

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tavola.engine.capacity import Tally, asked
+from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Table
 from tavola.engine.emulation import Emulation
 from tavola.engine.isolation import digest_of
-from tavola.engine.operations.answer import EMPTY, encode
-from tavola.engine.operations.batches import told_collections
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.batches import collection_metrics_by_table
+from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.items import (
+    add_write_units,
     check_condition,
-    check_keys_untouched,
-    stage_updated,
-    tally_write,
-    touch_write,
+    check_keys_not_updated,
+    prepare_update,
+    record_write_access,
 )
-from tavola.engine.operations.terms import (
-    all_used,
-    bind,
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
     check_scalar_keys,
-    condition_of,
-    projection_of,
-    update_of,
+    parse_condition,
+    parse_projection,
+    parse_update,
 )
+from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.writes import (
     Change,
     Standing,
@@ -64,10 +64,10 @@ _NONE = CancellationReason("None")
 
 
 @dataclass(slots=True)
-class Action:
+class TransactionAction:
     """One action of a transaction, admitted and compiled, before any table is looked at."""
 
-    asked: Any  # Put, Update, Delete or ConditionCheck as the request has it
+    request: Any  # Put, Update, Delete or ConditionCheck as the request has it
     attributes: Item  # the item of a put, the key of anything else
     size: int
     bindings: Bindings
@@ -76,17 +76,17 @@ class Action:
 
 
 @dataclass(slots=True)
-class Staged:
+class PreparedAction:
     """An action that nothing stands in the way of; a check changes nothing."""
 
-    action: Action
+    action: TransactionAction
     standing: Standing
     change: Change | None
 
     @property
     def name(self) -> str:
         """Return the table as the request named it."""
-        name: str = self.action.asked.table_name
+        name: str = self.action.request.table_name
         return name
 
     @property
@@ -96,50 +96,50 @@ class Staged:
 
 
 @dataclass(slots=True)
-class Done:
+class TransactionResult:
     """What a transaction did; of one that was done before, what reading its items again is billed."""
 
-    staged: list[Staged]
+    prepared: list[PreparedAction]
     replayed: list[tuple[str, float]] | None
 
-    def consumed(self, call: Call, mode: str) -> list[dict[str, Any]]:
+    def render_capacity(self, call: OperationCall, mode: str) -> list[dict[str, Any]]:
         """Return what it consumed, twice on the tables and once on the indexes."""
-        tallies: dict[str, Tally] = {}
-        for each in self.staged:
-            tally = tallies.setdefault(each.name, Tally(each.standing.table, each.name))
+        tallies: dict[str, CapacityUsage] = {}
+        for each in self.prepared:
+            tally = tallies.setdefault(each.name, CapacityUsage(each.standing.table, each.name))
             if each.change is None:
                 tally.writes += transact_write_units(each.largest, 0)
             else:
-                tally_write(tally, each.change, factor=TRANSACTION_UNITS_FACTOR)
+                add_write_units(tally, each.change, factor=TRANSACTION_UNITS_FACTOR)
         for name, units in self.replayed or ():
-            tallies[name] = Tally(call.table(name), name)
+            tallies[name] = CapacityUsage(call.table(name), name)
             tallies[name].reads = units
         return [tally.render(mode, split=True) for tally in tallies.values()]
 
 
-def transact_write_items(call: Call, request: TransactWriteItemsRequest) -> bytes:
+def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest) -> bytes:
     """Do all of up to 100 writes and checks, or none and say of each why."""
-    check_payload(call)
+    check_payload_size(call)
     token = request.client_request_token
     # Taken before admission rewrites numbers, so that only what was sent counts.
     digest = digest_of(request.transact_items) if token is not None else ""
-    actions = [_admit(call, item.action) for item in request.transact_items]
-    done = carry_out(call, actions, token, digest)
+    actions = [_parse_action(call, item.action) for item in request.transact_items]
+    done = execute_actions(call, actions, token, digest)
     members: dict[str, Any] = {}
-    mode = asked(request.return_consumed_capacity)
+    mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        members["ConsumedCapacity"] = done.consumed(call, mode)
+        members["ConsumedCapacity"] = done.render_capacity(call, mode)
     if request.return_item_collection_metrics == "SIZE":
         changed = [
             (each.name, each.change, each.action.attributes)
-            for each in done.staged
+            for each in done.prepared
             if each.change is not None
         ]
-        members |= told_collections(changed)
+        members |= collection_metrics_by_table(changed)
     return encode(members)
 
 
-def check_payload(call: Call) -> None:
+def check_payload_size(call: OperationCall) -> None:
     """Refuse a request that is larger than a transaction may be."""
     if len(call.body) > TRANSACTION_BYTES_MAX:
         raise ValidationFault(
@@ -148,7 +148,9 @@ def check_payload(call: Call) -> None:
         )
 
 
-def carry_out(call: Call, actions: list[Action], token: str | None, digest: str) -> Done:
+def execute_actions(
+    call: OperationCall, actions: list[TransactionAction], token: str | None, digest: str
+) -> TransactionResult:
     """Do all actions or none; what the token says was done before is not done again."""
     tokens = call.services.tokens
     emulation = call.services.emulation
@@ -157,53 +159,53 @@ def carry_out(call: Call, actions: list[Action], token: str | None, digest: str)
         if emulation is not None:
             emulation.begin_transaction(call.scope, token)
         if receipt is not None:
-            return Done([], receipt.reads)
-    tables = [call.table(action.asked.table_name) for action in actions]
+            return TransactionResult([], receipt.reads)
+    tables = [call.table(action.request.table_name) for action in actions]
     _check_distinct(tables, actions)
     if emulation is not None:
-        emulation.meet_transaction([_place(*each) for each in zip(tables, actions, strict=True)])
+        emulation.meet_transaction([_item_address(*each) for each in zip(tables, actions, strict=True)])
     try:
-        staged = _stage(tables, actions)
+        staged = _prepare_all(tables, actions)
     except TransactionCanceledFault:
         if emulation is not None:
-            emulation.cancelled(_standings(tables, actions))
+            emulation.cancelled(_read_all_current(tables, actions))
         raise
     if emulation is not None:
         emulation.transact([(each.standing, each.change) for each in staged], call.scope, token)
     call.services.begin()
     for each in staged:
         if each.change is None:
-            call.touch(
+            call.record_access(
                 each.standing.table, None, each.standing.key, writes=transact_write_units(each.largest, 0)
             )
         else:
-            touch_write(call, each.change, factor=TRANSACTION_UNITS_FACTOR)
+            record_write_access(call, each.change, factor=TRANSACTION_UNITS_FACTOR)
             apply_change(call.services.catalog, each.change)
     if token is not None:
-        tokens.keep(call.scope, token, digest, _receipt_reads(staged))
-    return Done(staged, None)
+        tokens.keep(call.scope, token, digest, _replay_read_units(staged))
+    return TransactionResult(staged, None)
 
 
-def transact_get_items(call: Call, request: TransactGetItemsRequest) -> bytes:
+def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) -> bytes:
     """Answer up to 100 items as they were at one moment, in the order they were asked for."""
     projections: list[Projection | None] = []
     for item in request.transact_items:
         call.admit(item.get.key)
-        bindings = bind(call, item.get.expression_attribute_names, None)
-        projection = projection_of(call, item.get, bindings)
-        all_used(call, bindings, (projection,))
+        bindings = bind_placeholders(call, item.get.expression_attribute_names, None)
+        projection = parse_projection(call, item.get, bindings)
+        check_placeholders_used(call, bindings, (projection,))
         projections.append(projection)
     tables = [call.table(item.get.table_name) for item in request.transact_items]
     for table, projection in zip(tables, projections, strict=True):
         check_scalar_keys(table, projection)
-    keys = _get_keys(tables, request)
+    keys = _keys_of_gets(tables, request)
     reads = [
         ItemRead(item.get.table_name, table, key, projection)
         for item, table, key, projection in zip(
             request.transact_items, tables, keys, projections, strict=True
         )
     ]
-    return read_together(call, reads, request.return_consumed_capacity)
+    return read_items(call, reads, request.return_consumed_capacity)
 
 
 class ItemRead(NamedTuple):
@@ -215,22 +217,22 @@ class ItemRead(NamedTuple):
     projection: Projection | None
 
 
-def read_together(call: Call, reads: list[ItemRead], told: str | None) -> bytes:
+def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str | None) -> bytes:
     """Answer items as they are at one moment; refuse to read one twice."""
     numbered = [(read.table.definition.number, read.key) for read in reads]
     if len(set(numbered)) != len(numbered):
         raise ValidationFault(_ONCE)
     if call.services.emulation is not None:
-        _read_emulated(call.services.emulation, reads)
+        _charge_reads(call.services.emulation, reads)
     answers: list[bytes] = []
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, CapacityUsage] = {}
     total = 0
     for name, table, key, projection in reads:
         line = table.rack.get(key)
-        tally = tallies.setdefault(name, Tally(table, name))
+        tally = tallies.setdefault(name, CapacityUsage(table, name))
         units = transact_read_units(0 if line is None else line[1])
         tally.reads += units
-        call.touch(table, None, key, reads=units)
+        call.record_access(table, None, key, reads=units)
         if line is None:
             answers.append(EMPTY)
         else:
@@ -241,7 +243,7 @@ def read_together(call: Call, reads: list[ItemRead], told: str | None) -> bytes:
                 )
             data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
             answers.append(b'{"Item":' + data + b"}")
-    mode = asked(told)
+    mode = capacity_mode(return_capacity)
     tail = b"]}"
     if mode is not None:
         consumed = [tally.render(mode, split=True) for tally in tallies.values()]
@@ -249,7 +251,7 @@ def read_together(call: Call, reads: list[ItemRead], told: str | None) -> bytes:
     return b"".join((b'{"Responses":[', b",".join(answers), tail))
 
 
-def _read_emulated(emulation: Emulation, reads: list[ItemRead]) -> None:
+def _charge_reads(emulation: Emulation, reads: list[ItemRead]) -> None:
     charged: list[tuple[Table, bytes, float]] = []
     for read in reads:
         line = read.table.rack.get(read.key)
@@ -258,7 +260,7 @@ def _read_emulated(emulation: Emulation, reads: list[ItemRead]) -> None:
     emulation.read_transacted(charged)
 
 
-def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[bytes]:
+def _keys_of_gets(tables: list[Table], request: TransactGetItemsRequest) -> list[bytes]:
     keys: list[bytes] = []
     reasons: list[CancellationReason] = []
     for table, item in zip(tables, request.transact_items, strict=True):
@@ -270,23 +272,23 @@ def _get_keys(tables: list[Table], request: TransactGetItemsRequest) -> list[byt
                 raise
             reasons.append(CancellationReason("ValidationError", str(fault)))
     if any(reason is not _NONE for reason in reasons):
-        raise TransactionCanceledFault(_first_validation_only(reasons))
+        raise TransactionCanceledFault(_keep_first_validation_error(reasons))
     return keys
 
 
-def _admit(call: Call, asked: Any) -> Action:
+def _parse_action(call: OperationCall, asked: Any) -> TransactionAction:
     attributes = asked.item if isinstance(asked, Put) else asked.key
     size = call.admit(attributes)
     if isinstance(asked, Put) and size > ITEM_BYTES_MAX:
         raise ValidationFault(TOO_LARGE)
-    bindings = bind(call, asked.expression_attribute_names, asked.expression_attribute_values)
-    update = update_of(call, asked, bindings) if isinstance(asked, UpdateAction) else None
-    condition = condition_of(call, asked, bindings)
-    all_used(call, bindings, (update, condition))
-    return Action(asked, attributes, size, bindings, condition, update)
+    bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
+    update = parse_update(call, asked, bindings) if isinstance(asked, UpdateAction) else None
+    condition = parse_condition(call, asked, bindings)
+    check_placeholders_used(call, bindings, (update, condition))
+    return TransactionAction(asked, attributes, size, bindings, condition, update)
 
 
-def _check_distinct(tables: list[Table], actions: list[Action]) -> None:
+def _check_distinct(tables: list[Table], actions: list[TransactionAction]) -> None:
     """Refuse two actions on one item; a key that is none is left for its own reason."""
     seen: set[tuple[int, bytes]] = set()
     for table, action in zip(tables, actions, strict=True):
@@ -301,7 +303,7 @@ def _check_distinct(tables: list[Table], actions: list[Action]) -> None:
         seen.add((table.definition.number, key))
 
 
-def _place(table: Table, action: Action) -> tuple[Table, bytes] | None:
+def _item_address(table: Table, action: TransactionAction) -> tuple[Table, bytes] | None:
     """Return where an action acts; None for a key that is none."""
     try:
         return table, table.schema.key_of(action.attributes)
@@ -309,19 +311,19 @@ def _place(table: Table, action: Action) -> tuple[Table, bytes] | None:
         return None
 
 
-def _standings(tables: list[Table], actions: list[Action]) -> list[Standing]:
-    places = [_place(table, action) for table, action in zip(tables, actions, strict=True)]
+def _read_all_current(tables: list[Table], actions: list[TransactionAction]) -> list[Standing]:
+    places = [_item_address(table, action) for table, action in zip(tables, actions, strict=True)]
     return [look_up(*place) for place in places if place is not None]
 
 
-def _stage(tables: list[Table], actions: list[Action]) -> list[Staged]:
+def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[PreparedAction]:
     """Return every change, or say of each action what stood in its way."""
     reasons: list[CancellationReason] = []
-    staged: list[Staged] = []
+    staged: list[PreparedAction] = []
     for table, action in zip(tables, actions, strict=True):
         reason = _NONE
         try:
-            staged.append(Staged(action, *_stage_one(table, action)))
+            staged.append(PreparedAction(action, *_prepare(table, action)))
         except ConditionalCheckFailedFault as fault:
             reason = CancellationReason("ConditionalCheckFailed", fault.message, fault.item)
         except ItemCollectionSizeLimitExceededFault as fault:
@@ -330,12 +332,12 @@ def _stage(tables: list[Table], actions: list[Action]) -> list[Staged]:
             reason = CancellationReason("ValidationError", fault.message)
         reasons.append(reason)
     if any(reason is not _NONE for reason in reasons):
-        raise TransactionCanceledFault(_first_validation_only(reasons))
+        raise TransactionCanceledFault(_keep_first_validation_error(reasons))
     return staged
 
 
-def _stage_one(table: Table, action: Action) -> tuple[Standing, Change | None]:
-    asked = action.asked
+def _prepare(table: Table, action: TransactionAction) -> tuple[Standing, Change | None]:
+    asked = action.request
     shown = asked.return_values_on_condition_check_failure
     check_scalar_keys(table, action.condition)
     if isinstance(asked, Put):
@@ -343,15 +345,15 @@ def _stage_one(table: Table, action: Action) -> tuple[Standing, Change | None]:
         change = stage_put(standing, action.attributes, action.size)
         check_condition(standing, action.condition, action.bindings, shown)
         return standing, change
-    check_keys_untouched(table, action.update)
+    check_keys_not_updated(table, action.update)
     standing = look_up(table, key_of_request(table, action.attributes))
     check_condition(standing, action.condition, action.bindings, shown)
     if isinstance(asked, UpdateAction):
-        return standing, stage_updated(standing, action.attributes, action.update, action.bindings)[0]
+        return standing, prepare_update(standing, action.attributes, action.update, action.bindings)[0]
     return standing, None if isinstance(asked, ConditionCheck) else stage_delete(standing)
 
 
-def _first_validation_only(reasons: list[CancellationReason]) -> list[CancellationReason]:
+def _keep_first_validation_error(reasons: list[CancellationReason]) -> list[CancellationReason]:
     """Return the reasons as AWS tells them: every failed condition, but one invalid request."""
     told: list[CancellationReason] = []
     invalid = False
@@ -362,7 +364,7 @@ def _first_validation_only(reasons: list[CancellationReason]) -> list[Cancellati
     return told
 
 
-def _receipt_reads(staged: list[Staged]) -> list[tuple[str, float]]:
+def _replay_read_units(staged: list[PreparedAction]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
     for each in staged:
         reads[each.name] = reads.get(each.name, 0.0) + transact_read_units(each.largest)

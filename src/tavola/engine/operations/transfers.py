@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.operations.call import Call, Services
+from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.storage import Store
 from tavola.engine.transfer import (
     BucketMissing,
@@ -56,7 +56,7 @@ def check_compression(compression: str | None) -> None:
             raise ValidationFault(str(missing)) from missing
 
 
-def found(call: Call, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
+def found(call: OperationCall, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> Transfer:
     """Return the record that an ARN of the caller names; refuse another account's."""
     parts = parse_resource_arn(arn)
     assert parts is not None, "parse lets no other ARN through"
@@ -70,14 +70,14 @@ def found(call: Call, kind: Kind, arn: str, missing: Callable[[str], Fault]) -> 
     return transfer
 
 
-def check_account(call: Call, arn: ResourceArn) -> None:
+def check_account(call: OperationCall, arn: ResourceArn) -> None:
     """Refuse what belongs to another account; where a guard decides, it has decided already."""
     guarded = call.visit is not None and call.visit.guard is not None
     if arn.scope.account != call.scope.account and not guarded:
         raise AccessDeniedFault("Access is denied")
 
 
-def shown(call: Call, kind: Kind, transfer: Transfer) -> dict[str, Any]:
+def shown(call: OperationCall, kind: Kind, transfer: Transfer) -> dict[str, Any]:
     """Return a description as it is now; work that was given up without a word has failed."""
     described = transfer.description
     status = _STATUS[kind]
@@ -91,7 +91,7 @@ def shown(call: Call, kind: Kind, transfer: Transfer) -> dict[str, Any]:
 
 
 def listed(
-    call: Call,
+    call: OperationCall,
     kind: Kind,
     token: str | None,
     limit: int | None,
@@ -127,7 +127,7 @@ def _unfolded(token: str) -> str:
         return ""
 
 
-def running(store: Store, kind: Kind, call: Call) -> int:
+def running(store: Store, kind: Kind, call: OperationCall) -> int:
     """Return how many of the caller's are at work."""
     return sum(
         transfer.description[_STATUS[kind]] == "IN_PROGRESS"
@@ -135,7 +135,7 @@ def running(store: Store, kind: Kind, call: Call) -> int:
     )
 
 
-def start(call: Call, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
+def start(call: OperationCall, kind: Kind, transfer: Transfer, state: dict[str, Any]) -> Transfer:
     """Begin the work on a transfer and keep its record, in the open transaction."""
     services = call.services
     records = Records(services.store, kind)

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from tavola.engine.expiry import set_up, take_down
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import named
 from tavola.protocol.faults import ResourceInUseFault, ValidationFault
 from tavola.protocol.ttl import DescribeTimeToLiveRequest, UpdateTimeToLiveRequest
 
 
-def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
+def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -> bytes:
     """Switch expiry on for an attribute, or off."""
     table = named(call, request.table_name)
     if not call.services.catalog.is_active(table):
@@ -42,7 +42,7 @@ def update_time_to_live(call: Call, request: UpdateTimeToLiveRequest) -> bytes:
     return encode({"TimeToLiveSpecification": msgspec.to_builtins(asked)})
 
 
-def describe_time_to_live(call: Call, request: DescribeTimeToLiveRequest) -> bytes:
+def describe_time_to_live(call: OperationCall, request: DescribeTimeToLiveRequest) -> bytes:
     """Answer whether items of a table expire, and by which attribute."""
     table = named(call, request.table_name)
     if not call.services.catalog.is_active(table):

@@ -16,11 +16,11 @@ from tavola.engine.operations.vectors import describe_vector
 from tavola.protocol.tables import GlobalSecondaryIndexUpdate, UpdateTableRequest
 
 
-def answered(request: UpdateTableRequest, old: Table, new: Table, now_s: float) -> dict[str, Any]:
+def describe_update(request: UpdateTableRequest, old: Table, new: Table, now_s: float) -> dict[str, Any]:
     """Return the description of a changed table as the answer to its change tells it."""
-    described = describe(new, now_s, status="UPDATING" if _updates_table(request) else "ACTIVE")
+    described = describe(new, now_s, status="UPDATING" if _changes_table_status(request) else "ACTIVE")
     before = describe(old, now_s)
-    described["AttributeDefinitions"] = _all_of(before, described)
+    described["AttributeDefinitions"] = _merged_attributes(before, described)
     described["WarmThroughput"] = before["WarmThroughput"]
     if request.warm_throughput is not None:
         described["WarmThroughput"] |= {"Status": "UPDATING"}
@@ -41,12 +41,12 @@ def answered(request: UpdateTableRequest, old: Table, new: Table, now_s: float) 
         described["SSEDescription"] = changing(old.definition.encryption)
     indexes = {each["IndexName"]: each for each in described.get("GlobalSecondaryIndexes", ())}
     for update in request.global_secondary_index_updates or ():
-        _echo(update, indexes, old, new, now_s)
-    _add_leaving(described, old, new, now_s)
+        _restore_old_index_settings(update, indexes, old, new, now_s)
+    _add_deleted_indexes(described, old, new, now_s)
     return described
 
 
-def _updates_table(request: UpdateTableRequest) -> bool:
+def _changes_table_status(request: UpdateTableRequest) -> bool:
     """Tell whether AWS says UPDATING of the table: it does not for what it changes at once, or beside it."""
     asked = (
         request.billing_mode,
@@ -60,7 +60,7 @@ def _updates_table(request: UpdateTableRequest) -> bool:
     return any(member is not None for member in asked)
 
 
-def _all_of(before: dict[str, Any], described: dict[str, Any]) -> list[dict[str, str]]:
+def _merged_attributes(before: dict[str, Any], described: dict[str, Any]) -> list[dict[str, str]]:
     """Return the attributes of both descriptions: those of an index that goes are told until it is gone."""
     types = {
         each["AttributeName"]: each
@@ -69,7 +69,7 @@ def _all_of(before: dict[str, Any], described: dict[str, Any]) -> list[dict[str,
     return [types[name] for name in sorted(types)]
 
 
-def _echo(
+def _restore_old_index_settings(
     update: GlobalSecondaryIndexUpdate,
     indexes: dict[str, dict[str, Any]],
     old: Table,
@@ -95,7 +95,7 @@ def _echo(
         described["WarmThroughput"] |= {"Status": "UPDATING"}
 
 
-def _add_leaving(described: dict[str, Any], old: Table, new: Table, now_s: float) -> None:
+def _add_deleted_indexes(described: dict[str, Any], old: Table, new: Table, now_s: float) -> None:
     """Add the indexes that the change takes away: they are told as DELETING once more."""
     for vector in old.vectors:
         if all(each.column != vector.column for each in new.vectors):

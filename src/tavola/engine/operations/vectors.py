@@ -7,12 +7,17 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.capacity import asked
+from tavola.engine.capacity import capacity_mode
 from tavola.engine.catalog import IndexDefinition, Table, TableDefinition
 from tavola.engine.nearest import Hit, Matrix, matrix_of, pack
-from tavola.engine.operations.answer import encode
-from tavola.engine.operations.call import Call
-from tavola.engine.operations.terms import all_used, bind, check_scalar_keys, projection_of
+from tavola.engine.operations.call import OperationCall
+from tavola.engine.operations.request_expressions import (
+    bind_placeholders,
+    check_placeholders_used,
+    check_scalar_keys,
+    parse_projection,
+)
+from tavola.engine.operations.responses import encode
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition
@@ -48,19 +53,21 @@ _BYTES_PER_RESULT = 65
 _BYTES_PER_FLOAT = 4
 
 
-def search_vectors(call: Call, request: SearchVectorsRequest) -> bytes:
+def search_vectors(call: OperationCall, request: SearchVectorsRequest) -> bytes:
     """Answer the entries of a vector index that lie nearest to a vector."""
-    bindings = bind(call, request.expression_attribute_names, request.expression_attribute_values)
-    projection = projection_of(call, request, bindings)
+    bindings = bind_placeholders(
+        call, request.expression_attribute_names, request.expression_attribute_values
+    )
+    projection = parse_projection(call, request, bindings)
     condition, clauses = _condition(call, request, bindings)
-    all_used(call, bindings, (projection, condition))
+    check_placeholders_used(call, bindings, (projection, condition))
     table = call.table(request.table_name)
     vector = _searched(call, table, request.index_name)
     query = _query(request.search_vector, vector)
     wanted = _wanted(vector, condition, clauses, bindings)
     check_scalar_keys(table, projection)
     matrix = matrix_of(table, vector)
-    call.touch(table, vector.name, None)  # a search is counted in bytes of its own, and not in units
+    call.record_access(table, vector.name, None)  # a search is counted in bytes of its own, and not in units
     results: list[dict[str, Any]] = []
     cost = _BYTES_PER_DIMENSION * vector.dimensions
     for hit in matrix.search(query, request.top_k, wanted):
@@ -72,13 +79,13 @@ def search_vectors(call: Call, request: SearchVectorsRequest) -> bytes:
         floats = vector.dimensions if vector.attribute in told else 0
         cost += _BYTES_PER_RESULT + item_size(held) + _BYTES_PER_FLOAT * floats
     answer: dict[str, Any] = {"SearchResults": results}
-    if asked(request.return_consumed_capacity) is not None:
+    if capacity_mode(request.return_consumed_capacity) is not None:
         answer["ConsumedCapacity"] = {"VectorSearchRequestBytes": max(float(VECTOR_REQUEST_BYTES_MIN), cost)}
     return encode(answer)
 
 
 def _condition(
-    call: Call, request: SearchVectorsRequest, bindings: Bindings
+    call: OperationCall, request: SearchVectorsRequest, bindings: Bindings
 ) -> tuple[Condition | None, tuple[SearchClause, ...]]:
     text = request.search_condition_expression
     if text is None:
@@ -87,10 +94,10 @@ def _condition(
         condition = compile_condition(text, bindings, field="SearchConditionExpression")
         return condition, search_clauses(condition)
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
 
 
-def _searched(call: Call, table: Table, name: str) -> Vector:
+def _searched(call: OperationCall, table: Table, name: str) -> Vector:
     vector = next((each for each in table.vectors if each.name == name), None)
     if vector is not None and vector.definition.filled_to is not None:
         raise ValidationFault(f"Cannot search backfilling vector index: {name}")
@@ -183,7 +190,7 @@ def vector_definition(index: VectorIndex, slot: int, **state: Any) -> VectorDefi
 
 
 def with_vector_updates(
-    call: Call, definition: TableDefinition, request: UpdateTableRequest
+    call: OperationCall, definition: TableDefinition, request: UpdateTableRequest
 ) -> TableDefinition:
     """Return a definition with vector indexes added and dropped, as a request asks."""
     for update in request.vector_index_updates or ():
@@ -202,7 +209,10 @@ def with_vector_updates(
 
 
 def _with_vector(
-    call: Call, definition: TableDefinition, action: CreateVectorIndexAction, request: UpdateTableRequest
+    call: OperationCall,
+    definition: TableDefinition,
+    action: CreateVectorIndexAction,
+    request: UpdateTableRequest,
 ) -> TableDefinition:
     name, now_s = action.index_name, call.services.clock.now()
     standing: tuple[IndexDefinition | VectorDefinition, ...] = (*definition.indexes, *definition.vectors)

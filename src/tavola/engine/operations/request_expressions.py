@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tavola.engine.catalog import Table
-from tavola.engine.operations.call import Call
+from tavola.engine.operations.call import OperationCall
 from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
 from tavola.expressions.conditions import Condition
 from tavola.expressions.errors import ExpressionError
@@ -39,88 +39,94 @@ _NAMES_MAX = 10_000  # ours: AWS has no limit but the body's, and the time would
 _UNBOUND = Bindings({}, {})
 
 
-def bind(call: Call, names: dict[str, str] | None, values: dict[str, dict[str, Any]] | None) -> Bindings:
+def bind_placeholders(
+    call: OperationCall, names: dict[str, str] | None, values: dict[str, dict[str, Any]] | None
+) -> Bindings:
     """Return a request's placeholders, their values admitted."""
     if names is None and values is None:
         return _UNBOUND
     try:
         check_placeholder_keys(names, values)
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
     if values:
         call.admit_values(values)
     return Bindings(names or {}, values or {})
 
 
-def condition_of(call: Call, request: Any, bindings: Bindings) -> Condition | None:
+def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> Condition | None:
     """Return the condition of a write, from ConditionExpression or Expected."""
     try:
         if request.condition_expression is not None:
             return compile_condition(request.condition_expression, bindings)
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
     expected = getattr(request, "expected", None)
     if expected is None:
         return None
-    return _legacy(lambda: legacy_expected(_raw(call, expected), request.conditional_operator))
+    return _compile_legacy(
+        lambda: legacy_expected(_legacy_members(call, expected), request.conditional_operator)
+    )
 
 
-def update_of(call: Call, request: Any, bindings: Bindings) -> Update | None:
+def parse_update(call: OperationCall, request: Any, bindings: Bindings) -> Update | None:
     """Return the update of an UpdateItem, from UpdateExpression or AttributeUpdates."""
     try:
         if request.update_expression is not None:
             return compile_update(request.update_expression, bindings)
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
     updates = getattr(request, "attribute_updates", None)
-    return None if updates is None else _legacy(lambda: legacy_updates(_raw(call, updates)))
+    return (
+        None if updates is None else _compile_legacy(lambda: legacy_updates(_legacy_members(call, updates)))
+    )
 
 
-def projection_of(call: Call, request: Any, bindings: Bindings) -> Projection | None:
+def parse_projection(call: OperationCall, request: Any, bindings: Bindings) -> Projection | None:
     """Return the projection of a read, from ProjectionExpression or AttributesToGet."""
     try:
         if request.projection_expression is not None:
             return compile_projection(request.projection_expression, bindings)
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
     attributes = getattr(request, "attributes_to_get", None)
     if attributes is not None and len(attributes) > _NAMES_MAX:
         raise ValidationFault(
             f"AttributesToGet names {len(attributes)} attributes; name {_NAMES_MAX} at most"
         )
-    return None if attributes is None else _legacy(lambda: legacy_attributes(attributes))
+    return None if attributes is None else _compile_legacy(lambda: legacy_attributes(attributes))
 
 
-def filter_of(call: Call, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
+def parse_filter(call: OperationCall, request: Any, legacy: Any, bindings: Bindings) -> Condition | None:
     """Return the filter of a query or scan, from FilterExpression or the older filter."""
     try:
         if request.filter_expression is not None:
             return compile_condition(request.filter_expression, bindings, field="FilterExpression")
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
     if legacy is None:
         return None
-    return _legacy(lambda: legacy_filter(_raw(call, legacy), request.conditional_operator))
+    return _compile_legacy(lambda: legacy_filter(_legacy_members(call, legacy), request.conditional_operator))
 
 
-def key_condition_of(call: Call, request: Any, bindings: Bindings) -> KeyCondition:
+def parse_key_condition(call: OperationCall, request: Any, bindings: Bindings) -> KeyCondition:
     """Return the key condition of a query, from KeyConditionExpression or KeyConditions."""
     try:
         if request.key_condition_expression is not None:
             return compile_key_condition(request.key_condition_expression, bindings)
     except ExpressionError as error:
-        raise call.worded(error) from error
-    return _legacy(lambda: legacy_key_conditions(_raw(call, request.key_conditions or {})))
+        raise call.expression_fault(error) from error
+    return _compile_legacy(lambda: legacy_key_conditions(_legacy_members(call, request.key_conditions or {})))
 
 
-def all_used(call: Call, bindings: Bindings, plans: Iterable[Any]) -> None:
+def check_placeholders_used(call: OperationCall, bindings: Bindings, plans: Iterable[Any]) -> None:
     """Refuse placeholders that no expression uses."""
     if bindings is _UNBOUND:
         return
     try:
         check_placeholders(bindings, [plan for plan in plans if plan is not None])
     except ExpressionError as error:
-        raise call.worded(error) from error
+        raise call.expression_fault(error) from error
 
 
 def check_scalar_keys(table: Table, *plans: Update | Condition | Projection | None) -> None:
@@ -137,7 +143,7 @@ def check_scalar_keys(table: Table, *plans: Update | Condition | Projection | No
                     raise ValidationFault(f"{_NOT_SCALAR}IndexKey: {name}")
 
 
-def _legacy(compile_: Callable[[], _Plan]) -> _Plan:
+def _compile_legacy(compile_: Callable[[], _Plan]) -> _Plan:
     """Return the plan of an older parameter; its refusals are never counted, as those of expressions are."""
     try:
         return compile_()
@@ -145,7 +151,7 @@ def _legacy(compile_: Callable[[], _Plan]) -> _Plan:
         raise ValidationFault(str(error)) from error
 
 
-def _raw(call: Call, conditions: Mapping[str, Any]) -> dict[str, Any]:
+def _legacy_members(call: OperationCall, conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Return an older parameter in AWS's own spelling, with the values in it admitted."""
     raw: dict[str, Any] = msgspec.to_builtins(conditions)
     for condition in raw.values():

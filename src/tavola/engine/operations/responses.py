@@ -14,13 +14,13 @@ encode = msgspec.json.Encoder().encode
 EMPTY = b"{}"
 
 
-def with_member(body: bytes, name: str, content: bytes) -> bytes:
+def add_raw_member(body: bytes, name: str, content: bytes) -> bytes:
     """Return a JSON object with one more member, given as bytes."""
     start = b'{"' if body == EMPTY else body[:-1] + b',"'
     return b"".join((start, name.encode(), b'":', content, b"}"))
 
 
-def with_members(body: bytes, members: dict[str, Any]) -> bytes:
+def add_members(body: bytes, members: dict[str, Any]) -> bytes:
     """Return a JSON object with more members."""
     if not members:
         return body
@@ -29,7 +29,7 @@ def with_members(body: bytes, members: dict[str, Any]) -> bytes:
     return b"".join((body[:-1], b",", encode(members)[1:]))
 
 
-def rows(name: str, items: list[bytes], members: dict[str, Any]) -> bytes:
+def render_list(name: str, items: list[bytes], members: dict[str, Any]) -> bytes:
     """Return an object with a list of items and further members; copies a large body only once."""
     head = b'{"' + name.encode() + b'":['
     tail = b"]," + encode(members)[1:] if members else b"]}"
