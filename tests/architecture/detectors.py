@@ -33,6 +33,7 @@ SIDE_DOORS = frozenset(
         "tavola.design.solver",
         "tavola.design.targets",
         "tavola.design.findings",
+        "tavola.design.access_paths",
         "tavola.iac.formats",  # the readers of others' files
     }
 )

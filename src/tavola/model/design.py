@@ -224,6 +224,13 @@ class TableDesign:
         """Return an entity by its name."""
         return next(found for found in self.entities if found.name == name)
 
+    def projected_attributes(self, index: IndexDesign) -> frozenset[str] | None:
+        """Return the attributes that the entries of an index can have; None: all attributes of the item."""
+        if index.projection == "ALL":
+            return None
+        included = () if index.projection == "KEYS_ONLY" else index.projection
+        return frozenset((*self.settings.key_names, *index.attributes, *included))
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

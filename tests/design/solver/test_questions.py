@@ -318,7 +318,7 @@ def test_whatever_is_asked_is_served_by_a_key(
     for need in needs_of(told):
         one = set(need.equal) >= set(identity)
         assert any(
-            each.how in ("get", "query") and not each.filtered and (each.ordered or one)
-            for each in subject.servings(need)
+            each.operation in ("get", "query") and not each.filtered and (each.ordered or one)
+            for each in subject.access_paths(need)
         ), need
     assert differences(told, found.design) == []

@@ -92,8 +92,8 @@ def test_a_solved_design_lints_as_clean_as_its_source(name: str) -> None:
     assert [f for f in serious if (f.rule, f.place.name) not in before] == []
     subject = Subject(design)
     for need in needs_of(given(name)):
-        best = subject.servings(need)[0]
-        assert best.how in ("get", "query"), need.name
+        best = subject.access_paths(need)[0]
+        assert best.operation in ("get", "query"), need.name
         assert best.ordered, need.name
         assert not best.filtered, need.name
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from tavola.design.access_paths import shards_to_read
 from tavola.design.cost.sizes import entry_bytes, item_bytes
 from tavola.model.document import (
     AccessPattern,
@@ -77,7 +78,7 @@ def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesi
         return (_fetch(table, size, max(1, items), access),)
     if pattern.index is None:
         size = access.item_bytes or item_bytes(table, entity)
-        shards = _shards_asked(entity.key, pattern)
+        shards = shards_to_read(entity.key, pattern.partition)
         consistent = access.consistent
         return (
             Units(table.name, None, read=_scattered(items, size, shards, pattern, consistent=consistent)),
@@ -87,7 +88,7 @@ def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesi
     entry = entry_bytes(table, entity, index)
     if access.item_bytes is not None and not pattern.hydrate:
         entry = access.item_bytes
-    shards = _shards_asked(entity.key_on(index.name), pattern)
+    shards = shards_to_read(entity.key_on(index.name), pattern.partition)
     consistent = access.consistent and index.local
     told = [
         Units(table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent))
@@ -445,22 +446,13 @@ def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, co
     return shards * read_units(each * size, consistent=consistent)
 
 
-def _shards_asked(key: KeyDesign | None, pattern: PatternDesign) -> int:
-    if key is None or key.shards is None or key.shards.by == "time":
-        return 1  # stretches of time are asked one after another, as far as a page reaches
-    if key.shards.of and set(key.shards.of) <= {*pattern.partition}:
-        return 1
-    return max(1, key.shards.reads)
-
-
 def _holds(table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]) -> bool:
     """Return whether an index's entries have the fields that are read; of none named, all."""
-    if index.projection == "ALL":
-        return True
+    held = table.projected_attributes(index)
     wanted = reads or tuple(field.name for field in entity.fields)
-    held = {*table.settings.key_names, *index.attributes}
-    held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
-    return all(entity.field(name).attribute in held for name in wanted if _known(entity, name))
+    return held is None or all(
+        entity.field(name).attribute in held for name in wanted if _known(entity, name)
+    )
 
 
 def _has(table: TableDesign, index: str | None) -> bool:

@@ -130,12 +130,8 @@ def declared_bytes(entity: EntityDesign) -> int | None:
 
 def projected(table: TableDesign, index: IndexDesign, names: Iterable[str]) -> tuple[str, ...]:
     """Return which of these attributes stand in an index's entries: its key, the table's, and what it projects."""
-    if index.projection == "ALL":
-        return tuple(names)
-    held = {*table.settings.key_names, *index.attributes}
-    if index.projection != "KEYS_ONLY":
-        held |= set(index.projection)
-    return tuple(name for name in names if name in held)
+    held = table.projected_attributes(index)
+    return tuple(name for name in names if held is None or name in held)
 
 
 def entry_bytes(

@@ -17,6 +17,7 @@ from functools import partial
 from math import prod
 from typing import Literal
 
+from tavola.design.access_paths import KeyPart, key_parts, shards_to_read
 from tavola.design.cost.capacity import (
     changed_fields,
     collection_units,
@@ -28,7 +29,6 @@ from tavola.design.lint.carrying import forgets
 from tavola.design.lint.naming import words
 from tavola.design.lint.rates import PLANNED, peak, top_share
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import Slot, slots
 from tavola.design.lint.telling import joined, quoted, rate
 from tavola.design.lint.texts import can_make
 from tavola.keys import Template
@@ -208,7 +208,7 @@ def values_of(subject: Subject, table: TableDesign, entity: EntityDesign, key: K
 
 
 def _values(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
-    found = slots(key.hash)
+    found = key_parts(key.hash)
     passing = {slot.field for slot in found if _bucket(entity.field(slot.field), slot) is not None}
     if not passing:
         return subject.partitions(table, entity, key)
@@ -244,7 +244,7 @@ def _by_outline(
 ) -> dict[tuple[tuple[str, ...], int], list[tuple[EntityDesign, KeyDesign, _Fields]]]:
     found: dict[tuple[tuple[str, ...], int], list[tuple[EntityDesign, KeyDesign, _Fields]]] = {}
     for entity, key in subject.partners[table.name, index]:
-        fields = tuple(entity.field(slot.field) for slot in slots(key.hash))
+        fields = tuple(entity.field(slot.field) for slot in key_parts(key.hash))
         found.setdefault((_outline(key), shards_of(key)), []).append((entity, key, fields))
     return found
 
@@ -304,12 +304,12 @@ def _written(
         if key.index is not None and pattern.index == key.index and pattern.access is not None
     ]
     skew = next((each for each in told if each is not None), write.skew)
-    if new and key.index is None and not slots(key.range):
+    if new and key.index is None and not key_parts(key.range):
         return top_share(values, None)  # each has a partition of its own
     if new and write.skew is None:
         states = [
             entity.field(slot.field).values or 1
-            for slot in slots(key.hash)
+            for slot in key_parts(key.hash)
             if _state(subject, entity, slot.field)
         ]
         if states:
@@ -353,7 +353,7 @@ def _asking(
 
     def units(shards: int) -> float:
         if shards == shards_of(key) or (key.shards is not None and key.shards.by == "time"):
-            return now / _asked(key)
+            return now / shards_to_read(key)
         spread = _spread(key, shards)
         moved = replace(
             entity,
@@ -361,7 +361,7 @@ def _asking(
             keys=tuple(spread if each is key else each for each in entity.keys),
         )
         found = pattern_units(table, moved, pattern)
-        return sum(each.read for each in found if each.index == pattern.index) / _asked(spread)
+        return sum(each.read for each in found if each.index == pattern.index) / shards_to_read(spread)
 
     return units
 
@@ -370,10 +370,6 @@ def _spread(key: KeyDesign, shards: int) -> KeyDesign:
     return replace(
         key, shards=Shards(shards) if key.shards is None else replace(key.shards, count=shards, reading=None)
     )
-
-
-def _asked(key: KeyDesign) -> int:
-    return 1 if key.shards is None or key.shards.by == "time" else key.shards.reads
 
 
 def _collection(
@@ -444,7 +440,7 @@ def _need(
 
 def _constant(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
     """Return the value of a partition key that a need asks for always, in words; empty: any; None: no item has it."""
-    if not slots(key.hash):
+    if not key_parts(key.hash):
         return ""
     told: list[str] = []
     always = {given.field: given for given in need.constants if given.operator == "="}
@@ -497,9 +493,9 @@ def told_rates(entity: EntityDesign) -> bool:
 
 def bucket_of(entity: EntityDesign, key: KeyDesign) -> str | None:
     """Return the stretch of time that a partition holds all items of, None if it holds others'."""
-    if key.shards is not None and key.shards.by == "time" and not slots(key.hash):
+    if key.shards is not None and key.shards.by == "time" and not key_parts(key.hash):
         return key.shards.bucket
-    found = slots(key.hash)
+    found = key_parts(key.hash)
     if len(found) != 1:
         return None
     return _bucket(entity.field(found[0].field), found[0])
@@ -521,7 +517,7 @@ def is_moment(name: str) -> bool:
     return bool((_MOMENTS | {"epoch", "ts", "millis", "ttl"}) & set(words(name)[-1:]))
 
 
-def _bucket(field: FieldDesign, slot: Slot) -> str | None:
+def _bucket(field: FieldDesign, slot: KeyPart) -> str | None:
     kind = time_kind(field)
     if kind == "moment":
         return slot.grain if slot.grain in _BUCKETS else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tavola.design.access_paths import key_parts
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import slots
 from tavola.model.document import EntityDesign, Need
 
 
@@ -14,7 +14,7 @@ def ends(entity: EntityDesign) -> tuple[str, str] | None:
     """
     if entity.key is None:
         return None
-    over, under = slots(entity.key.hash), slots(entity.key.range)
+    over, under = key_parts(entity.key.hash), key_parts(entity.key.range)
     if len(over) != 1 or len(under) != 1 or over[0].field == under[0].field:
         return None
     pair = over[0].field, under[0].field

@@ -15,9 +15,9 @@ from math import prod
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
+from tavola.design.access_paths import AccessPath, access_paths, key_parts
 from tavola.design.cost.capacity import IndexEffect, index_effects
 from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.serving import Serving, servings, slots
 from tavola.model.document import (
     CollectionDesign,
     Design,
@@ -173,7 +173,7 @@ class Subject:
         return frozenset(told)
 
     @cached_property
-    def _servings(self) -> dict[int, tuple[Need, tuple[Serving, ...]]]:
+    def _access_paths(self) -> dict[int, tuple[Need, tuple[AccessPath, ...]]]:
         return {}  # by the need's identity, for which it is kept: a need's own hash goes through all of it
 
     @cached_property
@@ -237,23 +237,23 @@ class Subject:
             if write.kind == "update" and field in (*write.changes, *write.adds)
         )
 
-    def servings(self, need: Need) -> tuple[Serving, ...]:
+    def access_paths(self, need: Need) -> tuple[AccessPath, ...]:
         """Return how the keys of a need's first entity serve it, the best first; empty: the entity is not known.
 
         Of a need of several entities in one table, those keys alone that all of them serve it by.
         """
-        known = self._servings.get(id(need))
+        known = self._access_paths.get(id(need))
         if known is None:
-            known = self._servings[id(need)] = (need, self._serve(need))
+            known = self._access_paths[id(need)] = (need, self._find_access_paths(need))
         return known[1]
 
-    def _serve(self, need: Need) -> tuple[Serving, ...]:
-        found: tuple[Serving, ...] | None = None
+    def _find_access_paths(self, need: Need) -> tuple[AccessPath, ...]:
+        found: tuple[AccessPath, ...] | None = None
         for name in need.entities:
             home = self.homes.get(name)
             if home is None:
                 return ()
-            here = servings(*home, need)
+            here = access_paths(*home, need)
             if found is None:
                 found = here
                 continue
@@ -272,8 +272,8 @@ class Subject:
         There are no more than items, and a key that identifies them has as many. An index of some members has their
         values alone. What identifies another entity has as many values as there are of it.
         """
-        found = slots(key.hash)
-        if entity.items is not None and key.index is None and found and not slots(key.range):
+        found = key_parts(key.hash)
+        if entity.items is not None and key.index is None and found and not key_parts(key.range):
             return entity.items
         counts: list[int] = []
         for slot in found:
@@ -296,9 +296,9 @@ class Subject:
         found: dict[tuple[str, str], int] = {}
         for table, entity in self.entities():
             own = entity.key
-            if own is None or entity.items is None or slots(own.range):
+            if own is None or entity.items is None or key_parts(own.range):
                 continue
-            names = sorted({slot.field for slot in slots(own.hash)})
+            names = sorted({slot.field for slot in key_parts(own.hash)})
             if len(names) == 1:
                 found.setdefault((table.name, names[0]), entity.items)
         return found
@@ -325,14 +325,14 @@ class Subject:
             if need.route is not None:
                 told.setdefault((home[0].name, need.route.index), []).append(need.title)
                 continue
-            best = next(iter(self.servings(need)), None)
-            if best is not None and best.how != "scan":
+            best = next(iter(self.access_paths(need)), None)
+            if best is not None and best.operation != "scan":
                 told.setdefault((home[0].name, best.key.index), []).append(need.title)
         return {place: tuple(titles) for place, titles in told.items()}
 
     def constant(self, key: KeyDesign) -> bool:
         """Tell whether all items share one partition key, but for its shards."""
-        return not slots(key.hash)
+        return not key_parts(key.hash)
 
     # Places, as findings name them.
 

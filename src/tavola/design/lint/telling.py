@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tavola.design.lint.serving import STRETCHES
+from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.model.document import Given, Need
 
 
@@ -45,7 +45,7 @@ def size(amount: float) -> str:
 def wanted_key(need: Need) -> str:
     """Return in words the key of an index that would serve a need; one key decides one stretch and has one order."""
     equal = [given.field for given in need.where if given.operator in ("=", "in")]
-    stretches = [given.field for given in need.where if given.operator in STRETCHES]
+    stretches = [given.field for given in need.where if given.operator in RANGE_OPERATORS]
     parts = [given.field for given in need.where if given.operator == "contains"]
     if parts and not equal and not stretches and not need.order:
         return f"an item for each value in {joined(parts)}, keyed by it"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
+from tavola.design.access_paths import are_always_present, match_key
 from tavola.design.solver.conditions import in_text
 from tavola.design.solver.errors import SolveRefused
 from tavola.design.solver.questions import Question
@@ -72,19 +73,18 @@ def serves(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
             return False
     else:
         given |= {member.field for member in question.members}
-    if not set(key.partition) <= given:
+    match = match_key(
+        key.partition, key.sorts, equals=given.__contains__, ranges=lambda name: name == question.ranged
+    )
+    if match.missing or not given <= {*key.partition, *match.equal}:
         return False
-    rest = given - set(key.partition)
-    run = key.sorts[: len(rest)]
-    if set(run) != rest:
+    order = tuple(name for name in question.order if name not in given)
+    if match.rest[: len(order)] != order:
         return False
-    along = tuple(name for name in question.order if name not in given)
-    if key.sorts[len(rest) : len(rest) + len(along)] != along:
-        return False
-    held = question.present | given
-    if any(entity.field(name).nullable and name not in key.fields for name in question.present - given):
-        return False  # items without it would be given too
-    return all(name in held or not entity.field(name).nullable for name in key.fields)
+    # An item without a field that must be present would be in the answer, too.
+    return are_always_present(entity, question.present - given, key.fields) and are_always_present(
+        entity, key.fields, question.present | given
+    )
 
 
 def base_keys(entity: EntityDesign, questions: Sequence[Question]) -> tuple[KeyPlan, ...]:

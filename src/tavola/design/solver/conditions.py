@@ -13,7 +13,6 @@ from tavola.design.solver.errors import SolveRefused
 from tavola.model.document import Design, EntityDesign, FieldDesign, Given, Membership, Need
 from tavola.values import Value
 
-STRETCHES = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 _LOWER, _UPPER = frozenset({">", ">="}), frozenset({"<", "<="})
 
 

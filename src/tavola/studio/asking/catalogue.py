@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tavola.design.access_paths import shards_to_read
 from tavola.design.lint import Subject
 from tavola.keys import Template
 from tavola.model import SHARD
@@ -173,7 +174,7 @@ def _pattern(table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: 
         if not own
     ]
     index = None if pattern.index is None else table.index(pattern.index)
-    shards = 1 if key.shards is None or key.shards.by == "time" else key.shards.reads
+    shards = shards_to_read(key)
     got = "TransactGetItems" if access.transactional else "GetItem"
     told = DesignedPattern(
         id=f"{table.name}/{entity.name}.{pattern.name}",
@@ -298,17 +299,17 @@ def _need(design: Design, need: Need) -> Listed:
     elif need.route is not None and routed(need):
         operation, index = _OPERATIONS[need.route.operation], need.route.index
     else:
-        ways = Subject(alone(design, table)).servings(need)
+        ways = Subject(alone(design, table)).access_paths(need)
         if need.route is not None:  # which says where, and not by which key
             ways = tuple(way for way in ways if way.key.index == need.route.index)
         best = next(iter(ways), None)
-        if best is None or best.how == "scan":
+        if best is None or best.operation == "scan":
             reason = "No key serves it: every item would have to be read."
         else:
             key, index = best.key, best.key.index
-            operation = "GetItem" if best.how == "get" else "Query"
-            filtered, stretched = best.filtered, best.stretched
-            if best.how == "get" and any(given.operator == "in" for given in need.where):
+            operation = "GetItem" if best.operation == "get" else "Query"
+            filtered, stretched = best.filtered, best.partition_ranges
+            if best.operation == "get" and any(given.operator == "in" for given in need.where):
                 operation = "BatchGetItem"
     access = need.access or AccessPattern(need.name)
     found = None if table is None or index is None or reason else table.index(index)
@@ -327,7 +328,7 @@ def _need(design: Design, need: Need) -> Listed:
         parameters=() if table is None or entity is None else tuple(_conditions(table, entity, need)),
         runnable=not reason,
         reason=reason,
-        shards=1 if key is None or key.shards is None or key.shards.by == "time" else key.shards.reads,
+        shards=shards_to_read(key),
         ordered=operation == "Query",
         consistent=access.consistent and (found is None or found.local),
         consistency=found is None or found.local,

@@ -130,8 +130,8 @@ def _matrix(design: Design, table: TableDesign | None, found: Sequence[Listed]) 
             rows.append(_written(each, places))
             continue
         need = needs.get(each.told.place)
-        serving = () if need is None else subject.servings(need)
-        ways = {way.key.index: way.how for way in serving}
+        paths = () if need is None else subject.access_paths(need)
+        ways = {path.key.index: path.operation for path in paths}
         rows.append(_row(each, places, ways, told.get(each.told.place)))
     columns = [] if table is None else _columns(table, places, rows, findings)
     return CoverageTable("" if table is None else table.name, tuple(columns), tuple(rows))

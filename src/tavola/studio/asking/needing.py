@@ -9,7 +9,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tavola.model.document import FieldDesign, Given, KeyDesign, Route, TableDesign
+from tavola.design.access_paths import key_parts
+from tavola.model.document import FieldDesign, Given, Route, TableDesign
 from tavola.studio.asking.catalogue import Listed, conditions_of, routed
 from tavola.studio.asking.clauses import Clause, expressed, shown, told
 from tavola.studio.asking.comparing import meets, narrowest
@@ -28,6 +29,8 @@ from tavola.studio.asking.questions import (
 from tavola.studio.asking.spreading import check_requests, moments
 from tavola.studio.problems import Refused
 from tavola.studio.types import AttributeValue, Item
+
+_BUCKETS = ("year", "month", "day", "hour", "minute")
 
 
 def needed(found: Listed, given: Mapping[str, EnteredValue], how: How, now_s: float) -> Planned:
@@ -58,7 +61,8 @@ def needed(found: Listed, given: Mapping[str, EnteredValue], how: How, now_s: fl
     notes: tuple[str, ...] = ()
     grains: list[dict[str, Any]] = [{}]
     if found.stretched and stretch is not None:
-        grain = _grain(key, stretch.field.name)
+        parts = (part for part in key_parts(key.hash) if part.field == stretch.field.name)
+        grain = next((part.grain for part in parts if part.grain in _BUCKETS), "day")
         grains = [{stretch.field.name: at} for at in moments(*_both_ends(stretch, now_s), grain)]
         notes = (f"A query for each {grain} of {stretch.field.name}: {len(grains)} of them.",)
     choices = _combined(several)
@@ -173,17 +177,6 @@ def _typed_part(field: FieldDesign, stored: AttributeValue) -> Any:
 def _clause(field: FieldDesign, condition: Given, values: tuple[AttributeValue, ...]) -> Clause:
     word = {"between": "BETWEEN", "in": "IN"}.get(condition.operator, condition.operator)
     return Clause(field.attribute, word, values)
-
-
-def _grain(key: KeyDesign, name: str) -> str:
-    for source in key.hash:
-        for placeholder in source.template.placeholders if source.template is not None else ():
-            if placeholder.field == name:
-                words = [word.strip() for word in placeholder.spec.split(",")]
-                return next(
-                    (word for word in words if word in ("year", "month", "day", "hour", "minute")), "day"
-                )
-    return "day"
 
 
 def _both_ends(stretch: Stretch, now_s: float) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tavola.design.access_paths import RANGE_OPERATORS, match_key
 from tavola.expressions.nodes import And, Between, ConditionNode, Path
 from tavola.expressions.nodes import Literal as Constant
 from tavola.expressions.renderer import Renderer
@@ -23,7 +24,6 @@ from tavola.values import compare
 ReadOperation = Literal["GetItem", "Query", "Scan"]
 ConditionRole = Literal["key", "filter", "studio"]
 
-_RANGES = frozenset({"<", "<=", ">", ">=", "between", "begins_with"})
 _ORDER = {"GetItem": 0, "Query": 1, "Scan": 2}
 _FILTER: ConditionRole = "filter"
 _TYPES = {"S": "text", "N": "a number", "B": "bytes"}
@@ -170,27 +170,20 @@ def _preference(route: Route) -> tuple[Any, ...]:
 
 
 def _route(ways: TableWays, way: Way, conditions: Sequence[BrowseCondition]) -> Route:
-    nodes: list[ConditionNode] = []
-    taken: set[int] = set()
-    partition: dict[str, AttributeValue] = {}
-    for name in way.hash:
-        at = _equal(ways, name, conditions)
-        if at is None:
-            return Route(way, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
-        nodes.append(node_of(conditions[at]))
-        partition[name] = conditions[at].values[0]
-        taken.add(at)
-    pinned = 0
-    for name in way.range:
-        at = _equal(ways, name, conditions)
-        ranged = (at,) if at is not None else _range(ways, name, conditions)
-        if not ranged:
-            break
-        nodes.append(_range_node(name, [conditions[number] for number in ranged]))
-        taken.update(ranged)
-        pinned += 1
-        if at is None:
-            break
+    equal = {name: at for name in way.attributes if (at := _equal(ways, name, conditions)) is not None}
+    ranges = {name: _range(ways, name, conditions) for name in way.range}
+    match = match_key(way.hash, way.range, equals=equal.__contains__, ranges=lambda name: bool(ranges[name]))
+    if match.missing:
+        return Route(way, "Scan", tuple(_FILTER for _ in conditions), 0, (), {})
+    compared = (*way.hash, *match.equal)
+    nodes = [node_of(conditions[equal[name]]) for name in compared]
+    taken = {equal[name] for name in compared}
+    if match.ranged:
+        name = match.rest[0]
+        nodes.append(_range_node(name, [conditions[at] for at in ranges[name]]))
+        taken.update(ranges[name])
+    partition = {name: conditions[equal[name]].values[0] for name in way.hash}
+    pinned = len(match.equal) + match.ranged
     whole = way.index is None and len(taken) == len(conditions) == len(way.attributes)
     exact = whole and all(condition.operator == "=" for condition in conditions)
     roles = tuple(_role(way, condition, at in taken) for at, condition in enumerate(conditions))
@@ -221,7 +214,7 @@ def _range(ways: TableWays, name: str, conditions: Sequence[BrowseCondition]) ->
     found = {
         condition.operator: at
         for at, condition in reversed(list(enumerate(conditions)))
-        if condition.operator in _RANGES and _fits(ways, name, condition)
+        if condition.operator in RANGE_OPERATORS and _fits(ways, name, condition)
     }
     if not found:
         return ()
@@ -331,7 +324,9 @@ def _notes(ways: TableWays, route: Route, question: BrowseQuestion, together: bo
         if name is None or name not in ways.types:
             continue
         wanted = ways.types[name]
-        if (condition.operator == "=" or condition.operator in _RANGES) and not _fits(ways, name, condition):
+        if (condition.operator == "=" or condition.operator in RANGE_OPERATORS) and not _fits(
+            ways, name, condition
+        ):
             notes.append(
                 f"{name} is never empty in an item with this key, so that an empty value is no key condition."
                 if all(wanted in value for value in condition.values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tavola.design.access_paths import RANGE_OPERATORS, AccessPath
 from tavola.design.cost.alterations import eventual, eventual_collection, with_table
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.indexes import Wanted, with_index
@@ -19,7 +20,6 @@ from tavola.design.lint.remedies.proposal import (
     table_at,
 )
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import STRETCHES, Serving
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.model.document import AccessPattern, Design, Given, Need, Route
 
@@ -33,17 +33,17 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
         yield from _moved(design, finding)
         return
     if need.route is not None:
-        for serving in Subject(design).servings(need):
-            if serving.how in ("get", "query") and serving.ordered:
+        for path in Subject(design).access_paths(need):
+            if path.serves and path.ordered:
                 yield Proposal(
-                    put_need(design, need, _routed(need, serving)),
-                    f"it asks {serving.key.index or serving.table.name}, which has a key for it",
+                    put_need(design, need, _routed(need, path)),
+                    f"it asks {path.key.index or path.table.name}, which has a key for it",
                 )
     home = home_of(design, need)
     if home is None:
         return
     equal = tuple(dict.fromkeys(given.field for given in need.where if given.operator in ("=", "in")))
-    stretches = tuple(dict.fromkeys(given.field for given in need.where if given.operator in STRETCHES))
+    stretches = tuple(dict.fromkeys(given.field for given in need.where if given.operator in RANGE_OPERATORS))
     ordered = need.order and (not stretches or need.order[0] in stretches)
     sorts = tuple(name for name in (need.order if ordered else stretches[:1]) if name not in equal)
     ways = [(sorts, shards) for shards in ((1,) if equal else _SHARDS)]
@@ -61,7 +61,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
             + "; declare the query on it"
         )
         if need.route is not None:
-            found = [each for each in Subject(changed).servings(need) if each.key.index == index.name]
+            found = [each for each in Subject(changed).access_paths(need) if each.key.index == index.name]
             if not found:
                 continue  # it lacks some of the items that are asked for
             changed = put_need(changed, need, _routed(need, found[0]))
@@ -76,11 +76,11 @@ def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[
             yield tuple(name for name in other.order if name not in equal)
 
 
-def _routed(need: Need, serving: Serving) -> Need:
+def _routed(need: Need, path: AccessPath) -> Need:
     """Return a need that is asked by a key: each attribute of it as far as its fields are given."""
     given = {each.field: each for each in need.where}
     keys: list[Given] = []
-    for source in serving.key.sources:
+    for source in path.key.sources:
         names = source.fields
         if not names:
             keys.append(Given(source.attribute, "="))
@@ -91,13 +91,11 @@ def _routed(need: Need, serving: Serving) -> Need:
             keys.append(Given(source.attribute, "=" if whole else "begins_with"))
         else:
             break
-    queries = serving.key.shards.reads if serving.key.shards is not None else 1
     filters = tuple(
-        Given(serving.entity.field(each.field).attribute, each.operator, each.value)
-        for each in serving.filtered
+        Given(path.entity.field(each.field).attribute, each.operator, each.value) for each in path.filtered
     )
-    single = serving.how == "get" and all(each.operator == "=" for each in keys)
-    route = Route("get" if single else "query", serving.key.index, tuple(keys), filters, queries)
+    single = path.operation == "get" and all(each.operator == "=" for each in keys)
+    route = Route("get" if single else "query", path.key.index, tuple(keys), filters, path.shards)
     return Need(
         need.name,
         need.entities,

@@ -185,16 +185,14 @@ def _wider(design: Design, finding: Finding) -> Iterator[Proposal]:
     else:
         return
     index = next((each for each in table.indexes if each.name == name), None)
-    if index is None or index.projection == "ALL":
+    held = None if index is None else table.projected_attributes(index)
+    if index is None or held is None:
         return
     view = next((view for view in design.views if view.name == result), entity)
     reads = access.reads if access is not None and access.reads else tuple(each.name for each in view.fields)
-    held = {*table.settings.key_names, *index.attributes}
     before = () if isinstance(index.projection, str) else index.projection
     lacking = [
-        field.attribute
-        for field in entity.fields
-        if field.name in reads and field.attribute not in (*held, *before)
+        field.attribute for field in entity.fields if field.name in reads and field.attribute not in held
     ]
     wide = replace(index, projection=(*before, *lacking))
     indexes = tuple(wide if each.name == index.name else each for each in table.indexes)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of, told_rates, values_of
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import slots
 from tavola.design.lint.telling import joined
 
 SEVERITY: Severity = "warning"
@@ -28,7 +28,7 @@ _FEW = 16  # values that a person could count, of which one is usually most item
 def find(subject: Subject) -> Iterator[Finding]:
     """Give the keys whose partitions, all alike, would get more than they take; without rates those of very few values."""
     for table, entity, key in subject.keyed():
-        fields = [slot.field for slot in slots(key.hash)]
+        fields = [slot.field for slot in key_parts(key.hash)]
         if not fields or shards_of(key) > 1 or bucket_of(entity, key) is not None:
             continue
         found, count = heat(subject, table, entity, key), values_of(subject, table, entity, key)

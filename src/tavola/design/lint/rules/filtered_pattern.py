@@ -29,7 +29,7 @@ SEVERITY: Severity = "warning"
 def find(subject: Subject) -> Iterator[Finding]:
     """Give the needs that are filtered for want of a key, and the patterns that drop more than they keep."""
     for need in subject.design.needs:
-        served = subject.servings(need)
+        served = subject.access_paths(need)
         if need.route is not None and need.route.operation == "scan":
             continue
         home = subject.homes.get(need.entities[0])
@@ -40,13 +40,15 @@ def find(subject: Subject) -> Iterator[Finding]:
             if _kept(need.access):
                 continue
             told = f"it is filtered by {conditions(need.route.filters)} after the read"
-            better = best.how in ("get", "query")
+            better = best.serves
             remedy = (
                 f"ask {best.key.index or 'the table'}, which has a key for it"
                 if better
                 else f"add {wanted_key(need)}"
             )
-        elif need.route is None and best.how == "filter" and not best.fault and not _kept(need.access):
+        elif (
+            need.route is None and best.operation == "filter" and not best.obstacle and not _kept(need.access)
+        ):
             told = (
                 f"{best.key.index or 'the table'} finds it only with a filter by {conditions(best.filtered)}"
             )

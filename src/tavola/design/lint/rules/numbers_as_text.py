@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import is_moment
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import STRETCHES
 from tavola.design.lint.telling import joined, quoted
 from tavola.model.document import EntityDesign, FieldDesign, SourceDesign, TableDesign
 
@@ -97,6 +97,6 @@ def _ordered(subject: Subject, entity: EntityDesign, field: FieldDesign) -> list
         if entity.name in need.entities
         and (
             field.name in need.order
-            or any(each.field == field.name and each.operator in STRETCHES for each in need.where)
+            or any(each.field == field.name and each.operator in RANGE_OPERATORS for each in need.where)
         )
     ]

@@ -25,8 +25,8 @@ SEVERITY: Severity = "error"
 def find(subject: Subject) -> Iterator[Finding]:
     """Give the ties that are asked from an end which all, or some, of them lack the key for."""
     for need in subject.design.needs:
-        served = subject.servings(need)
-        if need.route is None and one_way(subject, need) and (not served or served[0].how == "scan"):
+        served = subject.access_paths(need)
+        if need.route is None and one_way(subject, need) and (not served or served[0].operation == "scan"):
             home = subject.homes[need.entities[0]]
             pair = ends(home[1])
             assert pair is not None, "a tie that is asked from one end has two"

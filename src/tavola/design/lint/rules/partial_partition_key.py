@@ -34,15 +34,19 @@ def find(subject: Subject) -> Iterator[Finding]:
                 f"give {joined(missing)} with =, or make it a sort attribute",
             )
     for need in subject.design.needs:
-        served = subject.servings(need) if need.route is None else ()
-        if not served or served[0].how != "scan" or any(serving.fault == "stretch" for serving in served):
+        served = subject.access_paths(need) if need.route is None else ()
+        if (
+            not served
+            or served[0].operation != "scan"
+            or any(serving.obstacle == "stretch" for serving in served)
+        ):
             continue
-        near = next((serving for serving in served if serving.fault == "partial"), None)
+        near = next((serving for serving in served if serving.obstacle == "partial"), None)
         if near is not None:
             yield Finding(
                 "partial-partition-key",
                 SEVERITY,
                 subject.need_place(need),
-                f"it leaves out {joined(near.at)} of the partition key of {near.key.index or near.table.name}",
-                f"give {joined(near.at)} too, or make it the first sort attribute",
+                f"it leaves out {joined(near.obstacle_fields)} of the partition key of {near.key.index or near.table.name}",
+                f"give {joined(near.obstacle_fields)} too, or make it the first sort attribute",
             )

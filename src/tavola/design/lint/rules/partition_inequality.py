@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import STRETCHES
 from tavola.design.lint.telling import joined, wanted_key
 
 SEVERITY: Severity = "error"
@@ -24,7 +24,9 @@ SEVERITY: Severity = "error"
 def find(subject: Subject) -> Iterator[Finding]:
     """Give the needs that are asked so, or that could be asked in no other way."""
     for asked in subject.asked():
-        stretches = {each.field: each.operator for each in asked.route.keys if each.operator in STRETCHES}
+        stretches = {
+            each.field: each.operator for each in asked.route.keys if each.operator in RANGE_OPERATORS
+        }
         wrong = [name for name in asked.hash if name in stretches]
         if asked.route.operation == "query" and asked.known and wrong:
             yield Finding(
@@ -35,15 +37,15 @@ def find(subject: Subject) -> Iterator[Finding]:
                 f"let {joined(wrong)} be a sort key: {wanted_key(asked.need)}",
             )
     for need in subject.design.needs:
-        served = subject.servings(need) if need.route is None else ()
-        if not served or served[0].how != "scan":
+        served = subject.access_paths(need) if need.route is None else ()
+        if not served or served[0].operation != "scan":
             continue
-        near = next((serving for serving in served if serving.fault == "stretch"), None)
+        near = next((serving for serving in served if serving.obstacle == "stretch"), None)
         if near is not None:
             yield Finding(
                 "partition-inequality",
                 SEVERITY,
                 subject.need_place(need),
-                f"it asks for a stretch of {joined(near.at)}, the partition key of {near.key.index or near.table.name}",
-                f"let {joined(near.at)} be a sort key: {wanted_key(need)}",
+                f"it asks for a stretch of {joined(near.obstacle_fields)}, the partition key of {near.key.index or near.table.name}",
+                f"let {joined(near.obstacle_fields)} be a sort key: {wanted_key(need)}",
             )

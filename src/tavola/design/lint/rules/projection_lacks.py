@@ -40,10 +40,9 @@ def find(subject: Subject) -> Iterator[Finding]:
 def _found(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, names: tuple[str, ...], place: Place
 ) -> Iterator[Finding]:
-    if index.projection == "ALL":
+    held = table.projected_attributes(index)
+    if held is None:
         return
-    held = {*table.settings.key_names, *index.attributes}
-    held |= set() if index.projection == "KEYS_ONLY" else set(index.projection)
     known = {field.name: field.attribute for field in entity.fields}
     in_keys = {
         name

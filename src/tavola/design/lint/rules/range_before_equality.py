@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import STRETCHES
 from tavola.design.lint.telling import joined
 
 SEVERITY: Severity = "error"
@@ -25,7 +25,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     for asked in subject.asked():
         given = {each.field: each.operator for each in asked.route.keys}
         told = [name for name in asked.range if name in given]
-        early = [name for name in told[:-1] if given[name] in STRETCHES]
+        early = [name for name in told[:-1] if given[name] in RANGE_OPERATORS]
         if asked.route.operation == "query" and asked.known and early:
             later = told[told.index(early[0]) + 1 :]
             yield Finding(
@@ -36,9 +36,9 @@ def find(subject: Subject) -> Iterator[Finding]:
                 f"add an index sorted by {', '.join([*later, early[0]])}",
             )
     for need in subject.design.needs:
-        served = subject.servings(need) if need.route is None else ()
-        if served and served[0].how == "filter" and served[0].fault == "early-range":
-            first, *later = served[0].at
+        served = subject.access_paths(need) if need.route is None else ()
+        if served and served[0].operation == "filter" and served[0].obstacle == "early-range":
+            first, *later = served[0].obstacle_fields
             yield Finding(
                 "range-before-equality",
                 "warning",

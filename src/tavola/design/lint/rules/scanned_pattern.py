@@ -43,8 +43,8 @@ def find(subject: Subject) -> Iterator[Finding]:
             told += f" all of {asked.table.name}, {size(total)} each time, {per_million(units, 'read')} scans"
         else:
             told += f" {asked.on}, and so reads every item in it"
-        best = next(iter(subject.servings(asked.need)), None)
-        served = best is not None and best.how in ("get", "query")
+        best = next(iter(subject.access_paths(asked.need)), None)
+        served = best is not None and best.serves
         whole = not asked.need.where and not asked.need.order
         remedy = (
             "export the table for it, or keep what it looks for in items of their own"

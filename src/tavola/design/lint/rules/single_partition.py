@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import crowd, heat
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import slots
 
 SEVERITY: Severity = "warning"
 
@@ -26,7 +26,7 @@ def find(subject: Subject) -> Iterator[Finding]:
     for table, entity, key in subject.keyed():
         if not subject.constant(key) or key.shards is not None:
             continue
-        if not slots(key.range) and any(write.adds for write in entity.writes):
+        if not key_parts(key.range) and any(write.adds for write in entity.writes):
             continue  # one item that is counted on: no shards of a key help it, and another rule says what does
         found = heat(subject, table, entity, key)
         over = None if found is None else found.over

@@ -34,15 +34,15 @@ def find(subject: Subject) -> Iterator[Finding]:
                 f"give {joined(missing)} with =, or add an index with {asked.range[last]} first",
             )
     for need in subject.design.needs:
-        served = subject.servings(need) if need.route is None else ()
-        if served and served[0].how == "filter" and served[0].fault == "gap":
+        served = subject.access_paths(need) if need.route is None else ()
+        if served and served[0].operation == "filter" and served[0].obstacle == "gap":
             near = served[0]
             later = joined(each.field for each in near.filtered)
             yield Finding(
                 "sort-key-gap",
                 "warning",
                 subject.need_place(need),
-                f"{later} stands behind {joined(near.at)} in the sort key of {near.key.index or near.table.name}, "
+                f"{later} stands behind {joined(near.obstacle_fields)} in the sort key of {near.key.index or near.table.name}, "
                 f"and that is not given: only a filter finds it",
-                f"give {joined(near.at)} too, or add an index with {later} first",
+                f"give {joined(near.obstacle_fields)} too, or add an index with {later} first",
             )

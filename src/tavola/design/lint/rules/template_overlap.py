@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import slots
 from tavola.design.lint.texts import can_make, literal_prefix, may_meet
 from tavola.model.document import EntityDesign, KeyDesign, Need, SourceDesign, TableDesign
 
@@ -79,11 +79,11 @@ def _asked(
     """
     route = need.route
     if route is None:
-        best = next(iter(subject.servings(need)), None)
+        best = next(iter(subject.access_paths(need)), None)
         key = None if best is None else entity.key_on(best.key.index)
-        if best is None or best.how not in ("query", "filter") or key is None or not key.range:
+        if best is None or best.operation not in ("query", "filter") or key is None or not key.range:
             return None
-        fixed = any(slot.field in need.equal for slot in slots(key.range))
+        fixed = any(slot.field in need.equal for slot in key_parts(key.range))
         return None if fixed else (key, literal_prefix(key.range[0]))
     key = entity.key_on(route.index)
     if route.operation != "query" or key is None or not key.range:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import slots
 
 SEVERITY: Severity = "warning"
 
@@ -31,7 +31,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         found = heat(subject, table, entity, key)
         over = None if found is None else found.over
         if found is not None and over is not None and found.main == entity.name:
-            what = "its busiest key" if slots(key.hash) else "its key"
+            what = "its busiest key" if key_parts(key.hash) else "its key"
             yield Finding(
                 "too-few-shards",
                 SEVERITY,

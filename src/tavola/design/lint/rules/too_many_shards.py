@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import shards_to_read
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import month, spelled
 from tavola.design.lint.heat import heat
@@ -29,22 +30,21 @@ def find(subject: Subject) -> Iterator[Finding]:
     for table, entity in subject.entities():
         for pattern in entity.patterns:
             key = entity.key_on(pattern.index)
-            if key is None or key.shards is None or key.shards.by == "time" or pattern.access is None:
+            shards = shards_to_read(key, pattern.partition)
+            if key is None or shards == 1 or pattern.access is None:
                 continue
-            if key.shards.of and set(key.shards.of) <= set(pattern.partition):
-                continue  # who asks knows the shard
             found, rate = heat(subject, table, entity, key), pattern.access.per_second
             units = 0.0 if found is None else found.at("write", 1)
             needed = None if found is None else found.fewest("write")
             if not units or needed is None or rate is None:
                 continue
-            idle = 0.5 * rate * (key.shards.reads - needed)
-            if key.shards.reads >= _TIMES * needed and idle >= _UNITS_PER_S:
+            idle = 0.5 * rate * (shards - needed)
+            if shards >= _TIMES * needed and idle >= _UNITS_PER_S:
                 yield Finding(
                     "too-many-shards",
                     SEVERITY,
                     subject.pattern_place(table, entity, pattern),
-                    f"each of its {rate:g} questions a second asks {key.shards.reads} shards, and {units:,.0f} write units a second need "
+                    f"each of its {rate:g} questions a second asks {shards} shards, and {units:,.0f} write units a second need "
                     f"{needed}: {idle:,.0f} read units a second, {spelled(month(reads=idle))}, for nothing",
                     f"go down to {needed} or a few more (tavola.patterns.shard_change says how)",
                 )

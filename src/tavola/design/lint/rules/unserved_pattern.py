@@ -42,13 +42,13 @@ def find(subject: Subject) -> Iterator[Finding]:
             or any(name not in subject.homes for name in need.entities)
         ):
             continue  # how it is asked, across tables or of what has no key yet, is for other rules
-        served = subject.servings(need)
-        if served and served[0].how != "scan":
+        served = subject.access_paths(need)
+        if served and served[0].operation != "scan":
             continue
-        if any(serving.fault for serving in served) or one_way(subject, need):
+        if any(serving.obstacle for serving in served) or one_way(subject, need):
             continue  # a key nearly serves it: told by the rule of that defect
         asked = f"by {conditions(need.where)}" if need.where else "as a whole"
-        keys = joined(sorted({name for serving in served for name in serving.lacking}), "or")
+        keys = joined(sorted({name for serving in served for name in serving.missing}), "or")
         lacks = f"; the keys there are want {keys}" if keys else ""
         yield Finding(
             "unserved-pattern",

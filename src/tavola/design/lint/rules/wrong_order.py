@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tavola.design.access_paths import AccessPath, key_parts
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
-from tavola.design.lint.serving import Serving, slots
 from tavola.design.lint.telling import joined, wanted_key
 
 SEVERITY: Severity = "error"
@@ -23,21 +23,21 @@ SEVERITY: Severity = "error"
 def find(subject: Subject) -> Iterator[Finding]:
     """Give the needs whose order the key that serves them, or that they are asked by, does not have."""
     for need in subject.design.needs:
-        served = subject.servings(need)
+        served = subject.access_paths(need)
         if not need.order or not served:
             continue
         best = served[0]
         if need.route is None:
-            wrong = best.how != "scan" and not best.ordered
+            wrong = best.operation != "scan" and not best.ordered
             used = best
         else:
             by_index = {serving.key.index: serving for serving in served}
             if need.route.operation != "query" or need.route.index not in by_index:
                 continue
             used = by_index[need.route.index]
-            wrong = used.how != "scan" and not used.ordered
+            wrong = used.operation != "scan" and not used.ordered
         if wrong:
-            better = best.how in ("get", "query") and best.ordered
+            better = best.serves and best.ordered
             yield Finding(
                 "wrong-order",
                 SEVERITY,
@@ -47,10 +47,10 @@ def find(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _name(serving: Serving) -> str:
+def _name(serving: AccessPath) -> str:
     return serving.key.index or serving.table.name
 
 
-def _sorts(serving: Serving) -> str:
-    found = slots(serving.key.range)
+def _sorts(serving: AccessPath) -> str:
+    found = key_parts(serving.key.range)
     return found[0].field if found else "nothing"

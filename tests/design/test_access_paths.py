@@ -1,4 +1,4 @@
-"""Serving: how well keys answer needs."""
+"""Which keys answer a need, and how well."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEW = Given("status", "=", {"S": "NEW"})
 
 
 @pytest.mark.parametrize(
-    ("need", "index", "how", "fault"),
+    ("need", "index", "operation", "obstacle"),
     [
         (Need("by id", "Ticket", "ticket_id"), None, "get", ""),
         (Need("of a customer", "Ticket", "customer"), "by_customer", "query", ""),
@@ -46,13 +46,13 @@ NEW = Given("status", "=", {"S": "NEW"})
     ],
     ids=lambda told: told.name if isinstance(told, Need) else "",
 )  # fmt: skip
-def test_the_best_key_for_a_need(need: Need, index: str | None, how: str, fault: str) -> None:
+def test_the_best_key_for_a_need(need: Need, index: str | None, operation: str, obstacle: str) -> None:
     """A key serves with a get, a query or a filter; what none serves takes a scan, and what nearly serves says why not."""
-    served = SUBJECT.servings(need)
-    best = next((each for each in served if each.fault == fault and each.key.index == index), served[0])
+    paths = SUBJECT.access_paths(need)
+    best = next((each for each in paths if each.obstacle == obstacle and each.key.index == index), paths[0])
 
-    assert (best.key.index, best.how, best.fault) == (index, how, fault)
-    assert served[0].how == how
+    assert (best.key.index, best.operation, best.obstacle) == (index, operation, obstacle)
+    assert paths[0].operation == operation
 
 
 def test_an_order_is_the_keys_or_not() -> None:
@@ -60,8 +60,8 @@ def test_an_order_is_the_keys_or_not() -> None:
     newest = Need("newest", "Ticket", "customer", "created_at")
     newest_of_status = Need("newest of a status", "Ticket", ("customer", "status"), "created_at")
 
-    assert not SUBJECT.servings(newest)[0].ordered
-    assert SUBJECT.servings(newest_of_status)[0].ordered
+    assert not SUBJECT.access_paths(newest)[0].ordered
+    assert SUBJECT.access_paths(newest_of_status)[0].ordered
 
 
 def test_a_stretch_of_days_is_a_query_for_each() -> None:
@@ -72,9 +72,9 @@ def test_a_stretch_of_days_is_a_query_for_each() -> None:
     )
     subject = Subject(design(table(event, indexes=[by_day])))
 
-    best = subject.servings(Need("of June", "Event", Given("at", "between"), "at"))[0]
+    best = subject.access_paths(Need("of June", "Event", Given("at", "between"), "at"))[0]
 
-    assert (best.how, best.stretched, best.ordered) == ("query", ("at",), True)
+    assert (best.operation, best.partition_ranges, best.ordered) == ("query", ("at",), True)
 
 
 def test_several_entities_are_served_by_one_key_of_all() -> None:
@@ -83,5 +83,5 @@ def test_several_entities_are_served_by_one_key_of_all() -> None:
     line = entity("Line", text("order_id"), text("line"), pk="ORDER#{order_id}", sk="LINE#{line}")
     subject = Subject(design(table(order, line)))
 
-    assert subject.servings(Need("whole order", ("Order", "Line"), "order_id"))[0].how == "query"
-    assert subject.servings(Need("of nobody", ("Order", "Nobody"), "order_id")) == ()
+    assert subject.access_paths(Need("whole order", ("Order", "Line"), "order_id"))[0].operation == "query"
+    assert subject.access_paths(Need("of nobody", ("Order", "Nobody"), "order_id")) == ()
