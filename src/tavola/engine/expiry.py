@@ -13,7 +13,7 @@ from tavola.engine.catalog import Catalog, Table, TimeToLive
 from tavola.engine.indexes import expiry_of
 from tavola.engine.journal import BY_SERVICE
 from tavola.engine.storage import Entry
-from tavola.engine.writes import apply_change, look_up, stage_delete
+from tavola.engine.writes import apply_write, find_current, prepare_delete
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.values import decode_item
 
@@ -83,5 +83,5 @@ def sweep_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0
     upto = int(now_s - delay_s)
     keys = table.rack.due(ttl.column, int(now_s) - TTL_PAST_S_MAX, upto, _SLICE_ROWS)
     for key in keys:
-        apply_change(catalog, stage_delete(look_up(table, key)), BY_SERVICE)
+        apply_write(catalog, prepare_delete(find_current(table, key)), BY_SERVICE)
     return len(keys)

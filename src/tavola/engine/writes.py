@@ -26,42 +26,42 @@ KEY_MISMATCH = "The provided key element does not match the schema"
 
 
 @dataclass(slots=True)
-class Standing:
+class CurrentItem:
     """The row that a write meets: decoded at the first look inside, and never if nobody looks."""
 
     table: Table
     key: bytes
-    found: Found | None
+    row: Found | None
     _item: Item | None = None
 
     @property
     def item(self) -> Item | None:
         """Return the item that stands, None if there is none."""
-        if self._item is None and self.found is not None:
-            self._item = decode_item(self.found[2])
+        if self._item is None and self.row is not None:
+            self._item = decode_item(self.row[2])
         return self._item
 
     @property
     def data(self) -> bytes | None:
         """Return the item that stands as the bytes it is stored in."""
-        return None if self.found is None else self.found[2]
+        return None if self.row is None else self.row[2]
 
     @property
     def size(self) -> int:
         """Return the bytes that the item counts for, 0 if there is none."""
-        return 0 if self.found is None else self.found[1]
+        return 0 if self.row is None else self.row[1]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Return the row's index columns, all None if there is no row."""
-        return (None,) * len(self.table.columns) if self.found is None else self.found[4:]
+        return (None,) * len(self.table.columns) if self.row is None else self.row[4:]
 
 
 @dataclass(slots=True)
-class Change:
+class ItemWrite:
     """A write that nothing stands in the way of: what stood, and what shall stand (None: nothing)."""
 
-    standing: Standing
+    current: CurrentItem
     item: Item | None
     data: bytes
     size: int
@@ -70,7 +70,7 @@ class Change:
     @property
     def table(self) -> Table:
         """Return the table it changes."""
-        return self.standing.table
+        return self.current.table
 
 
 def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
@@ -103,75 +103,75 @@ def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
     raise ValidationFault(KEY_MISMATCH)
 
 
-def look_up(table: Table, key: bytes) -> Standing:
+def find_current(table: Table, key: bytes) -> CurrentItem:
     """Return what stands under a key."""
-    return Standing(table, key, table.rack.find(key))
+    return CurrentItem(table, key, table.rack.find(key))
 
 
-def stage_put(standing: Standing, item: Item, size: int) -> Change:
+def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
     """Return the change that puts an admitted item in the place of what stands."""
-    entries = entries_of(standing.table, item)
-    _check_size(standing, size, entries, TOO_LARGE)
-    return Change(standing, item, encode_item(item), size, entries)
+    entries = entries_of(current.table, item)
+    _check_size(current, size, entries, TOO_LARGE)
+    return ItemWrite(current, item, encode_item(item), size, entries)
 
 
-def stage_update(standing: Standing, item: Item, size: int, written: frozenset[str]) -> Change:
+def prepare_replacement(current: CurrentItem, item: Item, size: int, written: frozenset[str]) -> ItemWrite:
     """Return the change that puts an item, updated in some attributes, in the place of what stands."""
-    table = standing.table
-    if standing.found is not None and table.indexed.isdisjoint(written):
-        entries = standing.entries
+    table = current.table
+    if current.row is not None and table.indexed.isdisjoint(written):
+        entries = current.entries
     else:
         entries = entries_of(table, item, updating=True, written=written)
-    _check_size(standing, size, entries, UPDATE_TOO_LARGE)
-    return Change(standing, item, encode_item(item), size, entries)
+    _check_size(current, size, entries, UPDATE_TOO_LARGE)
+    return ItemWrite(current, item, encode_item(item), size, entries)
 
 
-def stage_delete(standing: Standing) -> Change:
+def prepare_delete(current: CurrentItem) -> ItemWrite:
     """Return the change that removes what stands."""
-    return Change(standing, None, b"", 0, (None,) * len(standing.table.columns))
+    return ItemWrite(current, None, b"", 0, (None,) * len(current.table.columns))
 
 
-def apply_change(catalog: Catalog, change: Change, mark: int = 0) -> None:
+def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
     """Write a staged change: the row, its index columns, the table's counts, its line in the journal."""
-    standing = change.standing
-    table = standing.table
-    found = standing.found
+    current = write.current
+    table = current.table
+    row = current.row
     journal = table.journal
-    if change.item is None:
-        if found is not None:
-            table.rack.delete(found[0])
-            recount(table, found[1], found[4:], 0, None)
+    if write.item is None:
+        if row is not None:
+            table.rack.delete(row[0])
+            recount(table, row[1], row[4:], 0, None)
             catalog.touch(table)
             if journal is not None:
-                item = standing.item if journal.keys_alone else None
-                journal.note(standing.key, REMOVE, found[2], None, item, mark)
-    elif found is None:
-        table.rack.insert(standing.key, change.size, change.data, change.entries)
-        recount(table, 0, None, change.size, change.entries)
+                item = current.item if journal.keys_alone else None
+                journal.note(current.key, REMOVE, row[2], None, item, mark)
+    elif row is None:
+        table.rack.insert(current.key, write.size, write.data, write.entries)
+        recount(table, 0, None, write.size, write.entries)
         catalog.touch(table)
         if journal is not None:
-            journal.note(standing.key, INSERT, None, change.data, change.item, mark)
-    elif found[2] != change.data:
-        table.rack.replace(found[0], change.size, change.data, found[4:], change.entries)
-        if found[1] != change.size or found[4:] != change.entries:
-            recount(table, found[1], found[4:], change.size, change.entries)
+            journal.note(current.key, INSERT, None, write.data, write.item, mark)
+    elif row[2] != write.data:
+        table.rack.replace(row[0], write.size, write.data, row[4:], write.entries)
+        if row[1] != write.size or row[4:] != write.entries:
+            recount(table, row[1], row[4:], write.size, write.entries)
             catalog.touch(table)
         if journal is not None:
-            _note_modified(journal, change, found[2], mark)
+            _log_modification(journal, write, row[2], mark)
     for vector in table.vectors:
-        old = None if found is None else found[4:]
-        vector.follow(standing.key, old, None if change.item is None else change.entries)
+        old = None if row is None else row[4:]
+        vector.follow(current.key, old, None if write.item is None else write.entries)
 
 
-def _note_modified(journal: Journal, change: Change, old: bytes, mark: int) -> None:
+def _log_modification(journal: Journal, write: ItemWrite, old: bytes, mark: int) -> None:
     """Note a change of an item; one whose members only moved about is none."""
-    new = change.data
-    standing = change.standing
-    if surely_differ(old, new) or not equal({"M": standing.item}, {"M": change.item}):
-        journal.note(standing.key, MODIFY, old, new, change.item, mark)
+    new = write.data
+    current = write.current
+    if certainly_differ(old, new) or not equal({"M": current.item}, {"M": write.item}):
+        journal.note(current.key, MODIFY, old, new, write.item, mark)
 
 
-def surely_differ(old: bytes, new: bytes) -> bool:
+def certainly_differ(old: bytes, new: bytes) -> bool:
     """Tell, without a look inside, that two stored items are not one with its members moved about.
 
     Moving members about changes neither how many bytes there are, nor their sum, which is the lower half of
@@ -194,15 +194,15 @@ def collection_bytes(table: Table, key: bytes) -> int:
     return total
 
 
-def _check_size(standing: Standing, size: int, entries: tuple[Entry, ...], refusal: str) -> None:
+def _check_size(current: CurrentItem, size: int, entries: tuple[Entry, ...], message: str) -> None:
     """Refuse an item that is too large, counted with its entries in local indexes.
 
     Collections are summed only where the whole table is large enough to hold one that is too large.
     """
-    table = standing.table
+    table = current.table
     if not table.has_local:
         if size > ITEM_BYTES_MAX:
-            raise ValidationFault(refusal)
+            raise ValidationFault(message)
         return
     locally = [
         own or 0
@@ -210,9 +210,9 @@ def _check_size(standing: Standing, size: int, entries: tuple[Entry, ...], refus
         if not index.is_global
     ]
     if size + sum(locally) > ITEM_BYTES_MAX:
-        raise ValidationFault(refusal)
+        raise ValidationFault(message)
     shares = 1 + len(locally)
-    if size <= standing.size or (table.counts.bytes + size) * shares <= ITEM_COLLECTION_BYTES_MAX:
+    if size <= current.size or (table.counts.bytes + size) * shares <= ITEM_COLLECTION_BYTES_MAX:
         return
-    if collection_bytes(table, standing.key) + size - standing.size > ITEM_COLLECTION_BYTES_MAX:
+    if collection_bytes(table, current.key) + size - current.size > ITEM_COLLECTION_BYTES_MAX:
         raise ItemCollectionSizeLimitExceededFault()

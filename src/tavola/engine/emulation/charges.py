@@ -14,7 +14,7 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import keys_of, sizes_of
 from tavola.engine.reads import Span
 from tavola.engine.storage import Entry
-from tavola.engine.writes import Change, Standing
+from tavola.engine.writes import ItemWrite, CurrentItem
 from tavola.values import write_units
 
 Access = Literal["Read", "Write"]
@@ -33,9 +33,9 @@ class Charge:
     reach: Reach = "item"
 
 
-def write_charges(change: Change, factor: float = 1.0) -> list[Charge]:
+def write_charges(change: ItemWrite, factor: float = 1.0) -> list[Charge]:
     """Return what a staged change takes: of its table `factor` times the units, of its indexes the units."""
-    standing = change.standing
+    standing = change.current
     table = standing.table
     own = factor * write_units(standing.size, change.size)
     if not table.indexes:
@@ -63,7 +63,7 @@ def write_charges(change: Change, factor: float = 1.0) -> list[Charge]:
     return [Charge(table, None, "Write", standing.key, own), *charges]
 
 
-def check_charges(standing: Standing, factor: float = 1.0) -> list[Charge]:
+def check_charges(standing: CurrentItem, factor: float = 1.0) -> list[Charge]:
     """Return what a condition that is only looked at takes: a write's units of what stands."""
     units = factor * write_units(standing.size, 0)
     return [Charge(standing.table, None, "Write", standing.key, units)]

@@ -26,7 +26,7 @@ from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, r
 from tavola.engine.reads import Span
 from tavola.engine.storage import Log, LogRow
 from tavola.engine.visits import Touch
-from tavola.engine.writes import Change, Standing
+from tavola.engine.writes import ItemWrite, CurrentItem
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
 from tavola.protocol.arns import Scope
@@ -123,13 +123,13 @@ class Emulation:
         if self.conflicts is not None and self.conflicts.meets_write(_place(table, key)):
             raise TransactionConflictFault()
 
-    def write(self, change: Change) -> None:
+    def write(self, change: ItemWrite) -> None:
         """Let a single write pass, or throttle it."""
         if self._meters(change.table):
             self._pass(write_charges(change))
-        self._wrote(change.standing)
+        self._wrote(change.current)
 
-    def refuse(self, standing: Standing) -> None:
+    def refuse(self, standing: CurrentItem) -> None:
         """Charge a write whose condition was not met, or throttle it instead."""
         self._pass(check_charges(standing))
 
@@ -149,7 +149,7 @@ class Emulation:
             )
 
     def transact(
-        self, staged: Sequence[tuple[Standing, Change | None]], scope: Scope, token: str | None
+        self, staged: Sequence[tuple[CurrentItem, ItemWrite | None]], scope: Scope, token: str | None
     ) -> None:
         """Let a write transaction pass and hold its items, or cancel it with a reason for each action."""
         self._pass_all([_action_charges(*each) for each in staged])
@@ -157,7 +157,7 @@ class Emulation:
             places = [_place(standing.table, standing.key) for standing, _ in staged]
             self.conflicts.transacted(places, scope, token)
 
-    def cancelled(self, standings: Sequence[Standing]) -> None:
+    def cancelled(self, standings: Sequence[CurrentItem]) -> None:
         """Charge a transaction that was cancelled: it took what it would have taken."""
         charges = [
             charge for standing in standings for charge in check_charges(standing, TRANSACTION_UNITS_FACTOR)
@@ -168,14 +168,14 @@ class Emulation:
 
     # Batches.
 
-    def left_unwritten(self, changes: Sequence[Change]) -> frozenset[int]:
+    def left_unwritten(self, changes: Sequence[ItemWrite]) -> frozenset[int]:
         """Return the places of a batch's writes that are left undone; throttle it where all would be."""
         left = set() if self.unprocessed is None else set(self.unprocessed.left(len(changes)))
         refused: list[Throttle] = []
         for place, change in enumerate(changes):
             if place in left:
                 continue
-            standing = change.standing
+            standing = change.current
             met = self.conflicts is not None and self.conflicts.meets_write(
                 _place(standing.table, standing.key)
             )
@@ -341,7 +341,7 @@ class Emulation:
             else:
                 watch.note_accessed(partition, item, charge.units)
 
-    def _wrote(self, standing: Standing) -> None:
+    def _wrote(self, standing: CurrentItem) -> None:
         if self.conflicts is not None:
             self.conflicts.written(_place(standing.table, standing.key))
 
@@ -386,7 +386,7 @@ def _watched(table: Table, index: Index | None) -> tuple[int, int]:
     return table.definition.number, 0 if index is None else index.definition.slot
 
 
-def _action_charges(standing: Standing, change: Change | None) -> list[Charge]:
+def _action_charges(standing: CurrentItem, change: ItemWrite | None) -> list[Charge]:
     return (
         check_charges(standing, TRANSACTION_UNITS_FACTOR)
         if change is None

@@ -18,12 +18,12 @@ from tavola.engine.operations.request_expressions import (
 )
 from tavola.engine.operations.responses import encode
 from tavola.engine.writes import (
-    Change,
-    apply_change,
+    ItemWrite,
+    apply_write,
     key_of_request,
-    look_up,
-    stage_delete,
-    stage_put,
+    find_current,
+    prepare_delete,
+    prepare_put,
 )
 from tavola.expressions.projections import Projection, project
 from tavola.keys import KeyRefused
@@ -44,11 +44,11 @@ _DUPLICATES = "Provided list of item keys contains duplicates"
 def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     """Answer the items under up to 100 keys of several tables, up to 16 MB; the rest is left to ask for."""
     projections: dict[str, Projection | None] = {}
-    for name, wanted in request.request_items.items():
-        for key in wanted.keys:
+    for name, keys_and_attributes in request.request_items.items():
+        for key in keys_and_attributes.keys:
             call.admit(key)
-        bindings = bind_placeholders(call, wanted.expression_attribute_names, None)
-        projections[name] = parse_projection(call, wanted, bindings)
+        bindings = bind_placeholders(call, keys_and_attributes.expression_attribute_names, None)
+        projections[name] = parse_projection(call, keys_and_attributes, bindings)
         check_placeholders_used(call, bindings, (projections[name],))
     tables = {name: call.table(name) for name in request.request_items}
     for name, table in tables.items():
@@ -58,55 +58,62 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
         for name, wanted in request.request_items.items()
     }
     room = BATCH_GET_RESPONSE_BYTES_MAX
-    undone = _throttled_keys(call, request, tables, keys) if call.services.emulation is not None else {}
-    answers: list[bytes] = []
+    throttled = _throttled_keys(call, request, tables, keys) if call.services.emulation is not None else {}
+    responses: list[bytes] = []
     unprocessed: dict[str, Any] = {}
-    tallies: list[CapacityUsage] = []
-    for name, wanted in request.request_items.items():
-        tally = CapacityUsage(tables[name], name)
-        undone_here = undone.get(name, _ALL_DONE)
+    usages: list[CapacityUsage] = []
+    for name, keys_and_attributes in request.request_items.items():
+        usage = CapacityUsage(tables[name], name)
+        throttled_here = throttled.get(name, _ALL_DONE)
         items, left, room = _read_table(
-            call, tables[name], wanted, keys[name], projections[name], tally, room, undone_here
+            call,
+            tables[name],
+            keys_and_attributes,
+            keys[name],
+            projections[name],
+            usage,
+            room,
+            throttled_here,
         )
-        answers.append(encode(name) + b":[" + b",".join(items) + b"]")
+        responses.append(encode(name) + b":[" + b",".join(items) + b"]")
         if left:
-            unprocessed[name] = msgspec.to_builtins(wanted) | {"Keys": left}
-        tallies.append(tally)
+            unprocessed[name] = msgspec.to_builtins(keys_and_attributes) | {"Keys": left}
+        usages.append(usage)
     tail: dict[str, Any] = {"UnprocessedKeys": unprocessed}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tail["ConsumedCapacity"] = [tally.render(mode) for tally in tallies]
-    return b"".join((b'{"Responses":{', b",".join(answers), b"},", encode(tail)[1:]))
+        tail["ConsumedCapacity"] = [tally.render(mode) for tally in usages]
+    return b"".join((b'{"Responses":{', b",".join(responses), b"},", encode(tail)[1:]))
 
 
 def _read_table(
     call: OperationCall,
     table: Table,
-    wanted: KeysAndAttributes,
+    request: KeysAndAttributes,
     keys: list[bytes],
     projection: Projection | None,
-    tally: CapacityUsage,
+    usage: CapacityUsage,
     room: int,
-    undone: frozenset[int],
+    throttled: frozenset[int],
 ) -> tuple[list[bytes], list[Item], int]:
     items: list[bytes] = []
-    left = [wanted.keys[place] for place in sorted(undone)]
+    unprocessed = [request.keys[place] for place in sorted(throttled)]
     for place, key in enumerate(keys):
-        if place in undone:
+        if place in throttled:
             continue
-        line = table.rack.get(key)
-        size = 0 if line is None else line[1]
+        row = table.rack.get(key)
+        size = 0 if row is None else row[1]
         if size > room:
-            rest = [wanted.keys[at] for at in range(place, len(keys)) if at not in undone]
-            return items, left + rest, 0
-        units = read_units(size, consistent=bool(wanted.consistent_read))
-        tally.reads += units
+            rest = [request.keys[at] for at in range(place, len(keys)) if at not in throttled]
+            return items, unprocessed + rest, 0
+        units = read_units(size, consistent=bool(request.consistent_read))
+        usage.reads += units
         call.record_access(table, None, key, reads=units)
-        if line is not None:
+        if row is not None:
             room -= size
-            data = line[0]
+            data = row[0]
             items.append(data if projection is None else encode_item(project(projection, decode_item(data))))
-    return items, left, room
+    return items, unprocessed, room
 
 
 def _throttled_keys(
@@ -117,18 +124,20 @@ def _throttled_keys(
     assert emulation is not None, "nothing else leaves a key undone"
     reads: list[tuple[Table, bytes, float]] = []
     places: list[tuple[str, int]] = []
-    for name, wanted in request.request_items.items():
-        tables[name] = table = emulation.seen(tables[name], None, wanted.consistent_read)
+    for name, keys_and_attributes in request.request_items.items():
+        tables[name] = table = emulation.seen(tables[name], None, keys_and_attributes.consistent_read)
         for place, key in enumerate(keys[name]):
-            line = table.rack.get(key)
-            units = read_units(0 if line is None else line[1], consistent=bool(wanted.consistent_read))
+            row = table.rack.get(key)
+            units = read_units(
+                0 if row is None else row[1], consistent=bool(keys_and_attributes.consistent_read)
+            )
             reads.append((table, key, units))
             places.append((name, place))
-    undone: dict[str, set[int]] = {}
+    throttled: dict[str, set[int]] = {}
     for at in emulation.left_unread(reads):
         name, place = places[at]
-        undone.setdefault(name, set()).add(place)
-    return {name: frozenset(found) for name, found in undone.items()}
+        throttled.setdefault(name, set()).add(place)
+    return {name: frozenset(found) for name, found in throttled.items()}
 
 
 def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
@@ -147,55 +156,57 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
     for name, writes in request.request_items.items():
         table = tables[name]
         planned.append((name, table, _check_distinct([_write_key(table, write) for write in writes]), writes))
-    changes: list[tuple[str, Change, Item]] = []
+    item_writes: list[tuple[str, ItemWrite, Item]] = []
     for name, table, keys, writes in planned:
         for key, write in zip(keys, writes, strict=True):
-            standing = look_up(table, key)
+            current = find_current(table, key)
             if write.put_request is not None:
                 item = write.put_request.item
-                changes.append((name, stage_put(standing, item, sizes[id(write)]), item))
+                item_writes.append((name, prepare_put(current, item, sizes[id(write)]), item))
             elif write.delete_request is not None:
-                changes.append((name, stage_delete(standing), write.delete_request.key))
+                item_writes.append((name, prepare_delete(current), write.delete_request.key))
     unprocessed: dict[str, list[Any]] = {}
     if call.services.emulation is not None:
-        undone = call.services.emulation.left_unwritten([change for _, change, _ in changes])
-        for place in sorted(undone):
-            name, change, item = changes[place]
+        throttled = call.services.emulation.left_unwritten([change for _, change, _ in item_writes])
+        for place in sorted(throttled):
+            name, item_write, item = item_writes[place]
             again = (
-                {"DeleteRequest": {"Key": item}} if change.item is None else {"PutRequest": {"Item": item}}
+                {"DeleteRequest": {"Key": item}}
+                if item_write.item is None
+                else {"PutRequest": {"Item": item}}
             )
             unprocessed.setdefault(name, []).append(again)
-        changes = [each for place, each in enumerate(changes) if place not in undone]
+        item_writes = [each for place, each in enumerate(item_writes) if place not in throttled]
     call.services.begin()
-    for _, change, _ in changes:
-        record_write_access(call, change)
-        apply_change(call.services.catalog, change)
-    return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, changes))
+    for _, item_write, _ in item_writes:
+        record_write_access(call, item_write)
+        apply_write(call.services.catalog, item_write)
+    return encode({"UnprocessedItems": unprocessed} | _render_batch_metrics(request, item_writes))
 
 
 def _render_batch_metrics(
-    request: BatchWriteItemRequest, changes: list[tuple[str, Change, Item]]
+    request: BatchWriteItemRequest, writes: list[tuple[str, ItemWrite, Item]]
 ) -> dict[str, Any]:
     members: dict[str, Any] = {}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tallies: dict[str, CapacityUsage] = {}
-        for name, change, _ in changes:
-            add_write_units(tallies.setdefault(name, CapacityUsage(change.table, name)), change)
-        members["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
+        usages: dict[str, CapacityUsage] = {}
+        for name, write, _ in writes:
+            add_write_units(usages.setdefault(name, CapacityUsage(write.table, name)), write)
+        members["ConsumedCapacity"] = [tally.render(mode) for tally in usages.values()]
     if request.return_item_collection_metrics == "SIZE":
-        members |= collection_metrics_by_table(changes)
+        members |= collection_metrics_by_table(writes)
     return members
 
 
-def collection_metrics_by_table(changes: list[tuple[str, Change, Item]]) -> dict[str, Any]:
+def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> dict[str, Any]:
     """Return the sizes of the collections that writes touched, by table, each once."""
     metrics: dict[str, list[Any]] = {}
-    for name, change, key in changes:
-        if change.table.has_local:
-            told = collection_metrics(change, key)
-            if told not in metrics.setdefault(name, []):
-                metrics[name].append(told)
+    for name, write, key in writes:
+        if write.table.has_local:
+            collection = collection_metrics(write, key)
+            if collection not in metrics.setdefault(name, []):
+                metrics[name].append(collection)
     return {"ItemCollectionMetrics": metrics} if metrics else {}
 
 

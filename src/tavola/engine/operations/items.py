@@ -26,17 +26,17 @@ from tavola.engine.operations.request_expressions import (
 from tavola.engine.operations.responses import EMPTY, add_members, add_raw_member, encode
 from tavola.engine.visits import Touch
 from tavola.engine.writes import (
-    Change,
-    Standing,
-    apply_change,
+    ItemWrite,
+    CurrentItem,
+    apply_write,
     collection_bytes,
     key_of_item,
     key_of_request,
-    look_up,
-    stage_delete,
-    stage_put,
-    stage_update,
-    surely_differ,
+    find_current,
+    prepare_delete,
+    prepare_put,
+    prepare_replacement,
+    certainly_differ,
 )
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate
@@ -76,23 +76,23 @@ def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
     emulation = call.services.emulation
     if emulation is not None:
         table = emulation.seen(table, None, request.consistent_read)
-    line = table.rack.get(key)
+    row = table.rack.get(key)
     if emulation is not None:
-        units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
+        units = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
         emulation.read_item(table, key, units)
     if call.visit is not None and call.visit.touches is not None:
-        units = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
+        units = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
         call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0, None)))
     body = EMPTY
-    if line is not None:
-        data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
+    if row is not None:
+        data = row[0] if projection is None else encode_item(project(projection, decode_item(row[0])))
         body = b'{"Item":' + data + b"}"
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is None:
         return body
-    tally = CapacityUsage(table, request.table_name)
-    tally.reads = read_units(line[1] if line else 0, consistent=bool(request.consistent_read))
-    return add_members(body, {"ConsumedCapacity": tally.render(mode)})
+    usage = CapacityUsage(table, request.table_name)
+    usage.reads = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
+    return add_members(body, {"ConsumedCapacity": usage.render(mode)})
 
 
 def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
@@ -107,12 +107,12 @@ def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
     check_placeholders_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = read_current(call, table, key_of_item(table, request.item))
-    change = stage_put(standing, request.item, size)
-    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
-    commit_write(call, change)
-    body = _render_attributes(request.return_values, standing, change, None)
-    return _add_write_metrics(body, request, change, request.item)
+    current = read_current(call, table, key_of_item(table, request.item))
+    write = prepare_put(current, request.item, size)
+    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
+    commit_write(call, write)
+    body = _render_attributes(request.return_values, current, write, None)
+    return _add_write_metrics(body, request, write, request.item)
 
 
 def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
@@ -125,12 +125,12 @@ def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
     check_placeholders_used(call, bindings, (condition,))
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
-    standing = read_current(call, table, key_of_request(table, request.key))
-    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
-    change = stage_delete(standing)
-    commit_write(call, change)
-    body = _render_attributes(request.return_values, standing, change, None)
-    return _add_write_metrics(body, request, change, request.key)
+    current = read_current(call, table, key_of_request(table, request.key))
+    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
+    write = prepare_delete(current)
+    commit_write(call, write)
+    body = _render_attributes(request.return_values, current, write, None)
+    return _add_write_metrics(body, request, write, request.key)
 
 
 def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
@@ -145,24 +145,24 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     check_keys_not_updated(table, update)
-    standing = read_current(call, table, key_of_request(table, request.key))
-    check_charged(call, standing, condition, bindings, request.return_values_on_condition_check_failure)
-    change, applied = prepare_update(standing, request.key, update, bindings)
-    commit_write(call, change)
-    body = _render_attributes(request.return_values, standing, change, applied)
-    return _add_write_metrics(body, request, change, request.key)
+    current = read_current(call, table, key_of_request(table, request.key))
+    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
+    write, applied = prepare_update(current, request.key, update, bindings)
+    commit_write(call, write)
+    body = _render_attributes(request.return_values, current, write, applied)
+    return _add_write_metrics(body, request, write, request.key)
 
 
-def read_current(call: OperationCall, table: Table, key: bytes) -> Standing:
+def read_current(call: OperationCall, table: Table, key: bytes) -> CurrentItem:
     """Return what a single write meets; refuse one that meets a transaction."""
     if call.services.emulation is not None:
         call.services.emulation.meet(table, key)
-    return look_up(table, key)
+    return find_current(table, key)
 
 
 def check_charged(
     call: OperationCall,
-    standing: Standing,
+    standing: CurrentItem,
     condition: Condition | None,
     bindings: Bindings,
     returned: str | None,
@@ -177,7 +177,7 @@ def check_charged(
 
 
 def check_condition(
-    standing: Standing, condition: Condition | None, bindings: Bindings, returned: str | None
+    standing: CurrentItem, condition: Condition | None, bindings: Bindings, returned: str | None
 ) -> None:
     """Refuse a write whose condition what stands does not meet."""
     if condition is None or evaluate(condition, standing.item, bindings.values):
@@ -200,20 +200,20 @@ def check_keys_not_updated(table: Table, update: Update | None) -> None:
 
 
 def prepare_update(
-    standing: Standing, key: Item, update: Update | None, bindings: Bindings
-) -> tuple[Change, Applied | None]:
+    standing: CurrentItem, key: Item, update: Update | None, bindings: Bindings
+) -> tuple[ItemWrite, Applied | None]:
     """Return the change that an update makes of what stands, or of the bare key where nothing stands."""
     item = standing.item
     before = key if item is None else item
     if update is None:
-        return stage_update(standing, before, item_size(before), frozenset()), None
+        return prepare_replacement(standing, before, item_size(before), frozenset()), None
     try:
         applied = apply(update, before, bindings.values, exists=item is not None)
     except UpdateRefused as refused:
         raise ValidationFault(str(refused)) from refused
     if update.takes_only and item is None:
         # Taking away from nothing leaves nothing: no item is made of the key.
-        return stage_delete(standing), applied
+        return prepare_delete(standing), applied
     after = applied.item
     for name in update.written & update.nested:
         # What goes into a document may be as deep as an item allows, and the place it goes to as well.
@@ -225,7 +225,7 @@ def prepare_update(
         size = standing.size + sum(
             _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
         )
-    return stage_update(standing, after, size, update.written), applied
+    return prepare_replacement(standing, after, size, update.written), applied
 
 
 def _attribute_size(item: Item, name: str) -> int:
@@ -233,7 +233,7 @@ def _attribute_size(item: Item, name: str) -> int:
     return 0 if value is None else text_size(name) + value_size(value)
 
 
-def _add_write_metrics(body: bytes, request: Any, change: Change, key: Item) -> bytes:
+def _add_write_metrics(body: bytes, request: Any, change: ItemWrite, key: Item) -> bytes:
     """Return a write's answer with what it consumed and the size of its collection, if asked for."""
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
@@ -245,56 +245,56 @@ def _add_write_metrics(body: bytes, request: Any, change: Change, key: Item) -> 
     return body
 
 
-def add_write_units(tally: CapacityUsage, change: Change, factor: float = 1.0) -> None:
+def add_write_units(usage: CapacityUsage, write: ItemWrite, factor: float = 1.0) -> None:
     """Count a write; a transaction costs the table twice, the indexes once."""
-    standing = change.standing
-    tally.writes += factor * write_units(standing.size, change.size)
-    if change.table.indexes:
-        old = None if standing.item is None else (standing.item, standing.size, standing.entries)
-        new = None if change.item is None else (change.item, change.size, change.entries)
-        tally.add_index_writes(index_write_units(change.table, old, new))
-    if change.table.vectors:
-        was = None if standing.item is None else (standing.item, standing.entries)
-        now = None if change.item is None else (change.item, change.entries)
-        tally.add_vector_writes(vector_write_bytes(change.table, was, now))
+    current = write.current
+    usage.writes += factor * write_units(current.size, write.size)
+    if write.table.indexes:
+        old = None if current.item is None else (current.item, current.size, current.entries)
+        new = None if write.item is None else (write.item, write.size, write.entries)
+        usage.add_index_writes(index_write_units(write.table, old, new))
+    if write.table.vectors:
+        was = None if current.item is None else (current.item, current.entries)
+        now = None if write.item is None else (write.item, write.entries)
+        usage.add_vector_writes(vector_write_bytes(write.table, was, now))
 
 
-def collection_metrics(change: Change, key: Item) -> dict[str, Any]:
+def collection_metrics(write: ItemWrite, key: Item) -> dict[str, Any]:
     """Return the key of the written item's collection, and its size within a gigabyte."""
-    name = change.table.definition.hash
-    gigabytes = collection_bytes(change.table, change.standing.key) // _GB
+    name = write.table.definition.hash
+    gigabytes = collection_bytes(write.table, write.current.key) // _GB
     return {
         "ItemCollectionKey": {name: key[name]},
         "SizeEstimateRangeGB": [float(gigabytes), float(gigabytes + 1)],
     }
 
 
-def record_write_access(call: OperationCall, change: Change, factor: float = 1.0) -> None:
+def record_write_access(call: OperationCall, write: ItemWrite, factor: float = 1.0) -> None:
     """Note what a write consumes, where somebody wants to know."""
     if call.visit is None or call.visit.touches is None:
         return
     note = call.visit.touches.append
-    arn, key = change.table.arn, change.standing.key
-    units = factor * write_units(change.standing.size, change.size)
+    arn, key = write.table.arn, write.current.key
+    units = factor * write_units(write.current.size, write.size)
     note(_tuple(Touch, (arn, None, key, 0.0, units, None)))
-    if not change.table.indexes:
+    if not write.table.indexes:
         return
     if not call.visit.entries:
-        for name, units in _index_units(change).items():
+        for name, units in _index_units(write).items():
             note(_tuple(Touch, (arn, name, key, 0.0, units, None)))
         return
-    for name, units, entry in _index_entry_units(change):
+    for name, units, entry in _index_entry_units(write):
         note(_tuple(Touch, (arn, name, key, 0.0, units, entry)))
 
 
-def _index_entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
+def _index_entry_units(write: ItemWrite) -> list[tuple[str, float, bytes | None]]:
     """Return what a write costs on each index, by the key of the entry; an entry that moves is two."""
-    units = _index_units(change)
+    units = _index_units(write)
     if not units:
         return []
-    table, standing = change.table, change.standing
-    gone = None if standing.data is None else keys_of(table, standing.entries)
-    come = None if change.item is None else keys_of(table, change.entries)
+    table, current = write.table, write.current
+    gone = None if current.data is None else keys_of(table, current.entries)
+    come = None if write.item is None else keys_of(table, write.entries)
     found: list[tuple[str, float, bytes | None]] = []
     for place, index in enumerate(table.indexes):
         cost = units.get(index.name)
@@ -303,7 +303,7 @@ def _index_entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
         before = None if gone is None else gone[place]
         after = None if come is None else come[place]
         if isinstance(before, bytes) and isinstance(after, bytes) and before != after:
-            size = sizes_of(table, change.size, change.entries)[place]
+            size = sizes_of(table, write.size, write.entries)[place]
             put = write_units(0, size or 0)
             found.append((index.name, put, after))
             found.append((index.name, cost - put, before))
@@ -313,23 +313,23 @@ def _index_entry_units(change: Change) -> list[tuple[str, float, bytes | None]]:
     return found
 
 
-def _index_units(change: Change) -> dict[str, float]:
+def _index_units(write: ItemWrite) -> dict[str, float]:
     """Return what a write costs on each index; mostly without a look into the item that stood.
 
     Whole items in indexes whose keys stay as they were are written anew if the item is another.
     """
-    table, standing = change.table, change.standing
+    table, current = write.table, write.current
     if not table.indexes:
         return {}
-    old = standing.data
-    if old is not None and change.item is not None and standing.entries == change.entries:
-        if old == change.data:
+    old = current.data
+    if old is not None and write.item is not None and current.entries == write.entries:
+        if old == write.data:
             return {}
-        if surely_differ(old, change.data):
-            cost = write_units(standing.size, change.size)
+        if certainly_differ(old, write.data):
+            cost = write_units(current.size, write.size)
             units = {}
             for index, entry in zip(
-                table.indexes, change.entries, strict=False
+                table.indexes, write.entries, strict=False
             ):  # a column for each, if whole
                 if index.projected is not None:
                     break
@@ -338,21 +338,21 @@ def _index_units(change: Change) -> dict[str, float]:
             else:
                 return units
     tally = CapacityUsage(table, table.name)
-    add_write_units(tally, change)
+    add_write_units(tally, write)
     return tally.index_writes
 
 
-def commit_write(call: OperationCall, change: Change) -> None:
+def commit_write(call: OperationCall, write: ItemWrite) -> None:
     """Carry out a single write that nothing stands in the way of."""
     if call.services.emulation is not None:
-        call.services.emulation.write(change)
-    record_write_access(call, change)
+        call.services.emulation.write(write)
+    record_write_access(call, write)
     call.services.begin()
-    apply_change(call.services.catalog, change)
+    apply_write(call.services.catalog, write)
 
 
 def _render_attributes(
-    wanted: str | None, standing: Standing, change: Change, applied: Applied | None
+    wanted: str | None, standing: CurrentItem, change: ItemWrite, applied: Applied | None
 ) -> bytes:
     attributes: bytes | None = None
     if wanted == "ALL_NEW":

@@ -17,12 +17,12 @@ from tavola.engine.operations.statement_plans import PlannedStatement
 from tavola.engine.operations.transactions import TransactionAction
 from tavola.engine.writes import (
     KEY_MISMATCH,
-    Change,
-    Standing,
+    ItemWrite,
+    CurrentItem,
     key_of_item,
     key_of_request,
-    stage_delete,
-    stage_put,
+    prepare_delete,
+    prepare_put,
 )
 from tavola.expressions.partiql import single_key
 from tavola.expressions.updates import Applied, touched_part
@@ -39,7 +39,7 @@ _NO_KEY = "Where clause does not contain a mandatory equality on all key attribu
 class StatementWrite(NamedTuple):
     """A write that was carried out, and the item that it answers with."""
 
-    change: Change
+    write: ItemWrite
     returned: bytes | None
 
 
@@ -88,7 +88,7 @@ def execute_write(call: OperationCall, planned: PlannedStatement, shown: str | N
 
 def _prepare(
     call: OperationCall, planned: PlannedStatement, shown: str | None
-) -> tuple[Standing, Change, Applied | None]:
+) -> tuple[CurrentItem, ItemWrite, Applied | None]:
     plan, table = planned.plan, planned.table
     guard = plan.guard(table.definition.hash)
     kind = planned.statement.kind
@@ -99,19 +99,19 @@ def _prepare(
             check_charged(call, standing, guard, plan.bindings, None)
         except ConditionalCheckFailedFault as fault:
             raise DuplicateItemFault() from fault
-        return standing, stage_put(standing, item, size), None
+        return standing, prepare_put(standing, item, size), None
     key = key_of_write(planned)
     check_keys_not_updated(table, plan.update)
     standing = read_current(call, table, key_of_request(table, key))
     check_charged(call, standing, guard, plan.bindings, shown)
     if kind == "delete":
-        return standing, stage_delete(standing), None
+        return standing, prepare_delete(standing), None
     change, applied = prepare_update(standing, key, plan.update, plan.bindings)
     return standing, change, applied
 
 
 def _render_returning(
-    planned: PlannedStatement, standing: Standing, change: Change, applied: Applied | None
+    planned: PlannedStatement, standing: CurrentItem, change: ItemWrite, applied: Applied | None
 ) -> bytes | None:
     returning = planned.statement.returning
     if returning is None:

@@ -93,7 +93,7 @@ def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> 
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
         tally = CapacityUsage(table, statement.table)
-        add_write_units(tally, written.change)
+        add_write_units(tally, written.write)
         members["ConsumedCapacity"] = tally.render(mode)
     return encode(members)
 
@@ -212,7 +212,7 @@ def _run_member(call: OperationCall, member: _BatchMember, tallies: dict[str, Ca
         return
     written = execute_write(call, planned, member.request.return_values_on_condition_check_failure)
     member.item = written.returned
-    add_write_units(tallies.setdefault(told_as, CapacityUsage(planned.table, told_as)), written.change)
+    add_write_units(tallies.setdefault(told_as, CapacityUsage(planned.table, told_as)), written.write)
 
 
 def _exact_key(planned: PlannedStatement, refusal: str) -> Item:

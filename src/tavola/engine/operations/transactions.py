@@ -28,14 +28,14 @@ from tavola.engine.operations.request_expressions import (
 )
 from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.writes import (
-    Change,
-    Standing,
-    apply_change,
+    ItemWrite,
+    CurrentItem,
+    apply_write,
     key_of_item,
     key_of_request,
-    look_up,
-    stage_delete,
-    stage_put,
+    find_current,
+    prepare_delete,
+    prepare_put,
 )
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition
@@ -80,8 +80,8 @@ class PreparedAction:
     """An action that nothing stands in the way of; a check changes nothing."""
 
     action: TransactionAction
-    standing: Standing
-    change: Change | None
+    current: CurrentItem
+    write: ItemWrite | None
 
     @property
     def name(self) -> str:
@@ -92,7 +92,7 @@ class PreparedAction:
     @property
     def largest(self) -> int:
         """Return the bytes of the larger image."""
-        return max(self.standing.size, 0 if self.change is None else self.change.size)
+        return max(self.current.size, 0 if self.write is None else self.write.size)
 
 
 @dataclass(slots=True)
@@ -106,11 +106,11 @@ class TransactionResult:
         """Return what it consumed, twice on the tables and once on the indexes."""
         tallies: dict[str, CapacityUsage] = {}
         for each in self.prepared:
-            tally = tallies.setdefault(each.name, CapacityUsage(each.standing.table, each.name))
-            if each.change is None:
+            tally = tallies.setdefault(each.name, CapacityUsage(each.current.table, each.name))
+            if each.write is None:
                 tally.writes += transact_write_units(each.largest, 0)
             else:
-                add_write_units(tally, each.change, factor=TRANSACTION_UNITS_FACTOR)
+                add_write_units(tally, each.write, factor=TRANSACTION_UNITS_FACTOR)
         for name, units in self.replayed or ():
             tallies[name] = CapacityUsage(call.table(name), name)
             tallies[name].reads = units
@@ -131,9 +131,9 @@ def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest
         members["ConsumedCapacity"] = done.render_capacity(call, mode)
     if request.return_item_collection_metrics == "SIZE":
         changed = [
-            (each.name, each.change, each.action.attributes)
+            (each.name, each.write, each.action.attributes)
             for each in done.prepared
-            if each.change is not None
+            if each.write is not None
         ]
         members |= collection_metrics_by_table(changed)
     return encode(members)
@@ -171,16 +171,16 @@ def execute_actions(
             emulation.cancelled(_read_all_current(tables, actions))
         raise
     if emulation is not None:
-        emulation.transact([(each.standing, each.change) for each in staged], call.scope, token)
+        emulation.transact([(each.current, each.write) for each in staged], call.scope, token)
     call.services.begin()
     for each in staged:
-        if each.change is None:
+        if each.write is None:
             call.record_access(
-                each.standing.table, None, each.standing.key, writes=transact_write_units(each.largest, 0)
+                each.current.table, None, each.current.key, writes=transact_write_units(each.largest, 0)
             )
         else:
-            record_write_access(call, each.change, factor=TRANSACTION_UNITS_FACTOR)
-            apply_change(call.services.catalog, each.change)
+            record_write_access(call, each.write, factor=TRANSACTION_UNITS_FACTOR)
+            apply_write(call.services.catalog, each.write)
     if token is not None:
         tokens.keep(call.scope, token, digest, _replay_read_units(staged))
     return TransactionResult(staged, None)
@@ -311,9 +311,9 @@ def _item_address(table: Table, action: TransactionAction) -> tuple[Table, bytes
         return None
 
 
-def _read_all_current(tables: list[Table], actions: list[TransactionAction]) -> list[Standing]:
+def _read_all_current(tables: list[Table], actions: list[TransactionAction]) -> list[CurrentItem]:
     places = [_item_address(table, action) for table, action in zip(tables, actions, strict=True)]
-    return [look_up(*place) for place in places if place is not None]
+    return [find_current(*place) for place in places if place is not None]
 
 
 def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[PreparedAction]:
@@ -336,21 +336,21 @@ def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[
     return staged
 
 
-def _prepare(table: Table, action: TransactionAction) -> tuple[Standing, Change | None]:
+def _prepare(table: Table, action: TransactionAction) -> tuple[CurrentItem, ItemWrite | None]:
     asked = action.request
     shown = asked.return_values_on_condition_check_failure
     check_scalar_keys(table, action.condition)
     if isinstance(asked, Put):
-        standing = look_up(table, key_of_item(table, action.attributes))
-        change = stage_put(standing, action.attributes, action.size)
-        check_condition(standing, action.condition, action.bindings, shown)
-        return standing, change
+        current = find_current(table, key_of_item(table, action.attributes))
+        write = prepare_put(current, action.attributes, action.size)
+        check_condition(current, action.condition, action.bindings, shown)
+        return current, write
     check_keys_not_updated(table, action.update)
-    standing = look_up(table, key_of_request(table, action.attributes))
-    check_condition(standing, action.condition, action.bindings, shown)
+    current = find_current(table, key_of_request(table, action.attributes))
+    check_condition(current, action.condition, action.bindings, shown)
     if isinstance(asked, UpdateAction):
-        return standing, prepare_update(standing, action.attributes, action.update, action.bindings)[0]
-    return standing, None if isinstance(asked, ConditionCheck) else stage_delete(standing)
+        return current, prepare_update(current, action.attributes, action.update, action.bindings)[0]
+    return current, None if isinstance(asked, ConditionCheck) else prepare_delete(current)
 
 
 def _keep_first_validation_error(reasons: list[CancellationReason]) -> list[CancellationReason]:

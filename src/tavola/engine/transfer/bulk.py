@@ -24,7 +24,7 @@ from tavola.engine.transfer.layout import folder_key, instant
 from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
-from tavola.engine.writes import Standing, apply_change, key_of_item, look_up, stage_put
+from tavola.engine.writes import CurrentItem, apply_write, key_of_item, find_current, prepare_put
 from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
 from tavola.expressions.conditions import evaluate
 from tavola.expressions.errors import ExpressionError
@@ -165,16 +165,16 @@ class _Put:
         table = self._table
         try:
             size = admit_item(row.item)
-            standing = look_up(table, key_of_item(table, row.item))
+            standing = find_current(table, key_of_item(table, row.item))
             if row.condition is not None and not _holds(row, row.condition, standing):
                 self.refused.append(_refused(row, standing))
                 return False
-            change = stage_put(standing, row.item, size)
+            change = prepare_put(standing, row.item, size)
         except ValueRefused as refused:
             raise RowRefused(refused.classic) from refused
         except (ValueMalformed, ExpressionError, Fault) as refused:
             raise RowRefused(str(refused)) from refused
-        apply_change(self._catalog, change)
+        apply_write(self._catalog, change)
         self.table_bytes += size
         for index, own in zip(table.indexes, sizes_of(table, size, change.entries), strict=True):
             if own is not None:
@@ -182,7 +182,7 @@ class _Put:
         return True
 
 
-def _holds(row: Row, condition: str, standing: Standing) -> bool:
+def _holds(row: Row, condition: str, standing: CurrentItem) -> bool:
     """Decide a row's own condition against what stands under its key."""
     check_placeholder_keys(row.names, row.values)
     if row.values and admit_item(row.values) > EXPRESSION_SUBSTITUTION_BYTES_MAX:
@@ -193,7 +193,7 @@ def _holds(row: Row, condition: str, standing: Standing) -> bool:
     return evaluate(plan, standing.item or {}, bindings.values)
 
 
-def _refused(row: Row, standing: Standing) -> dict[str, Any]:
+def _refused(row: Row, standing: CurrentItem) -> dict[str, Any]:
     told: dict[str, Any] = {"Item": row.item, "ErrorMessage": "The conditional request failed"}
     if standing.data is not None:
         told["ExistingItem"] = msgspec.Raw(standing.data)

@@ -18,7 +18,7 @@ from tavola.engine.transfer.errors import RowRefused
 from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
-from tavola.engine.writes import apply_change, key_of_item, look_up, stage_put
+from tavola.engine.writes import apply_write, key_of_item, find_current, prepare_put
 from tavola.protocol.faults import Fault
 from tavola.values import ValueMalformed, ValueRefused, admit_item
 
@@ -98,11 +98,11 @@ def put_row(catalog: Catalog, table: Table, row: Row) -> int:
     """Put the item of a row and return its size; refuse what is no item of the table, in PutItem's words."""
     try:
         size = admit_item(row.item)
-        standing = look_up(table, key_of_item(table, row.item))
-        change = stage_put(standing, row.item, size)
+        standing = find_current(table, key_of_item(table, row.item))
+        change = prepare_put(standing, row.item, size)
     except ValueRefused as refused:
         raise RowRefused(refused.classic) from refused
     except (ValueMalformed, Fault) as refused:
         raise RowRefused(str(refused)) from refused
-    apply_change(catalog, change)
+    apply_write(catalog, change)
     return size
