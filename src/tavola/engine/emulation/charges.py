@@ -14,7 +14,7 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import keys_of, sizes_of
 from tavola.engine.reads import Span
 from tavola.engine.storage import Entry
-from tavola.engine.writes import ItemWrite, CurrentItem
+from tavola.engine.writes import CurrentItem, ItemWrite
 from tavola.values import write_units
 
 Access = Literal["Read", "Write"]

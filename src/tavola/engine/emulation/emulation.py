@@ -26,7 +26,7 @@ from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, r
 from tavola.engine.reads import Span
 from tavola.engine.storage import Log, LogRow
 from tavola.engine.visits import Touch
-from tavola.engine.writes import ItemWrite, CurrentItem
+from tavola.engine.writes import CurrentItem, ItemWrite
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
 from tavola.protocol.arns import Scope

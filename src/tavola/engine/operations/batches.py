@@ -20,8 +20,8 @@ from tavola.engine.operations.responses import encode
 from tavola.engine.writes import (
     ItemWrite,
     apply_write,
-    key_of_request,
     find_current,
+    key_of_request,
     prepare_delete,
     prepare_put,
 )

@@ -26,17 +26,17 @@ from tavola.engine.operations.request_expressions import (
 from tavola.engine.operations.responses import EMPTY, add_members, add_raw_member, encode
 from tavola.engine.visits import Touch
 from tavola.engine.writes import (
-    ItemWrite,
     CurrentItem,
+    ItemWrite,
     apply_write,
+    certainly_differ,
     collection_bytes,
+    find_current,
     key_of_item,
     key_of_request,
-    find_current,
     prepare_delete,
     prepare_put,
     prepare_replacement,
-    certainly_differ,
 )
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate

@@ -17,8 +17,8 @@ from tavola.engine.operations.statement_plans import PlannedStatement
 from tavola.engine.operations.transactions import TransactionAction
 from tavola.engine.writes import (
     KEY_MISMATCH,
-    ItemWrite,
     CurrentItem,
+    ItemWrite,
     key_of_item,
     key_of_request,
     prepare_delete,

@@ -28,12 +28,12 @@ from tavola.engine.operations.request_expressions import (
 )
 from tavola.engine.operations.responses import EMPTY, encode
 from tavola.engine.writes import (
-    ItemWrite,
     CurrentItem,
+    ItemWrite,
     apply_write,
+    find_current,
     key_of_item,
     key_of_request,
-    find_current,
     prepare_delete,
     prepare_put,
 )

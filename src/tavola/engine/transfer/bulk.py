@@ -24,7 +24,7 @@ from tavola.engine.transfer.layout import folder_key, instant
 from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
-from tavola.engine.writes import CurrentItem, apply_write, key_of_item, find_current, prepare_put
+from tavola.engine.writes import CurrentItem, apply_write, find_current, key_of_item, prepare_put
 from tavola.expressions.bindings import Bindings, check_placeholder_keys, check_placeholders
 from tavola.expressions.conditions import evaluate
 from tavola.expressions.errors import ExpressionError

@@ -18,7 +18,7 @@ from tavola.engine.transfer.errors import RowRefused
 from tavola.engine.transfer.lines import Row
 from tavola.engine.transfer.loads import Failed, Load, Reached
 from tavola.engine.transfer.records import Transfer
-from tavola.engine.writes import apply_write, key_of_item, find_current, prepare_put
+from tavola.engine.writes import apply_write, find_current, key_of_item, prepare_put
 from tavola.protocol.faults import Fault
 from tavola.values import ValueMalformed, ValueRefused, admit_item
 
