@@ -222,7 +222,7 @@ def test_no_answer_tells_of_what_a_server_has_only_gathered(
             assert await connection.call("GetItem", GET) == {"Item": KEY}
 
     async def work() -> None:
-        engine.hold()  # as the server does when a write comes in
+        engine.collect_writes()  # as the server does when a write comes in
         engine.call("PutItem", PUT)
         assert engine.dirty
         if asking == "async":
@@ -249,7 +249,7 @@ def test_a_commit_that_fails_is_told_to_all_who_wrote(engine: Engine, syncs: Syn
 
     async def work() -> None:
         async with connect_async(engine) as one, connect_async(engine) as other:
-            engine.hold()
+            engine.collect_writes()
             engine.call("PutItem", PUT)
             syncs.failing = True
             tasks = [asyncio.ensure_future(put(one, "b")), asyncio.ensure_future(put(other, "c"))]

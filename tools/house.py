@@ -111,7 +111,7 @@ def served(
                 told.extend([found.url, studio])
                 started.set()
                 while not stopping.is_set():
-                    engine.tend(5.0)
+                    engine.run_background_work(5.0)
                     await asyncio.sleep(0.02)
             await studio.close()
         engine.observe(None)

@@ -66,7 +66,7 @@ class Mocked:
             return self._engine.execute(operation, body, scope)
         finally:
             if self._engine.dirty:  # it gathers writes for others, and this may be one of them
-                self._engine.settle()
+                self._engine.commit_pending()
 
     def close(self) -> None:
         """Close the connection, and the engine if it is the mock's own."""

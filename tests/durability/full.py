@@ -57,8 +57,8 @@ def run(folder: Path, free: Callable[[], None], *, goes_on: bool) -> list[str]:
         wrong.append(f"a full disk is told as: {told}")
     wrong += faults(engine, acknowledged, "full")
     if goes_on:
-        if engine.failure is not None:
-            wrong.append(f"a full disk is taken for a broken one: {engine.failure}")
+        if engine.write_failure is not None:
+            wrong.append(f"a full disk is taken for a broken one: {engine.write_failure}")
         again = fill(engine, acknowledged)
         wrong += faults(engine, acknowledged, "still full")
         free()

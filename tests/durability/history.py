@@ -58,7 +58,7 @@ def perform(engine: Engine, step: Step) -> bool:
     try:
         if len(step.calls) == 1:
             return _accepted(engine, step.calls[0])
-        engine.hold()
+        engine.collect_writes()
         failure: Unavailable | None = None
         done = 0
         for call in step.calls:

@@ -178,12 +178,12 @@ def _after_failure(
     if plan.full:
         # Space is freed: the next write must work, and the failed step have left nothing.
         disk.plan = None
-        if engine.failure is not None:
-            faults.append(f"a full disk was taken for a broken one: {engine.failure}")
+        if engine.write_failure is not None:
+            faults.append(f"a full disk was taken for a broken one: {engine.write_failure}")
             return True
         return False
     if plan.kind in ("sync", "write", "truncate"):
-        if engine.failure is None:
+        if engine.write_failure is None:
             faults.append(f"after a failed {plan.kind} the engine says that all is well")
         else:
             _check_refusal(engine, faults)
@@ -208,7 +208,7 @@ def _check_refusal(engine: Engine, faults: list[str]) -> None:
     try:
         engine.call(*_PROBE)
     except InternalServerFault as fault:
-        if str(fault) != engine.failure:
+        if str(fault) != engine.write_failure:
             faults.append(f"the refusal is told as {fault}")
     except Fault as fault:
         if fault.code != "ResourceNotFoundException":

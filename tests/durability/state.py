@@ -28,7 +28,7 @@ class State:
 
 def settle(engine: Engine) -> None:
     """Let the background work finish."""
-    while engine.tend(1000):
+    while engine.run_background_work(1000):
         pass
 
 

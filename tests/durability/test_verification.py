@@ -194,7 +194,7 @@ def test_rows_that_a_copy_still_needs_are_gone_through(tmp_path: Path) -> None:
     """A table that was deleted while it was backed up is kept for that, and looked at."""
     path = tmp_path / "store.db"
     with Engine.open(path) as engine:
-        engine.tend(0)  # so that nothing is done in passing
+        engine.run_background_work(0)  # so that nothing is done in passing
         engine.call("CreateTable", TABLE)
         _fill(engine, "notes")
         engine.call("CreateBackup", {"TableName": "notes", "BackupName": "friday"})

@@ -262,7 +262,7 @@ def _tell_transfers(told: Story, arn: str) -> None:
         "OutputS3Configuration": {"S3Bucket": "bucket", "S3KeyPrefix": "bulk", "OutputType": ["ERROR"]},
     }
     told.call("StartBulkPutItems", **bulk)
-    told.engine.tend()  # whoever tends the engine has taken over its work, so the next load is not done at once
+    told.engine.run_background_work()  # whoever tends the engine has taken over its work, so the next load is not done at once
     started = told.call("StartBulkPutItems", **bulk)["BulkOperationDescription"]["BulkOperationArn"]
     told.call("CancelBulkOperation", BulkOperationArn=started)
     told.call("DescribeBulkOperation", BulkOperationArn=started)

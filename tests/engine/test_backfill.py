@@ -70,15 +70,15 @@ def test_filling_goes_on_after_a_restart_with_writes_in_between(tmp_path: Path) 
     path = tmp_path / "store.db"
     engine = Engine.open(path)
     _make(engine)
-    engine.hold()  # as a server does: filling is left to `tend`
+    engine.collect_writes()  # as a server does: filling is left to `tend`
     _add(engine)
     engine.commit()
-    engine.hold()
-    engine.tend(0.0001)
+    engine.collect_writes()
+    engine.run_background_work(0.0001)
     engine.commit()
     with pytest.raises(ValidationFault, match="backfilling"):
         engine.call("Scan", {"TableName": "notes", "IndexName": "by-kind"})
-    engine.hold()
+    engine.collect_writes()
     engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": "new"}, "kind": {"S": "kind 1"}}})
     engine.call("DeleteItem", {"TableName": "notes", "Key": {"pk": {"S": "0001"}}})
     engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": "0699"}, "kind": {"S": "late"}}})
@@ -86,7 +86,7 @@ def test_filling_goes_on_after_a_restart_with_writes_in_between(tmp_path: Path) 
     engine.close()
 
     with Engine.open(path) as again:
-        while again.tend():
+        while again.run_background_work():
             pass
         found = {item["pk"]["S"] for item in scan(again, "notes", "by-kind")}
         assert found == (_expected() - {"0001"}) | {"new", "0699"}

@@ -86,7 +86,7 @@ def read(engine: Engine, shard: str) -> list[dict[str, Any]]:
 
 
 def tend(engine: Engine) -> None:
-    while engine.tend():
+    while engine.run_background_work():
         pass
 
 

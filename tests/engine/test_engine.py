@@ -89,10 +89,10 @@ def test_a_group_is_durable_at_its_commit_and_not_before(path: Path) -> None:
     """What was held and not committed is gone with the engine."""
     engine = Engine.open(path)
     create(engine)
-    engine.hold()
+    engine.collect_writes()
     put(engine, "a")
     engine.commit()
-    engine.hold()
+    engine.collect_writes()
     put(engine, "b")
     engine.close()
 
@@ -105,7 +105,7 @@ def test_a_group_whose_commit_fails_is_undone_whole(path: Path, monkeypatch: pyt
     with Engine.open(path) as engine:
         create(engine)
         put(engine, "a", kind="x")
-        engine.hold()
+        engine.collect_writes()
         put(engine, "b", kind="x")
         put(engine, "a", kind="y")
         with monkeypatch.context() as planted:
@@ -116,10 +116,10 @@ def test_a_group_whose_commit_fails_is_undone_whole(path: Path, monkeypatch: pyt
         assert keys(engine) == {"a"}
         table = engine.call("DescribeTable", {"TableName": "notes"})["Table"]
         assert table["ItemCount"] == 1
-        assert engine.failure == "the store failed (planted)"
+        assert engine.write_failure == "the store failed (planted)"
         with pytest.raises(InternalServerFault, match="planted"):
             put(engine, "c")
-        engine.hold()
+        engine.collect_writes()
         with pytest.raises(InternalServerFault, match="planted"):
             put(engine, "c")
         engine.commit()
@@ -134,7 +134,7 @@ def test_a_full_disk_refuses_once_and_no_longer(path: Path, monkeypatch: pytest.
             _failing(StoreFull("there is no room left"), planted)
             with pytest.raises(InternalServerFault, match="no room"):
                 put(engine, "a")
-            assert engine.failure is None
+            assert engine.write_failure is None
             assert keys(engine) == set()
 
         put(engine, "b")
@@ -145,7 +145,7 @@ def test_a_group_is_dirty_until_its_commit() -> None:
     """The server asks whether there is anything to make durable before it answers."""
     with Engine.open() as engine:
         create(engine)
-        engine.hold()
+        engine.collect_writes()
         told = [engine.dirty]
         put(engine, "a")
         told.append(engine.dirty)
@@ -159,7 +159,7 @@ def test_one_failed_call_dooms_its_group(path: Path, monkeypatch: pytest.MonkeyP
     with Engine.open(path) as engine:
         create(engine)
         rack = next(engine._catalog.tables()).rack
-        engine.hold()
+        engine.collect_writes()
         put(engine, "a")
 
         def insert(*_: object) -> None:
@@ -183,7 +183,7 @@ def test_a_fault_in_a_group_spoils_nobody_else(path: Path) -> None:
     """What DynamoDB refuses is refused alone; the rest of the group is committed."""
     with Engine.open(path) as engine:
         create(engine)
-        engine.hold()
+        engine.collect_writes()
         put(engine, "a")
         with pytest.raises(ValidationFault):
             engine.call("PutItem", {"TableName": "notes", "Item": {"other": {"S": "x"}}})

@@ -75,7 +75,7 @@ def keys(engine: Engine, **how: Any) -> set[str]:
 
 def sweep(engine: Engine, clock: ManualClock, seconds: float = 61) -> None:
     clock.advance(seconds)
-    while engine.tend():
+    while engine.run_background_work():
         pass
 
 

@@ -53,7 +53,7 @@ def test_a_read_that_breaks_leaves_the_group_standing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one caller's read meets does not undo the writes of others."""
-    engine.hold()
+    engine.collect_writes()
     put(engine, "a")
     with monkeypatch.context() as broken:
         broken.setattr(Catalog, "find", lambda *_: 1 / 0)
@@ -66,7 +66,7 @@ def test_a_read_that_breaks_leaves_the_group_standing(
 
 def test_a_write_that_breaks_undoes_its_group(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a write is no write: the group it was part of fails whole, and the next one works."""
-    engine.hold()
+    engine.collect_writes()
     put(engine, "a")
     with monkeypatch.context() as broken:
         broken.setattr(Catalog, "touch", lambda *_: 1 / 0)
@@ -81,7 +81,7 @@ def test_a_write_that_breaks_undoes_its_group(engine: Engine, monkeypatch: pytes
 
 def test_another_thread_is_answered_when_it_is_durable(engine: Engine) -> None:
     """A call beside a server that gathers writes commits them before it returns."""
-    engine.hold()
+    engine.collect_writes()
     put(engine, "a")
     seen: list[bool] = []
 

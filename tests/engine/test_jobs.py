@@ -30,9 +30,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def start(engine: Engine, kind: str = "count") -> str:
-    engine._begin()
+    engine._group.begin()
     id_ = engine._services.jobs.start(kind, {"done": 0})
-    engine._commit()
+    engine._group.commit()
     return id_
 
 
@@ -41,7 +41,7 @@ def test_a_job_is_done_in_slices(counting: list[int]) -> None:
     with closing(Engine.open()) as engine:
         id_ = start(engine)
         turns = 0
-        while engine.tend(0.0001):
+        while engine.run_background_work(0.0001):
             turns += 1
 
         assert counting == [1, 2, 3, 4, 5]
@@ -54,13 +54,13 @@ def test_a_job_goes_on_after_a_restart(tmp_path: Path, counting: list[int]) -> N
     """A slice that was committed is not done again, one that was not is."""
     with closing(Engine.open(tmp_path / "s.db")) as engine:
         start(engine)
-        engine._begin()
+        engine._group.begin()
         engine._chores.step()
-        engine._commit()
-        engine._begin()
+        engine._group.commit()
+        engine._group.begin()
         engine._chores.step()  # and the power goes
     with closing(Engine.open(tmp_path / "s.db")) as engine:
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
     assert counting == [1, 2, 2, 3, 4, 5]
@@ -79,13 +79,13 @@ def test_a_step_that_raises_is_given_up_and_undoes_nothing_else(
     with closing(Engine.open()) as engine:
         start(engine, "breaks")
         start(engine)
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
         assert counting == [1, 2, 3, 4, 5]
         assert engine._store.get_record("half", "done") is None
         assert not engine._services.jobs.pending
-        assert engine.failure is None
+        assert engine.write_failure is None
 
 
 def test_damage_that_a_job_meets_keeps_no_other_waiting(
@@ -101,7 +101,7 @@ def test_damage_that_a_job_meets_keeps_no_other_waiting(
         start(engine, "meets damage")
         start(engine, "of another version")
         start(engine)
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
         assert counting == [1, 2, 3, 4, 5]
@@ -120,10 +120,10 @@ def test_a_full_disk_leaves_a_job_for_later(monkeypatch: pytest.MonkeyPatch, cou
     monkeypatch.setitem(STEPS, "needs room", step)
     with closing(Engine.open()) as engine:
         start(engine, "needs room")
-        engine.tend()
+        engine.run_background_work()
         waiting = engine._services.jobs.pending
         room = True
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
         assert waiting
@@ -134,12 +134,12 @@ def test_chores_wait_for_a_group_that_is_open(counting: list[int]) -> None:
     """Background work never joins writes that are not committed yet."""
     with closing(Engine.open()) as engine:
         start(engine)
-        engine.hold()
-        engine._begin()
-        engine.tend()
+        engine.collect_writes()
+        engine._group.begin()
+        engine.run_background_work()
         held = list(counting)
         engine.commit()
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
         assert held == []

@@ -195,7 +195,7 @@ def test_a_gathered_write_is_told_when_it_is_durable() -> None:
     with Engine.open() as engine:
         engine.call("CreateTable", ORDERS)
         engine.observe(notes)
-        engine.hold()
+        engine.collect_writes()
         engine.call("PutItem", {"TableName": "Orders", "Item": ITEM})
         engine.call("GetItem", {"TableName": "Orders", "Key": KEY})
         before = notes.operations
@@ -211,7 +211,7 @@ def test_a_gathered_write_that_is_undone_is_told_as_failed(monkeypatch: pytest.M
     with Engine.open() as engine:
         engine.call("CreateTable", ORDERS)
         engine.observe(notes)
-        engine.hold()
+        engine.collect_writes()
         engine.call("PutItem", {"TableName": "Orders", "Item": ITEM})
 
         def full(self: SqliteStore) -> None:
@@ -238,7 +238,7 @@ def test_threads_and_groups_tell_each_call_once_and_lose_nothing(tmp_path: Path)
         for place in range(each):
             item = {"pk": {"S": who}, "sk": {"S": f"{place:03}"}}
             body = json.dumps({"TableName": "Orders", "Item": item}).encode()
-            engine.execute("PutItem", body, by=by)
+            engine.execute("PutItem", body, participant=by)
             if by is not None and place % 4 == 3:
                 engine.commit(by)
 

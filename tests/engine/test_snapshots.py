@@ -135,12 +135,12 @@ def step_until(engine: Engine, reached: Callable[[], bool]) -> None:
     for _ in range(1000):
         if reached():
             return
-        engine.tend(STEP_MS)
+        engine.run_background_work(STEP_MS)
     raise AssertionError("the work does not get there")
 
 
 def finish(engine: Engine) -> None:
-    while engine.tend(100):
+    while engine.run_background_work(100):
         pass
 
 
@@ -253,7 +253,7 @@ def test_the_days_are_forgotten(engine: Engine, clock: ManualClock) -> None:
     for day in range(4):
         put(engine, "p", g=f"day{day}")
         clock.advance(DAY_S)
-        engine.tend(100)
+        engine.run_background_work(100)
     log = engine._catalog.find(DEFAULT_SCOPE, "things").journal.log  # type: ignore[union-attr]
 
     assert log.span()[0] > 1
@@ -383,7 +383,7 @@ def test_a_backup_is_of_the_moment_it_was_asked_for(engine: Engine) -> None:
     """What is written while it is made is not in it, whether the copy has passed the place or not."""
     for number in range(40):
         put(engine, f"p{number}", g="x")
-    engine.tend(0)
+    engine.run_background_work(0)
     arn = back_up(engine)
     step_until(engine, lambda: _held(engine, arn) > 8)
     for number in range(0, 40, 2):
@@ -420,7 +420,7 @@ def test_a_table_deleted_while_it_is_copied(engine: Engine, recovery: bool) -> N
         recover(engine)
     for number in range(40):
         put(engine, f"p{number}", g="x")
-    engine.tend(0)
+    engine.run_background_work(0)
     arn = back_up(engine)
     if recovery:
         restore_to(engine, "copy")
@@ -443,7 +443,7 @@ def test_a_restore_shows_how_far_it_has_come(engine: Engine) -> None:
     for number in range(40):
         put(engine, f"p{number}", g="x")
     arn = back_up(engine)
-    engine.tend(0)
+    engine.run_background_work(0)
     restore(engine, arn)
     seen: list[int] = []
     while status(engine, "new") == "CREATING":
@@ -460,7 +460,7 @@ def test_a_restore_shows_how_far_it_has_come(engine: Engine) -> None:
         for operation, request, fault in refusals:
             with pytest.raises(fault):
                 engine.call(operation, request)
-        engine.tend(STEP_MS)
+        engine.run_background_work(STEP_MS)
 
     assert seen == sorted(seen)
     assert len(set(seen)) > 3
@@ -474,7 +474,7 @@ def test_one_name_is_restored_once(engine: Engine) -> None:
     put(engine, "p")
     recover(engine)
     arn = back_up(engine)
-    engine.tend(0)
+    engine.run_background_work(0)
     restore_to(engine, "new")
 
     with pytest.raises(TableInUseFault, match="Table: new is already being restored"):
@@ -491,14 +491,14 @@ def test_a_restart_in_the_middle(tmp_path: Path, clock: ManualClock) -> None:
         recover(engine)
         for pk in wanted:
             put(engine, pk, g="x")
-        engine.tend(0)
+        engine.run_background_work(0)
         arn = back_up(engine)
         restore_to(engine, "past")
         step_until(engine, lambda: _held(engine, arn) > 8 and count(engine, "past") > 8)
         put(engine, "later")
         assert status(engine, "past") == "CREATING"
     with closing(Engine.open(path, clock=clock)) as engine:
-        engine.tend(0)
+        engine.run_background_work(0)
         assert (status(engine, "past"), backup_status(engine, arn)) == ("CREATING", "CREATING")
         put(engine, "later still")
         finish(engine)
@@ -672,7 +672,7 @@ def test_an_item_that_expired(engine: Engine, clock: ManualClock) -> None:
     item = {"pk": {"S": "p"}, "ends": {"N": str(int(clock.now()) + 5)}}
     engine.call("PutItem", {"TableName": "things", "Item": item})
     clock.advance(3600)
-    engine.tend(100)
+    engine.run_background_work(100)
 
     told = engine.call("ListItemVersions", {"TableName": "things", "Key": {"pk": {"S": "p"}}})["Versions"]
 
@@ -694,7 +694,7 @@ def test_a_log_is_ordered_by_key_while_its_past_is_read(engine: Engine, clock: M
     assert not engine.dirty
 
     clock.advance(4000)
-    engine.tend(100)
+    engine.run_background_work(100)
     assert not log.has_key_index
 
 
@@ -839,10 +839,10 @@ def test_what_is_kept_of_the_past_is_undone_with_its_writes(engine: Engine, cloc
     put(engine, "p", g="x")
     then_s = clock.now()
     clock.advance(1)
-    engine.hold()
+    engine.collect_writes()
     remove(engine, "p")
     assert _paged(engine, then_s) == ["p"]
-    engine._abandon(StoreError("planted"))
+    engine._group.roll_back(StoreError("planted"))
     with pytest.raises(StoreError, match="planted"):
         engine.commit()
     put(engine, "q", g="x")

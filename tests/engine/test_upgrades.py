@@ -35,13 +35,13 @@ def make_old(path: Path) -> None:
             engine.call("PutItem", {"TableName": "Old", "Item": item})
         table = engine._catalog.find(DEFAULT_SCOPE, "Old")
         assert table is not None
-        engine._begin()
+        engine._group.begin()
         setting = TimeToLive("ends", True, float(START))
         engine._catalog.change(table, msgspec.structs.replace(table.definition, ttl=setting))
         for name, _ in engine._store.records("stream"):
             engine._store.delete_record("stream", name)
         engine._store.drop_log(table.definition.number)
-        engine._commit()
+        engine._group.commit()
     connection = apsw.Connection(str(path), vfs="cksmvfs")
     connection.pragma("user_version", 1)
     connection.close()
@@ -53,7 +53,7 @@ def test_settings_of_an_old_store_take_effect(tmp_path: Path) -> None:
     clock = ManualClock(START + 3_600.0)
 
     with closing(Engine.open(tmp_path / "old.db", clock=clock)) as engine:
-        while engine.tend():
+        while engine.run_background_work():
             pass
         left = engine.call("Scan", {"TableName": "Old", "Select": "COUNT"})["Count"]
         (stream,) = engine.call("ListStreams", {})["Streams"]

@@ -91,7 +91,7 @@ def test_an_index_that_is_being_filled_is_not_searched(tmp_path: Path) -> None:
         engine.call("CreateTable", {name: value for name, value in TABLE.items() if name != "VectorIndexes"})
         for place in range(300):
             _put(engine, f"{place:03d}", place + 1, 0)
-        engine.tend()
+        engine.run_background_work()
         engine.call("UpdateTable", {"TableName": "notes", "VectorIndexUpdates": [{"Create": INDEX}]})
         described = engine.call("DescribeTable", {"TableName": "notes"})["Table"]
         assert described["VectorIndexes"][0]["Backfilling"] is True
@@ -100,9 +100,9 @@ def test_an_index_that_is_being_filled_is_not_searched(tmp_path: Path) -> None:
             _found(engine)
         unfilled = next_unfilled(engine._catalog)
         assert unfilled is not None
-        engine._begin()
+        engine._group.begin()
         fill_slice(engine._catalog, *unfilled)
-        engine._commit()
+        engine._group.commit()
         with pytest.raises(ValidationFault, match="Cannot search backfilling"):
             _found(engine)
         _put(engine, "299", 0, 0)
@@ -110,7 +110,7 @@ def test_an_index_that_is_being_filled_is_not_searched(tmp_path: Path) -> None:
         with pytest.raises(Fault, match="Only 1 online index"):
             engine.call("UpdateTable", more)
 
-        while engine.tend():
+        while engine.run_background_work():
             pass
 
         described = engine.call("DescribeTable", {"TableName": "notes"})["Table"]["VectorIndexes"][0]
@@ -124,7 +124,7 @@ def test_filling_is_cancelled_by_a_delete() -> None:
     with Engine.open() as engine:
         engine.call("CreateTable", {name: value for name, value in TABLE.items() if name != "VectorIndexes"})
         _put(engine, "a", 1, 0)
-        engine.tend()
+        engine.run_background_work()
         engine.call("UpdateTable", {"TableName": "notes", "VectorIndexUpdates": [{"Create": INDEX}]})
 
         engine.call(
@@ -159,10 +159,12 @@ def test_a_write_that_is_undone_is_not_found(tmp_path: Path) -> None:
         engine.call("CreateTable", TABLE)
         _put(engine, "a", 1, 0)
         assert _found(engine) == "a"
-        engine.hold()
+        engine.collect_writes()
         _put(engine, "b", 0, 0)
         assert _found(engine) == "ba"
 
-        engine._abandon(StoreError("the disk went"), told=True)
+        engine._group.roll_back(StoreError("the disk went"))
+        with pytest.raises(StoreError, match="the disk went"):
+            engine.commit()
 
         assert _found(engine) == "a"

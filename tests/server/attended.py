@@ -12,7 +12,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.entropy import SeededEntropy
 from tavola.protocol.operations import OPERATIONS
-from tavola.server import AccessLog, Served
+from tavola.server import AccessLog, ServedEngine
 from tavola.server.callers import Callers, Peer
 from tavola.server.dispatch import Dispatch
 from tavola.server.hosts import Hosts
@@ -29,7 +29,7 @@ class Attended:
     """Asks, and reads the log when it is closed."""
 
     def __init__(
-        self, engine: Served, log: AccessLog, path: Path, clock: ManualClock, callers: Callers | None
+        self, engine: ServedEngine, log: AccessLog, path: Path, clock: ManualClock, callers: Callers | None
     ):
         self.engine = engine
         self.log = log
@@ -39,7 +39,7 @@ class Attended:
         self._dispatch = Dispatch(
             engine,
             Wire(clock, SeededEntropy(1)),
-            engine.hold,
+            engine.collect_writes,
             hosts=Hosts("127.0.0.1"),
             callers=callers,
             log=log,
@@ -88,7 +88,7 @@ class Attended:
 
 @contextmanager
 def attended(
-    folder: Path, callers: Callers | None = None, engine: Served | None = None
+    folder: Path, callers: Callers | None = None, engine: ServedEngine | None = None
 ) -> Iterator[Attended]:
     """Give a dispatcher on an engine in memory, with its log in a folder."""
     clock = ManualClock(1_793_525_400.25)

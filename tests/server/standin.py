@@ -10,7 +10,7 @@ from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 
 
 class StandIn:
-    """Meets `Served`. PutItem writes, GetItem reads; other operations each show one behaviour."""
+    """Implements `ServedEngine`. PutItem writes, GetItem reads; other operations each show one behaviour."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[Scope, str], bytes] = {}
@@ -19,7 +19,7 @@ class StandIn:
         self.tended = 0
         self.more_to_tend = 0
         self.commit_error: Exception | None = None
-        self.failure: str | None = None
+        self.write_failure: str | None = None
         self.answer_bytes = 0  # of Scan
         self._held = False
         self._pending: dict[tuple[Scope, str], bytes] = {}
@@ -28,7 +28,7 @@ class StandIn:
     def dirty(self) -> bool:
         return bool(self._pending)
 
-    def hold(self) -> None:
+    def collect_writes(self) -> None:
         self._held = True
 
     def commit(self) -> None:
@@ -39,7 +39,7 @@ class StandIn:
             raise self.commit_error
         self.rows.update(pending)
 
-    def tend(self, budget_ms: float) -> bool:
+    def run_background_work(self, budget_ms: float) -> bool:
         self.tended += 1
         self.more_to_tend -= self.more_to_tend > 0
         return self.more_to_tend > 0

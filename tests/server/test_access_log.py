@@ -20,7 +20,7 @@ from tavola.protocol.arns import Scope
 from tavola.protocol.operations import OPERATIONS
 from tavola.server import AccessLog, AccessLogUnusable, key_hash, secret_path
 from tavola.server.callers import Caller
-from tavola.server.commits import Commits
+from tavola.server.responses import ResponseQueue
 from tavola.server.scrubbing import texts_in
 from tavola.server.wire import Wire
 from tests.conformance.sentences import HASH, MULTI, STORED, TABLE, Row
@@ -413,11 +413,11 @@ def test_what_was_not_kept_is_not_told_as_done(tmp_path: Path, caplog: pytest.Lo
         loop = asyncio.get_running_loop()
         with attended(tmp_path, engine=engine) as server:
             wire = Wire(server.clock, SeededEntropy(1))
-            commits = Commits(engine, wire, loop, server.log)
-            server.log.attach(loop, lambda: commits.open)
+            commits = ResponseQueue(engine, wire, loop, server.log)
+            server.log.attach(loop, lambda: commits.group_is_open)
             sent: list[bytes] = []
             fields = {b"x-amz-target": b"DynamoDB_20120810.PutItem", b"content-type": b"application/json"}
-            commits.begin()
+            commits.open_group()
             payload = server._dispatch.answer(b"POST", b"/", fields, b'{"key":"k"}', False, server._peer)
             commits.deliver(_Client(sent), payload, False)
             server.log.flush()  # comes too early, and waits

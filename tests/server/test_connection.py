@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
-from tavola.server.commits import Commits
 from tavola.server.connection import Connection, Service
 from tavola.server.dispatch import Dispatch
 from tavola.server.limits import ServerLimits
+from tavola.server.responses import ResponseQueue
 from tavola.server.wire import Wire
 from tests.server.standin import StandIn
 
@@ -98,8 +98,8 @@ class Bench:
         self.transport = Transport()
         loop = cast(asyncio.AbstractEventLoop, self.loop)
         wire = Wire(ManualClock(), SeededEntropy(7))
-        commits = Commits(self.engine, wire, loop)
-        dispatch = Dispatch(self.engine, wire, commits.begin)
+        commits = ResponseQueue(self.engine, wire, loop)
+        dispatch = Dispatch(self.engine, wire, commits.open_group)
         self.service = Service(loop, wire, dispatch, commits, limits or ServerLimits())
         self.connection = Connection(self.service)
         self.connection.connection_made(cast(asyncio.Transport, self.transport))

@@ -26,7 +26,7 @@ def engine() -> StandIn:
 
 @pytest.fixture
 def dispatch(engine: StandIn) -> Dispatch:
-    return Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.hold)
+    return Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes)
 
 
 def _asked(
@@ -173,7 +173,7 @@ def test_only_what_writes_opens_a_group(engine: StandIn) -> None:
     opened: list[str] = []
 
     def begin() -> None:
-        engine.hold()
+        engine.collect_writes()
         opened.append("group")
 
     dispatch = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), begin)
@@ -207,7 +207,7 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
     assert _asked(dispatch, b"", method=b"GET", url=b"/healthz")[::2] == (200, b'{"status":"ok"}')
     assert _asked(dispatch, b"", method=b"GET", url=b"/readyz?x=1")[::2] == (200, b'{"status":"ok"}')
 
-    engine.failure = "the disk did not sync"
+    engine.write_failure = "the disk did not sync"
     status, _, body = _asked(dispatch, b"", method=b"GET", url=b"/readyz")
     assert (status, json.loads(body)) == (503, {"status": "failing", "reason": "the disk did not sync"})
     assert _asked(dispatch, b"", method=b"GET", url=b"/healthz")[0] == 200
@@ -215,8 +215,8 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
 
 def test_a_strict_server_tells_probes_the_status_alone(engine: StandIn) -> None:
     """Whoever can reach it can probe it; what failed, and where, is for the server's own log."""
-    strict = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.hold, callers=OpenCallers())
-    engine.failure = "the disk of /srv/secret failed"
+    strict = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers())
+    engine.write_failure = "the disk of /srv/secret failed"
 
     assert _asked(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')
 

@@ -140,7 +140,7 @@ def test_an_attribute_of_another_type_is_no_membership() -> None:
             ],
         )
         for _ in range(200):
-            shop.engine.tend(1.0)
+            shop.engine.run_background_work(1.0)
         entries = shop.call("Scan", TableName=TABLE, IndexName="depths")["Items"]
         asked = AskMembers(TABLE, "depths", tuple({"PK": {"S": "a"}, "SK": {"S": sk}} for sk in "bcd"))
 

@@ -171,7 +171,7 @@ def test_shards_that_roll_and_split() -> None:
                 for number in range(turn * 100, turn * 100 + 100):
                     put(studio, number)
                 clock.advance(4 * 3_600 + 1)
-                studio.engine.tend(1_000.0)
+                studio.engine.run_background_work(1_000.0)
                 if turn == 1:
                     studio.engine.call(
                         "UpdateTable",
@@ -205,7 +205,7 @@ def test_a_position_past_the_day_is_a_gap_and_no_silence() -> None:
             put(studio, 2)
             for _ in range(8):
                 clock.advance(4 * 3_600)
-                studio.engine.tend(1_000.0)
+                studio.engine.run_background_work(1_000.0)
             put(studio, 3)
             seen, changes = await read(studio, 1, position=position)
 
@@ -262,7 +262,7 @@ def test_an_expiry_has_its_actor() -> None:
             )
             put(studio, 1, ends={"N": str(int(clock.now()) + 10)})
             clock.advance(120)
-            studio.engine.tend(1_000.0)
+            studio.engine.run_background_work(1_000.0)
             _, (_, gone) = await read(studio, 2, position="start")
 
             assert (gone["event"], gone["actor"]) == ("REMOVE", "time to live")

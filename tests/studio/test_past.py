@@ -595,7 +595,7 @@ async def awaited(studio: Studio, table: str, of: str) -> None:
     async with asyncio.timeout(5):
         while not (await progress(studio, AskRestore(table, of))).done:
             assert studio.engine is not None
-            studio.engine.tend()
+            studio.engine.run_background_work()
             await asyncio.sleep(0)
 
 
@@ -632,9 +632,9 @@ def test_a_backup_is_listed_marked_and_restored() -> None:
             clock.advance(5)
             await back_up(studio, MakeBackup("Orders", "before-release"))
             assert studio.engine is not None
-            studio.engine.tend(1_000.0)
+            studio.engine.run_background_work(1_000.0)
             (made,) = (await back_up(studio, MakeBackup("Orders", "again"))).backups[-1:]
-            studio.engine.tend(1_000.0)
+            studio.engine.run_background_work(1_000.0)
             told = await window(studio, AskPast("Orders"))
             await restore_backup(studio, RestoreBackup(made.arn, "Orders-back"))
             await awaited(studio, "Orders-back", "")

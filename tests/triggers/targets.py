@@ -52,7 +52,7 @@ class Target:
 
     def tend(self) -> None:
         """Let the engine do what it does by itself in time: sweep, roll shards, trim."""
-        while self.engine.tend():
+        while self.engine.run_background_work():
             pass
 
 

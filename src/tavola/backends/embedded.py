@@ -50,12 +50,12 @@ class EmbeddedBackend:
             return self.ask(operation, request)
         finally:
             if self.engine.dirty:  # it gathers writes for others, and this may be one of them
-                self.engine.settle()
+                self.engine.commit_pending()
 
     def ask(self, operation: str, request: Mapping[str, Any], by: object = None) -> dict[str, Any]:
         """Return the response as `call` does, for one who sees to it that it is durable: `by` that name."""
         body = encode_request(operation, request)
-        return _decode(self.engine.execute(operation, body, self.scope, self._visit, by=by))
+        return _decode(self.engine.execute(operation, body, self.scope, self._visit, participant=by))
 
     def call_all(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any] | TavolaError]:
         """Return each call's response or error, in order: one after another, because the engine does one at a time."""

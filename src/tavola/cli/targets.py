@@ -129,11 +129,11 @@ def opened(
     scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
     engine = Engine.open(store, key=key_from(*keys), buckets=buckets)
     with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
-        engine.tend(0)  # long work waits for `follow`, which shows it
+        engine.run_background_work(0)  # long work waits for `follow`, which shows it
         target = Target(connection, engine)
         with _located(target, scope.region, scope.account):
             yield target
-        while engine.tend(_SLICE_MS):
+        while engine.run_background_work(_SLICE_MS):
             pass
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from threading import RLock, get_ident
+from threading import RLock
 from types import TracebackType
 from typing import Any, get_args
 
@@ -21,6 +21,7 @@ from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
 from tavola.engine.catalog import Catalog
 from tavola.engine.changes import Streams
 from tavola.engine.chores import Chores, upgrade
+from tavola.engine.commit_group import CommitGroup, GroupState
 from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches, watching
 from tavola.engine.isolation import Tokens
 from tavola.engine.jobs import Jobs
@@ -57,17 +58,10 @@ class Engine:
     ) -> None:
         self._store = store
         self._lock = RLock()
-        self._holding: int | None = None  # the thread whose writes are gathered without a name
-        self._party: set[object] = set()  # who wrote in the open transaction, or was answered out of it
-        self._untold: dict[object, StoreError] = {}  # those whose party was undone, until they commit
-        self._wrote = False  # the call at work has opened a transaction, or joined one
-        self._doomed: StoreError | None = None  # why the open group cannot be committed
-        self._failure: str | None = None  # why nothing more is written
-        self._lost: str | None = None  # why nothing more is answered
-        self._begun = False  # a transaction was begun, and neither committed nor abandoned
         self._closed = False
         self._wording: MessageStyle = wording
         self._catalog = Catalog(store, clock, remembers=switches.remembers)
+        self._group = CommitGroup(store, self._catalog, self._reload)
         self._observing: Observing | None = None  # who is told of every call; None: nobody
         self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
         self._services = Services(
@@ -77,11 +71,11 @@ class Engine:
             entropy=entropy,
             wording=wording,
             table_delay_s=delay_s,
-            begin=self._begin,
-            begin_maintenance=self._begin,
+            begin=self._group.begin,
+            begin_maintenance=self._group.begin,
             store=store,
             streams=Streams(store, self._catalog),
-            seals=Seals(store, entropy, self._begin),
+            seals=Seals(store, entropy, self._group.begin),
             jobs=Jobs(store),
             emulation=watching(Emulation(switches, clock), self._catalog, clock),
             buckets=buckets,
@@ -89,7 +83,7 @@ class Engine:
         self._chores = Chores(self._services, ttl_interval_s)
         upgrade(self._services)
         if store.open_transaction:
-            self._commit()
+            self._group.commit()
 
     @classmethod
     def open(
@@ -146,7 +140,7 @@ class Engine:
         scope: Scope = DEFAULT_SCOPE,
         visit: Visit | None = None,
         *,
-        by: object = None,
+        participant: object = None,
     ) -> bytes:
         """Return the answer to a request body; raise the fault that AWS would answer.
 
@@ -155,7 +149,7 @@ class Engine:
         told of that call alone.
         """
         if self._observing is not None and not isinstance(visit, Watched):
-            return self._observed(self._observing, operation, body, scope, visit, by)
+            return self._observed(self._observing, operation, body, scope, visit, participant)
         handler = HANDLERS.get(operation)
         if handler is None:
             raise unknown_operation(operation)
@@ -163,14 +157,11 @@ class Engine:
         call = OperationCall(operation, body, scope, self._services, visit)
         if visit is not None and visit.as_of_us is not None:
             call.make_read_only()
+        group = self._group
         with self._lock:
             self._check_open()
-            if self._doomed is not None:
-                raise InternalServerFault(str(self._doomed))
-            if self._lost is not None:
-                raise InternalServerFault(self._lost)
-            self._wrote = False
-            gathers = by is not None or get_ident() == self._holding
+            group.check_accepting()
+            joins = group.collects(participant)
             try:
                 if visit is not None and visit.guard is not None:
                     visit.guard.check(operation, request, call)
@@ -180,17 +171,17 @@ class Engine:
                     answer = self._mended(call, handler)
             except Fault:
                 # Whatever is refused is refused before the first row is touched.
-                if gathers:
-                    self._join(by)
+                if joins:
+                    group.join(participant)
                 raise
             except StoreError as error:
-                self._fail(error)
+                group.fail_call(error)
                 raise InternalServerFault(str(error)) from error
             except BaseException as error:
-                self._fail(StoreError(f"the request could not be carried out ({error!r})"))
+                group.fail_call(StoreError(f"the request could not be carried out ({error!r})"))
                 raise
-            if gathers:
-                self._join(by)
+            if joins:
+                group.join(participant)
             else:
                 self._settle()
             return answer
@@ -210,7 +201,7 @@ class Engine:
         fault: Fault | None = None
         with self._lock:  # nobody commits between the call and the look whether it must wait
             try:
-                return self.execute(operation, body, scope, watched, by=by)
+                return self.execute(operation, body, scope, watched, participant=by)
             except Fault as raised:
                 fault = raised
                 raise
@@ -224,7 +215,7 @@ class Engine:
                 if self._services.emulation is not None:
                     touches = (*touches, *self._services.emulation.take_refused())
                 note = operation, scope, began_s, began, touches, fault, body
-                if self._begun:
+                if self._group.state is GroupState.OPEN:
                     observing.wait(note)
                 else:
                     observing.tell(note)
@@ -237,7 +228,7 @@ class Engine:
         with self._lock:
             if self._services.emulation is not None:
                 self._services.emulation.take_refused()  # what nobody saw is not this one's
-            self._observing = None if observer is None else Observing(observer)
+            self._observing = self._group.observing = None if observer is None else Observing(observer)
 
     def call(
         self,
@@ -300,7 +291,7 @@ class Engine:
         """Whether a commit waits for the disk, so that gathering writes saves time."""
         return self._store.syncs
 
-    def hold(self) -> None:
+    def collect_writes(self) -> None:
         """Gather this thread's writes from now on in one transaction, until `commit`.
 
         Others may gather at the same time, each call `by` a name: connections on the same loop `execute` so. The first
@@ -309,14 +300,13 @@ class Engine:
         gathered.
         """
         with self._lock:
-            self._holding = get_ident()
+            self._group.collect()
 
-    def settle(self) -> None:
+    def commit_pending(self) -> None:
         """Make durable what was gathered, for a caller of the holders' thread that does not wait for them."""
         with self._lock:
             self._check_open()
-            if self._doomed is not None:
-                raise InternalServerFault(str(self._doomed))
+            self._group.check_failed()
             self._settle()
 
     @property
@@ -325,31 +315,18 @@ class Engine:
 
         Asked without the lock, while another thread may be at work in the store: so the store is not asked.
         """
-        return self._doomed is not None or self._begun
+        return self._group.state is not GroupState.IDLE
 
-    def commit(self, by: object = None) -> None:
+    def commit(self, participant: object = None) -> None:
         """Make durable what was gathered by this name; raise if that failed, and nothing of it was kept.
 
         It may have failed when somebody else tried. What somebody else made durable before is kept, and not told of.
         """
         with self._lock:
-            if by is None:
-                self._holding = None
-            untold = self._untold.pop(by, None)
-            if not self._untold:
-                self._doomed = None
-            if untold is not None:
-                raise untold
-            if self._closed:
-                return  # all that was gathered by this name had become durable
-            # Where others have a part and this one has none, its own was made durable before.
-            if self._begun and (by in self._party or not self._party):
-                self._party.discard(by)
-                self._commit(told=not self._party)
-                if by is not None:  # who holds a thread also tends
-                    self._do_what_is_due()
+            if self._group.commit_for(participant) and participant is not None:  # who holds a thread also tends
+                self._do_what_is_due()
 
-    def tend(self, budget_ms: float = 5.0) -> bool:
+    def run_background_work(self, budget_ms: float = 5.0) -> bool:
         """Do a slice of background work and tell whether there is more.
 
         Whoever calls this now and then has taken the work over: meanwhile no call does any of it in passing.
@@ -360,22 +337,23 @@ class Engine:
 
     def _work(self, budget_ms: float) -> bool:
         """Do what is due for so long; what others have begun and not committed is waited for."""
-        if self._closed or self._doomed is not None or self._failure is not None or self._lost is not None:
+        group = self._group
+        if self._closed or group.state is GroupState.FAILED or group.write_failure is not None:
             return False
         if self._store.open_transaction:
             return self._chores.waiting
         until = monotonic() + budget_ms / 1000
         while self._chores.due():
-            self._wrote = False
+            group.call_has_written = False
             try:
-                self._begin()
+                group.begin()
                 self._chores.step()
-                self._commit()
+                group.commit()
             except (StoreFull, StoreFailed) as error:
-                self._abandon(error, told=True)
+                group.roll_back(error)
                 return False  # it is tried again when there is room, or when the store was opened again
             except Exception as error:  # noqa: BLE001 - what cannot go on must not keep the rest waiting
-                self._abandon(StoreError(f"background work failed ({error!r})"), told=True)
+                group.roll_back(StoreError(f"background work failed ({error!r})"))
                 if not self._give_up(error):
                     return False
             if monotonic() >= until:
@@ -385,38 +363,31 @@ class Engine:
     def _give_up(self, error: Exception) -> bool:
         """Let go of a job that cannot go on, and tell whether there was one; anything else is tried again."""
         try:
-            self._begin()
+            self._group.begin()
             given_up = self._chores.give_up(error)
-            self._commit()
+            self._group.commit()
         except StoreError as second:
-            self._abandon(second, told=True)
+            self._group.roll_back(second)
             return False
         except Exception as second:  # noqa: BLE001 - clients are served whatever becomes of it
-            self._abandon(StoreError(f"giving up background work failed ({second!r})"), told=True)
+            self._group.roll_back(StoreError(f"giving up background work failed ({second!r})"))
             return False
         return given_up
 
     @property
-    def failure(self) -> str | None:
+    def write_failure(self) -> str | None:
         """Return why writes are refused since the disk failed, None while all is well."""
-        return self._failure
+        return self._group.write_failure
 
     def close(self) -> None:
         """Let go of the store; a second time does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                if self._party:
-                    self._doom(
-                        StoreError("the engine was closed before the write was durable; it is not kept")
-                    )
-                self._begun = False
-                if self._observing is not None:
-                    self._observing.undone("the engine was closed before the write was durable")
                 if self._services.buckets is not None:
                     self._services.buckets.close()
                 try:
-                    self._store.rollback()
+                    self._group.close()
                 finally:
                     self._store.close()
 
@@ -443,91 +414,26 @@ class Engine:
         if self._closed:
             raise StoreError("the engine is closed; open it again to go on")
 
-    def _join(self, by: object) -> None:
-        """Note who has a part in the open transaction, if there is one: by its writes, or by an answer out of it."""
-        if self._begun:
-            self._party.add(by)
-
     def _settle(self) -> None:
         """Commit what a call wrote; with nobody to tend the engine, do at once what is due."""
         if self._store.open_transaction:
             try:
-                self._commit(told=not self._party)
+                self._group.commit()
             except StoreError as error:
                 raise InternalServerFault(str(error)) from error
         self._do_what_is_due()
 
     def _do_what_is_due(self) -> None:
-        if not self._chores.waiting or self._holding is not None or self._begun:
+        if not self._chores.waiting or self._group.is_collecting or self._group.state is GroupState.OPEN:
             return
         if monotonic() - self._tended_at_s > _TENDED_S:
             while self._work(budget_ms=1000.0):
                 pass
 
-    def _begin(self) -> None:
-        if self._failure is not None:
-            raise InternalServerFault(self._failure)
-        if not self._wrote:
-            self._wrote = True
-            if self._catalog.has_logs:
-                self._catalog.timeline.tick()
-        if not self._store.open_transaction:
-            self._store.begin()
-            self._begun = True
-
-    def _commit(self, *, told: bool = True) -> None:
-        """Commit the open transaction; `told` says that a failure reaches everybody who wrote in it."""
-        try:
-            self._catalog.keep_counts()
-            self._store.commit()
-        except StoreError as error:
-            self._abandon(error, told=told)
-            raise
-        except BaseException as error:
-            self._abandon(StoreError(f"the commit was interrupted ({error!r})"), told=told)
-            raise
-        self._begun = False
-        self._party.clear()
-        if self._observing is not None:
-            self._observing.settled()
-        if self._store.trouble is not None:
-            self._failure = str(self._store.trouble)
-
-    def _doom(self, error: StoreError) -> None:
-        """Have everybody told who has a part in the open transaction; until they are, nothing else is done."""
-        self._doomed = error
-        self._untold.update(dict.fromkeys(self._party, error))
-        self._party.clear()
-
-    def _fail(self, error: StoreError) -> None:
-        """Undo what a call began; one that only read leaves the others' open transaction standing."""
-        if self._wrote or (self._begun and not self._store.open_transaction):
-            self._abandon(error)
-
-    def _abandon(self, error: StoreError, *, told: bool = False) -> None:
-        """Undo the open transaction, and with it every write of the group it holds.
-
-        A write or sync that failed leaves the disk in a state that nobody knows, so after one the engine
-        only reads. A full disk is another matter: what was undone is undone, and the next write may succeed.
-        """
-        if isinstance(error, StoreFailed):
-            self._failure = str(error)
-        begun, self._begun = self._begun, False
-        if begun and self._party and not told:
-            self._doom(error)
-        self._party.clear()
-        if self._observing is not None:
-            self._observing.undone(str(error))
-        try:
-            self._store.rollback()
-            if begun:
-                self._catalog.load()
-                self._services.streams.load()
-                self._services.jobs.load()
-                self._services.seals.forget()
-                self._services.emulation = watching(
-                    self._services.emulation, self._catalog, self._services.clock
-                )
-        except StoreError as second:
-            # What the catalog says may not be what is stored: better no answer than a wrong one.
-            self._failure = self._lost = str(second)
+    def _reload(self) -> None:
+        """Re-read from the store what is kept in memory beside the catalog, after a rollback."""
+        services = self._services
+        services.streams.load()
+        services.jobs.load()
+        services.seals.forget()
+        services.emulation = watching(services.emulation, self._catalog, services.clock)

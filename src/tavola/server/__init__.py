@@ -2,7 +2,7 @@
 
 Holds the connections with their deadlines, the headers and checksums of an answer, the proof of a signature,
 the access log, and the group in which writes of one moment commit together. Knows the engine by its port
-(`Served`), the operations by name and the policies by their guard; knows no entity and no table. Why no web
+(`ServedEngine`), the operations by name and the policies by their guard; knows no entity and no table. Why no web
 framework: between a socket and an engine that answers in microseconds it would be most of the cost.
 """
 
@@ -29,8 +29,8 @@ from tavola.server.log_queries import (
     places_of,
     read_records,
 )
-from tavola.server.port import Served
 from tavola.server.safeguards import Safeguards
+from tavola.server.served_engine import ServedEngine
 from tavola.server.tls import server_context
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "LogQuery",
     "LogSecretUnreadable",
     "Safeguards",
-    "Served",
+    "ServedEngine",
     "Server",
     "ServerLimits",
     "StrictCallers",

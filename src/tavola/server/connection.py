@@ -16,9 +16,9 @@ from typing import cast
 import httptools
 
 from tavola.server.callers import Peer
-from tavola.server.commits import Commits
 from tavola.server.dispatch import Dispatch
 from tavola.server.limits import ServerLimits
+from tavola.server.responses import ResponseQueue
 from tavola.server.wire import CONTINUE, TEXT, Payload, Wire, payload_bytes
 
 # Where a connection is in its request. Plain numbers: they are compared several times for each one.
@@ -37,7 +37,7 @@ class Service:
     loop: asyncio.AbstractEventLoop
     wire: Wire
     dispatch: Dispatch
-    commits: Commits
+    responses: ResponseQueue
     limits: ServerLimits
     connections: set[Connection] = field(default_factory=set)
     waiting_bytes: int = 0  # of bodies that have come in part
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._dispatch = service.dispatch.answer  # what every request needs is close at hand
-        self._deliver = service.commits.deliver
+        self._deliver = service.responses.deliver
         self._head_bytes_max = service.limits.head_bytes_max
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE

@@ -28,9 +28,9 @@ from tavola.protocol.operations import OPERATIONS
 from tavola.server.access_log import AccessLog
 from tavola.server.callers import Caller, Callers, OpenCallers, Peer
 from tavola.server.hosts import Hosts
-from tavola.server.port import Served
 from tavola.server.records import is_read
 from tavola.server.scopes import scope_of_request
+from tavola.server.served_engine import ServedEngine
 from tavola.server.wire import JSON, PLAIN_JSON, TEXT, Payload, Wire
 
 _log = logging.getLogger("tavola.server")
@@ -69,7 +69,7 @@ class Dispatch:
 
     def __init__(
         self,
-        engine: Served,
+        engine: ServedEngine,
         wire: Wire,
         begin: Callable[[], None],
         *,
@@ -273,7 +273,7 @@ class Dispatch:
             case b"/healthz":  # the process answers
                 return 200, PLAIN_JSON, b'{"status":"ok"}'
             case b"/readyz":  # it also takes writes
-                failure = self._engine.failure
+                failure = self._engine.write_failure
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
                 told = {"status": "failing", **({"reason": failure} if self._tells else {})}

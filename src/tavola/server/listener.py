@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.server.commits import Commits
 from tavola.server.connection import Connection, Service
 from tavola.server.dispatch import Dispatch
 from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
 from tavola.server.limits import ServerLimits
-from tavola.server.port import Served
+from tavola.server.responses import ResponseQueue
 from tavola.server.safeguards import OPEN_DOORS, Safeguards
+from tavola.server.served_engine import ServedEngine
 from tavola.server.wire import Wire
 
 new_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -72,7 +72,7 @@ class Server:
 
     def __init__(
         self,
-        engine: Served,
+        engine: ServedEngine,
         *,
         host: str = "127.0.0.1",
         port: int = 8000,
@@ -98,18 +98,18 @@ class Server:
         """Begin to answer."""
         loop = asyncio.get_running_loop()
         guarded = self._safeguards
-        commits = Commits(self._engine, self._wire, loop, guarded.log)
+        commits = ResponseQueue(self._engine, self._wire, loop, guarded.log)
         dispatch = Dispatch(
             self._engine,
             self._wire,
-            commits.begin,
+            commits.open_group,
             hosts=self._hosts,
             callers=guarded.callers,
             log=guarded.log,
             clock=self._clock,
         )
         if guarded.log is not None:
-            guarded.log.attach(loop, lambda: commits.open)
+            guarded.log.attach(loop, lambda: commits.group_is_open)
         service = self._service = Service(loop, self._wire, dispatch, commits, self._limits)
         for listening in self._sockets:
             self._servers.append(
@@ -141,7 +141,7 @@ class Server:
             connection.abort()
         for timer in self._timers.values():
             timer.cancel()
-        service.commits.finish()
+        service.responses.commit_and_send()
         await asyncio.sleep(0)  # the transports that were cut call back
 
     def close(self) -> None:
@@ -167,10 +167,10 @@ class Server:
         service = self._service
         more = False
         try:
-            more = self._engine.tend(TEND_SLICE_MS)
+            more = self._engine.run_background_work(TEND_SLICE_MS)
         except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
             _log.exception("Background work failed; it is tried again.")
-        asked, self._answered = service.commits.delivered != self._answered, service.commits.delivered
+        asked, self._answered = service.responses.response_count != self._answered, service.responses.response_count
         delay_s = TEND_LATER_S
         if more:
             delay_s = TEND_AGAIN_S if asked else 0.0
@@ -178,7 +178,7 @@ class Server:
 
 
 def serve(
-    engine: Served,
+    engine: ServedEngine,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -218,7 +218,7 @@ async def _serve(server: Server, ready: Callable[[Endpoint], None]) -> None:
 
 @contextlib.contextmanager
 def running(
-    engine: Served,
+    engine: ServedEngine,
     *,
     host: str = "127.0.0.1",
     port: int = 0,

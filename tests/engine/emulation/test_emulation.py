@@ -295,7 +295,7 @@ def test_expired_items_stay_for_a_while() -> None:
         for _ in range(1100):
             clock.advance(1.0)
             engine.call("ListTables", {})
-            engine.tend(50.0)
+            engine.run_background_work(50.0)
             there.append(_get(engine) is not None)
 
     gone_after_s = there.index(False) - 9

@@ -69,13 +69,13 @@ def test_an_export_lets_go_of_the_past(engine: Engine, deleted: bool) -> None:
     )
     table = engine._catalog.find(DEFAULT_SCOPE, "notes")
     assert table is not None
-    engine.tend()  # from now on the work waits for this
+    engine.run_background_work()  # from now on the work waits for this
     arn = engine.call("ExportTableToPointInTime", {"TableArn": table.arn, "S3Bucket": "bucket"})[
         "ExportDescription"
     ]["ExportArn"]
     if deleted:
         engine.call("DeleteTable", {"TableName": "notes"})
-    while engine.tend():
+    while engine.run_background_work():
         pass
 
     found = engine.call("DescribeExport", {"ExportArn": arn})["ExportDescription"]

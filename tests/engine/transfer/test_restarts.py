@@ -78,7 +78,7 @@ def reopen(tmp_path: Path, bucket: Path) -> Iterator[Reopen]:
         opened[:] = [
             Engine.open(tmp_path / "store.db", sync="off", clock=ManualClock(), buckets=bucket.parent)
         ]
-        opened[0].tend(0.0)  # from now on the work is done when it is told to be
+        opened[0].run_background_work(0.0)  # from now on the work is done when it is told to be
         return opened[0]
 
     yield again
@@ -153,7 +153,7 @@ def test_an_export_goes_on_after_restarts(
     ]
     seen: list[int] = []
     restarts = 0
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         engine = reopen()
         restarts += 1
         engine.call("PutItem", {"TableName": "notes", "Item": item(10_000 + restarts)})
@@ -176,7 +176,7 @@ def test_an_import_goes_on_after_restarts(reopen: Reopen, bucket: Path) -> None:
     engine = reopen()
     begun = engine.call("ImportTable", IMPORT)["ImportTableDescription"]
     restarts = 0
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         engine = reopen()
         restarts += 1
 
@@ -199,7 +199,7 @@ def test_a_bulk_load_goes_on_after_restarts(reopen: Reopen, bucket: Path) -> Non
     stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     engine.call("CreateTable", TABLE | {"StreamSpecification": stream})
     begun = engine.call("StartBulkPutItems", BULK)["BulkOperationDescription"]
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         engine = reopen()
 
     done = engine.call("DescribeBulkOperation", {"BulkOperationArn": begun["BulkOperationArn"]})
@@ -247,7 +247,7 @@ def test_a_slice_that_was_undone_is_done_again(
 
 def _work(engine: Engine, operation: str, request: dict[str, Any], status: str) -> dict[str, Any]:
     for _ in range(1000):
-        engine.tend(SLICE_MS)
+        engine.run_background_work(SLICE_MS)
         (described,) = engine.call(operation, request).values()
         if described[status] != "IN_PROGRESS":
             found: dict[str, Any] = described
@@ -268,7 +268,7 @@ def test_what_a_power_cut_takes_from_a_growing_file_is_written_again(
         "ExportDescription"
     ]
     robbed = 0
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         pattern = "data/*.part" if file == "data" else "manifest-files.json.part"
         for part in bucket.rglob(pattern):
             if robbed < 2 and part.stat().st_size:
@@ -299,14 +299,14 @@ def test_an_export_outlives_its_table_and_its_recovery(reopen: Reopen, bucket: P
     begun = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": "bucket"})[
         "ExportDescription"
     ]
-    engine.tend(SLICE_MS)
+    engine.run_background_work(SLICE_MS)
     recovery = {"PointInTimeRecoveryEnabled": False}
     engine.call(
         "UpdateContinuousBackups", {"TableName": "notes", "PointInTimeRecoverySpecification": recovery}
     )
     engine.call("DeleteItem", {"TableName": "notes", "Key": {"id": {"S": "note-7"}}})
     engine.call("DeleteTable", {"TableName": "notes"})
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         pass
 
     done = engine.call("DescribeExport", {"ExportArn": begun["ExportArn"]})["ExportDescription"]
@@ -320,12 +320,12 @@ def test_a_cancelled_bulk_load_stops_and_leaves_what_it_wrote(reopen: Reopen) ->
     engine.call("CreateTable", TABLE)
     begun = engine.call("StartBulkPutItems", BULK)["BulkOperationDescription"]
     arn = {"BulkOperationArn": begun["BulkOperationArn"]}
-    engine.tend(SLICE_MS)
-    engine.tend(SLICE_MS)
+    engine.run_background_work(SLICE_MS)
+    engine.run_background_work(SLICE_MS)
 
     answer = engine.call("CancelBulkOperation", arn)
     between = engine.call("DescribeBulkOperation", arn)["BulkOperationDescription"]
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         pass
     after = engine.call("DescribeBulkOperation", arn)["BulkOperationDescription"]
 
@@ -349,7 +349,7 @@ def test_a_bucket_that_cannot_be_written_fails_the_export(
     begun = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": "bucket"})[
         "ExportDescription"
     ]
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         pass
 
     done = engine.call("DescribeExport", {"ExportArn": begun["ExportArn"]})["ExportDescription"]
@@ -370,7 +370,7 @@ def test_work_that_was_given_up_is_told_as_failed(reopen: Reopen, monkeypatch: p
     begun = engine.call("ExportTableToPointInTime", {"TableArn": arn, "S3Bucket": "bucket"})[
         "ExportDescription"
     ]
-    while engine.tend(SLICE_MS):
+    while engine.run_background_work(SLICE_MS):
         pass
 
     done = engine.call("DescribeExport", {"ExportArn": begun["ExportArn"]})["ExportDescription"]
@@ -382,10 +382,10 @@ def test_a_store_that_is_opened_without_its_buckets_ends_the_work(reopen: Reopen
     engine = reopen()
     begun = engine.call("ImportTable", IMPORT)["ImportTableDescription"]
     for _ in range(3):
-        engine.tend(SLICE_MS)
+        engine.run_background_work(SLICE_MS)
     engine.close()
     with Engine.open(tmp_path / "store.db", sync="off") as bare:
-        while bare.tend(SLICE_MS):
+        while bare.run_background_work(SLICE_MS):
             pass
         done = bare.call("DescribeImport", {"ImportArn": begun["ImportArn"]})["ImportTableDescription"]
         count = len(scanned(bare))

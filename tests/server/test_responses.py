@@ -11,7 +11,7 @@ import pytest
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.accounts import DEFAULT_SCOPE
-from tavola.server.commits import Commits
+from tavola.server.responses import ResponseQueue
 from tavola.server.wire import CONTINUE, Payload, Wire
 from tests.server.standin import StandIn
 
@@ -50,27 +50,27 @@ def turns() -> Turns:
 
 
 @pytest.fixture
-def commits(engine: StandIn, turns: Turns) -> Commits:
+def commits(engine: StandIn, turns: Turns) -> ResponseQueue:
     loop = cast(asyncio.AbstractEventLoop, turns)
-    return Commits(engine, Wire(ManualClock(), SeededEntropy(1)), loop)
+    return ResponseQueue(engine, Wire(ManualClock(), SeededEntropy(1)), loop)
 
 
-def _write(commits: Commits, engine: StandIn, client: Client, answer: bytes) -> None:
-    commits.begin()
+def _write(commits: ResponseQueue, engine: StandIn, client: Client, answer: bytes) -> None:
+    commits.open_group()
     engine.execute("PutItem", b'{"key":"k"}', DEFAULT_SCOPE)
     commits.deliver(client, answer, False)
 
 
-def test_a_read_of_what_is_durable_is_answered_at_once(commits: Commits) -> None:
+def test_a_read_of_what_is_durable_is_answered_at_once(commits: ResponseQueue) -> None:
     """Where nothing was written, nobody waits."""
     client = Client()
-    commits.begin()
+    commits.open_group()
     commits.deliver(client, b"read", False)
 
     assert client.got == [(b"read", False)]
 
 
-def test_a_write_waits_for_the_commit(commits: Commits, engine: StandIn, turns: Turns) -> None:
+def test_a_write_waits_for_the_commit(commits: ResponseQueue, engine: StandIn, turns: Turns) -> None:
     """The answer of a write is sent when the write is durable, not before."""
     client = Client()
     _write(commits, engine, client, b"written")
@@ -81,7 +81,7 @@ def test_a_write_waits_for_the_commit(commits: Commits, engine: StandIn, turns: 
     assert client.got == [(b"written", False)]
 
 
-def test_a_read_after_a_write_waits_too(commits: Commits, engine: StandIn, turns: Turns) -> None:
+def test_a_read_after_a_write_waits_too(commits: ResponseQueue, engine: StandIn, turns: Turns) -> None:
     """A read in the turn of a write may tell of it, so it waits with it; order is kept."""
     writer, reader = Client(), Client()
     _write(commits, engine, writer, b"written")
@@ -94,7 +94,7 @@ def test_a_read_after_a_write_waits_too(commits: Commits, engine: StandIn, turns
     assert writer.got == [(b"written", False), (b"second", True)]
 
 
-def test_many_writes_share_one_commit(commits: Commits, engine: StandIn, turns: Turns) -> None:
+def test_many_writes_share_one_commit(commits: ResponseQueue, engine: StandIn, turns: Turns) -> None:
     """All writes of a turn cost one commit, and the next turn has its own."""
     client = Client()
     for _ in range(5):
@@ -108,7 +108,7 @@ def test_many_writes_share_one_commit(commits: Commits, engine: StandIn, turns: 
 
 
 def test_a_failed_commit_fails_every_answer(
-    commits: Commits, engine: StandIn, turns: Turns, caplog: pytest.LogCaptureFixture
+    commits: ResponseQueue, engine: StandIn, turns: Turns, caplog: pytest.LogCaptureFixture
 ) -> None:
     """If the commit fails, every answer that waited for it is an internal error; none tells of the write."""
     engine.commit_error = OSError("no space")
@@ -132,7 +132,7 @@ def test_a_failed_commit_fails_every_answer(
 
 
 def test_after_a_failed_commit_the_next_group_is_a_new_one(
-    commits: Commits, engine: StandIn, turns: Turns
+    commits: ResponseQueue, engine: StandIn, turns: Turns
 ) -> None:
     """A failure is told to those who waited for it, and to nobody else."""
     client = Client()
@@ -147,11 +147,11 @@ def test_after_a_failed_commit_the_next_group_is_a_new_one(
 
 
 def test_what_was_written_outside_a_request_is_committed(
-    commits: Commits, engine: StandIn, turns: Turns
+    commits: ResponseQueue, engine: StandIn, turns: Turns
 ) -> None:
     """An answer never waits for a commit that nobody makes."""
     client = Client()
-    engine.hold()
+    engine.collect_writes()
     engine.execute("PutItem", b'{"key":"k"}', DEFAULT_SCOPE)
     commits.deliver(client, b"read", False)
     turns.end()
@@ -159,8 +159,8 @@ def test_what_was_written_outside_a_request_is_committed(
     assert client.got == [(b"read", False)]
 
 
-def test_finish_without_a_group_does_nothing(commits: Commits, engine: StandIn) -> None:
+def test_finish_without_a_group_does_nothing(commits: ResponseQueue, engine: StandIn) -> None:
     """Stopping with nothing under way commits nothing."""
-    commits.finish()
+    commits.commit_and_send()
 
     assert engine.commits == 0
