@@ -60,7 +60,7 @@ def test_failing_background_work_disturbs_nobody(caplog: pytest.LogCaptureFixtur
     """Clients are served whatever becomes of the background work."""
 
     class Failing(StandIn):
-        def tend(self, budget_ms: float) -> bool:
+        def run_background_work(self, budget_ms: float) -> bool:
             raise OSError("no room for the index")
 
     with served(Failing()) as endpoint:
