@@ -215,7 +215,9 @@ def test_probes_are_answered_in_json(dispatch: Dispatch, engine: StandIn) -> Non
 
 def test_a_strict_server_tells_probes_the_status_alone(engine: StandIn) -> None:
     """Whoever can reach it can probe it; what failed, and where, is for the server's own log."""
-    strict = Dispatch(engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers())
+    strict = Dispatch(
+        engine, Wire(ManualClock(), SeededEntropy(1)), engine.collect_writes, callers=OpenCallers()
+    )
     engine.write_failure = "the disk of /srv/secret failed"
 
     assert _asked(strict, b"", method=b"GET", url=b"/readyz")[::2] == (503, b'{"status":"failing"}')

@@ -323,7 +323,9 @@ class Engine:
         It may have failed when somebody else tried. What somebody else made durable before is kept, and not told of.
         """
         with self._lock:
-            if self._group.commit_for(participant) and participant is not None:  # who holds a thread also tends
+            if (
+                self._group.commit_for(participant) and participant is not None
+            ):  # who holds a thread also tends
                 self._do_what_is_due()
 
     def run_background_work(self, budget_ms: float = 5.0) -> bool:

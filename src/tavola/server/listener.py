@@ -170,7 +170,10 @@ class Server:
             more = self._engine.run_background_work(TEND_SLICE_MS)
         except Exception:  # noqa: BLE001 - clients are served whatever becomes of the background work
             _log.exception("Background work failed; it is tried again.")
-        asked, self._answered = service.responses.response_count != self._answered, service.responses.response_count
+        asked, self._answered = (
+            service.responses.response_count != self._answered,
+            service.responses.response_count,
+        )
         delay_s = TEND_LATER_S
         if more:
             delay_s = TEND_AGAIN_S if asked else 0.0
