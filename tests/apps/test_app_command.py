@@ -232,7 +232,7 @@ def test_background_work_that_fails_is_told_seldom(
     waits: list[float] = []
 
     class Broken:
-        def tend(self, _: float) -> bool:
+        def run_background_work(self, _: float) -> bool:
             raise ValueError("what somebody stored")
 
     async def serve() -> None:

@@ -121,7 +121,7 @@ async def tended(engine: Any | None) -> AsyncIterator[None]:
         while True:
             more = False
             try:
-                more = engine.tend(TEND_SLICE_MS)
+                more = engine.run_background_work(TEND_SLICE_MS)
                 failures = 0
             except Exception as error:  # noqa: BLE001 - clients are served whatever becomes of the background work
                 failures += 1
