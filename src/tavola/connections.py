@@ -20,7 +20,7 @@ from tavola.client import Context, RetryPolicy
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.engine import Buckets, Engine
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.handles import AsyncConnection, Connection, ConnectionClosed
 from tavola.mocks import Decorated, Mock, Mocked, extra_missing
 from tavola.model import Table
@@ -81,6 +81,9 @@ _ENDPOINT = frozenset(Settings.__annotations__) - _ENGINE - _CLIENT
 
 class ConnectionRefused(TavolaError):
     """A target or setting that cannot be connected with."""
+
+    kind = ErrorKind.USAGE
+    remedy = "Name a server with --endpoint, or the file of a store with --store."
 
 
 def connect(

@@ -207,7 +207,7 @@ def test_a_failure_may_be_the_answer(requests: Any) -> None:
         requests.together("k1", BODY, failing)
     with pytest.raises(StoredFailure, match="failed before with NotEnough: 3 of 5") as caught:
         requests.together("k1", BODY, opening())
-    assert (caught.value.kind, caught.value.message) == ("NotEnough", "3 of 5")
+    assert (caught.value.error_type, caught.value.message) == ("NotEnough", "3 of 5")
     with pytest.raises(OSError, match="no disk"):
         requests.together("k2", BODY, broken)
     assert not requests.together("k2", BODY, opening()).replayed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tavola.client import Unanswered
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class BackendError(TavolaError):
@@ -12,6 +12,9 @@ class BackendError(TavolaError):
 
 class ExtraMissing(BackendError):
     """What was asked for needs botocore, which is not installed."""
+
+    kind = ErrorKind.NOT_INSTALLED
+    remedy = "Install it, or name the file of a store with --store, which needs none."
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -25,6 +28,9 @@ class EndpointUnreachable(BackendError, Unanswered):
     false, the endpoint cannot have had all of it: nothing was done, and to ask again does nothing twice.
     """
 
+    code = "endpoint-lost"
+    remedy = "Start a server with `tavola serve`, or name another with --endpoint."
+
     def __init__(self, endpoint: str, reason: str, *, sent: bool = True) -> None:
         self.endpoint = endpoint
         self.reason = reason
@@ -37,6 +43,9 @@ class EndpointUnreachable(BackendError, Unanswered):
 
 class EndpointUntrusted(BackendError):
     """An endpoint that shows a certificate which nobody here vouches for; nothing was sent to it."""
+
+    kind = ErrorKind.UNAVAILABLE
+    remedy = "Set AWS_CA_BUNDLE to the PEM file of the certificate that signed it."
 
     def __init__(self, endpoint: str, reason: str) -> None:
         self.endpoint = endpoint
@@ -60,6 +69,8 @@ class AnswerDamaged(BackendError, Unanswered):
 class AnswerUnreadable(BackendError, Unanswered):
     """Something answered, and it was not DynamoDB."""
 
+    remedy = "Name the endpoint of a DynamoDB with --endpoint."
+
     def __init__(self, endpoint: str, status: int | None) -> None:
         self.endpoint = endpoint
         self.status = status  # None: it was no HTTP either
@@ -73,6 +84,9 @@ class AnswerUnreadable(BackendError, Unanswered):
 class CredentialsMissing(BackendError):
     """botocore found no credentials, or could not load them."""
 
+    code = "credentials-missing"
+    kind = ErrorKind.UNAUTHENTICATED
+
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
@@ -84,6 +98,9 @@ class CredentialsMissing(BackendError):
 class RegionMissing(BackendError):
     """botocore knows no region."""
 
+    code = "credentials-missing"
+    kind = ErrorKind.UNAUTHENTICATED
+
     def __init__(self) -> None:
         super().__init__(
             'No region is configured; name it, as in connect("aws:eu-west-1"), or set AWS_DEFAULT_REGION'
@@ -92,6 +109,8 @@ class RegionMissing(BackendError):
 
 class PastUnavailable(BackendError):
     """A backend that cannot be read as of a time."""
+
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, what: str) -> None:
         self.what = what

@@ -15,7 +15,7 @@ import typer
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.output import complain
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 _EXTRA = frozenset(
     {"fastapi", "starlette", "uvicorn", "jinja2", "markupsafe", "python_multipart", "multipart"}
@@ -61,6 +61,8 @@ APPLICATIONS = (SUPPORT_DESK, SERVICE_DESK, TERRAFORM_REVIEW, GALLERY)
 
 class AppsMissing(TavolaError):
     """The web stack of the applications is not installed."""
+
+    kind = ErrorKind.NOT_INSTALLED
 
     def __init__(self, module: str) -> None:
         self.module = module

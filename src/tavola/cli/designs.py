@@ -13,7 +13,7 @@ import typer
 
 from tavola.cli.output import note
 from tavola.cli.targets import Target
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 Design: TypeAlias = Annotated[
     str,
@@ -43,6 +43,8 @@ _FILES = (".json", ".yaml", ".yml", ".template", ".tf", ".hcl")
 
 class DesignRefused(TavolaError):
     """A text that names no design, or a module that cannot be imported; `remedy` says what to do about it."""
+
+    kind = ErrorKind.USAGE
 
     def __init__(
         self, text: str, reason: str, remedy: str = "Name a module and a table of it, as shop.model:Shop."

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from tavola.cli.settings import KEY, KEY_COMMAND, KEY_FILE, option
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 _COMMAND_S_MAX = 60
 
@@ -24,6 +24,9 @@ Key: TypeAlias = Annotated[
 
 class KeyUnusable(TavolaError):
     """A key that cannot be had, or more than one."""
+
+    kind = ErrorKind.USAGE
+    remedy = "Give one key, with --key-file, --key-command or TAVOLA_KEY."
 
 
 def key_from(file: Path | None, command: str | None, key: str | None) -> str | None:

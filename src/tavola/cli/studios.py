@@ -26,7 +26,7 @@ from tavola.cli.keys import key_from
 from tavola.cli.output import complain, note
 from tavola.cli.sources import sources_of
 from tavola.cli.targets import DEFAULT_ENDPOINT, TargetRefused
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 MEMORY = "memory:"
 
@@ -39,6 +39,8 @@ _START = (
 
 class StudioMissing(TavolaError):
     """The web stack of the studio is not installed."""
+
+    kind = ErrorKind.NOT_INSTALLED
 
     def __init__(self, module: str) -> None:
         self.module = module

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class RequestMalformed(TavolaError):
@@ -31,6 +31,9 @@ class Unanswered(TavolaError):
 
     Where `sent` is false it is known: the other end cannot have had all of the request, and has not done it.
     """
+
+    code = "unanswered"
+    kind = ErrorKind.UNAVAILABLE
 
     sent: bool = True
 

@@ -23,7 +23,7 @@ from tavola.client.expiry import expired
 from tavola.client.marshalling import entity_of, item_of
 from tavola.client.progress import Progress, Telling
 from tavola.client.writes import keyed, named
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.limits import BATCH_GET_KEYS_MAX, BATCH_WRITE_REQUESTS_MAX, REQUEST_BYTES_MAX
 from tavola.model import Entity, ModelError, PrimaryKey, Shape, Table
 from tavola.protocol.faults import Fault
@@ -46,6 +46,9 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 class BatchUnfinished(TavolaError):
     """A batch of which a part was left undone, however often it was asked; its cause says why, if an error does."""
+
+    code = "store-busy"
+    kind = ErrorKind.THROTTLED
 
     def __init__(self, verb: str, done: int, left: Sequence[Any], stopped: TavolaError | None = None) -> None:
         self.done = done

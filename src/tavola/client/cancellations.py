@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from tavola.client.errors import ItemExists
 from tavola.client.intents import Intent
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.model import Entity
 
 E = TypeVar("E", bound=Entity)
@@ -59,6 +59,8 @@ class Failures(Mapping[Intent[Any], Reason[Any]]):
 
 class TransactionCancelled(TavolaError):
     """A transaction of which nothing was done; `failed` says for which intents, and why."""
+
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, reasons: Sequence[Reason[Any] | None]) -> None:
         self.reasons = tuple(reasons)  # one for each intent, in their order; None: nothing stood in its way

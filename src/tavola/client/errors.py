@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
 _TOO_LARGE = re.compile(r"Item size (?:to update )?has exceeded the maximum allowed size")
@@ -18,6 +18,9 @@ _TOO_LARGE = re.compile(r"Item size (?:to update )?has exceeded the maximum allo
 
 class ConditionFailed(TavolaError):
     """A write whose condition did not hold; nothing was written."""
+
+    code = "conflict"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, what: str, found: Any = None) -> None:
         self.what = what
@@ -32,12 +35,17 @@ class ConditionFailed(TavolaError):
 class ItemMissing(ConditionFailed):
     """A change of an item that is not there."""
 
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+
     def _sentence(self) -> str:
         return f"{self.what} does not exist, so it cannot be changed; create it, or update with create=True"
 
 
 class ItemExists(ConditionFailed):
     """A creation of an item that is there already."""
+
+    code = "exists"
 
     def _sentence(self) -> str:
         return f"{self.what} exists already; put() would overwrite it, update() would change it"
@@ -56,6 +64,8 @@ class LockLost(ConditionFailed):
 class UniqueTaken(ConditionFailed):
     """A value that must be unique, and that another item has."""
 
+    code = "taken"
+
     def __init__(self, what: str, field: str, value: Any, owner: Any = None) -> None:
         self.field = field
         self.value = value
@@ -68,6 +78,9 @@ class UniqueTaken(ConditionFailed):
 
 class ItemImmutable(TavolaError):
     """A write over an item of an entity that says immutable=True; nothing was asked."""
+
+    code = "immutable"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, what: str, verb: str) -> None:
         self.what = what
@@ -95,6 +108,9 @@ class UpdateNeedsMore(TavolaError):
 class UpdateContended(TavolaError):
     """An update that was overtaken too often."""
 
+    code = "contended"
+    kind = ErrorKind.CONFLICT
+
     def __init__(self, what: str, attempts: int) -> None:
         self.what = what
         self.attempts = attempts
@@ -114,6 +130,9 @@ class TransactionRefused(TavolaError):
 
 class CursorRefused(TavolaError):
     """A page cursor that was not given for this question, or not by this application."""
+
+    code = "cursor-refused"
+    kind = ErrorKind.USAGE
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -136,6 +155,8 @@ class TableMissing(ResourceNotFoundFault):
 
 class ItemSizeExceeded(ValidationFault):
     """A write whose item would be larger than DynamoDB's 400 KB; nothing was written."""
+
+    kind = ErrorKind.TOO_LARGE
 
 
 def specific_error(request: Mapping[str, Any], error: TavolaError) -> TavolaError:

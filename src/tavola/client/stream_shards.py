@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tavola.client.effects import Call, Program
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.limits import STREAM_RECORDS_MAX
 from tavola.protocol.faults import Fault
 
@@ -33,6 +33,8 @@ class StreamError(TavolaError):
 
 class StreamMissing(StreamError):
     """A table that has no stream to read."""
+
+    kind = ErrorKind.NOT_FOUND
 
     def __init__(self, table: str) -> None:
         self.table = table

@@ -167,7 +167,7 @@ def _refusal(index: Index, refused: KeyRefused, updating: bool) -> ValidationFau
                 f"Expected: {refused.expected} Actual: {refused.actual} IndexName: {index.name}"
             )
         case "empty":
-            empty = _EMPTY.format(refused.kind)
+            empty = _EMPTY.format(refused.type_word)
             if updating:
                 return ValidationFault(
                     f"{_NOT_VALID}The update expression attempted to update a secondary index key to a "

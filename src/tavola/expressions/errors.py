@@ -12,6 +12,8 @@ class ExpressionError(TavolaError):
     than one place.
     """
 
+    remedy = "Mend the value or expression that is named; nothing was changed."
+
     def __init__(self, sentence: str, span: tuple[int, int] | None = None) -> None:
         self.span = span
         super().__init__(sentence)

@@ -18,6 +18,8 @@ class KeyRefused(TavolaError):
     Where an operation has words of its own, for a put or for an index, it makes them from the data.
     """
 
+    remedy = "Mend the value or expression that is named; nothing was changed."
+
     def __init__(self, reason: Reason, name: str, expected: str, actual: str = "") -> None:
         self.reason = reason
         self.name = name
@@ -26,7 +28,7 @@ class KeyRefused(TavolaError):
         super().__init__(self._sentence())
 
     @property
-    def kind(self) -> str:
+    def type_word(self) -> str:
         """Return what DynamoDB calls a value of the expected type."""
         return "binary" if self.expected == "B" else "string"
 
@@ -35,7 +37,7 @@ class KeyRefused(TavolaError):
             case "empty":
                 return (
                     "One or more parameter values are not valid. The AttributeValue for a key attribute "
-                    f"cannot contain an empty {self.kind} value. Key: {self.name}"
+                    f"cannot contain an empty {self.type_word} value. Key: {self.name}"
                 )
             case "hash-size":
                 # The missing space is DynamoDB's.
@@ -51,6 +53,8 @@ class KeyRefused(TavolaError):
 
 class TemplateRefused(TavolaError):
     """Why a key template cannot be, found when it is declared: the template, the place in it, what to do."""
+
+    remedy: str
 
     def __init__(self, reason: str, remedy: str, template: str = "", place: int | None = None) -> None:
         self.reason = reason
@@ -70,6 +74,8 @@ class TemplateRefused(TavolaError):
 class KeyPartMissing(TavolaError):
     """A key that cannot be made, because a field of its template has no value."""
 
+    code = "not-storable"
+
     def __init__(self, field: str, template: str) -> None:
         self.field = field
         self.template = template
@@ -78,6 +84,8 @@ class KeyPartMissing(TavolaError):
 
 class KeyPartRefused(TavolaError):
     """A value that a key template cannot hold, with the field, and what would be held instead."""
+
+    code = "not-storable"
 
     def __init__(self, reason: str, value: object, field: str = "", template: str = "") -> None:
         self.reason = reason

@@ -24,6 +24,8 @@ class QueryRefused(ModelError):
 class ValueNotStorable(ModelError):
     """A value, or a type of values, that DynamoDB cannot hold without loss."""
 
+    code = "not-storable"
+
 
 class ItemUnreadable(ModelError):
     """A stored item that its entity cannot be made from; which one it is, where that is known."""

@@ -37,6 +37,7 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from tavola.client import ItemExists, Transaction, TransactionCancelled
+from tavola.errors import ErrorKind
 from tavola.model import Entity, PrimaryKey, Query, shape_of
 from tavola.patterns.recipe import (
     D_co,
@@ -61,6 +62,9 @@ E = TypeVar("E", bound=Entity)
 class CycleFound(PatternError):
     """A walk that came back to where it had been."""
 
+    code = "in-the-way"
+    kind = ErrorKind.CONFLICT
+
     def __init__(self, what: str, path: tuple[str, ...]) -> None:
         self.path = path  # from a node to itself
         super().__init__(f"{what}: {' → '.join(path)} is a cycle; delete one of its edges")
@@ -68,6 +72,9 @@ class CycleFound(PatternError):
 
 class WalkTooLong(PatternError):
     """A walk that met more nodes than it was allowed to."""
+
+    code = "in-the-way"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, what: str, root: str, nodes_max: int) -> None:
         self.root = root

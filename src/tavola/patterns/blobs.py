@@ -32,6 +32,7 @@ from typing import Any, Literal, TypeVar, overload
 from pydantic import BaseModel, ConfigDict
 
 from tavola.client import AsyncDb, Db, ItemSizeExceeded, StoredPage, scan_stored
+from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Condition, Entity, Table
 from tavola.patterns.blob_stores import NAME_CHARACTERS, BlobStore, StoredBlob
@@ -60,6 +61,9 @@ class Blob(BaseModel):
 class BlobMissing(PatternError):
     """A blob that an item points to and that its store does not have."""
 
+    code = "blob-lost"
+    kind = ErrorKind.INTERNAL
+
     def __init__(self, blob: Blob) -> None:
         self.blob = blob
         super().__init__(
@@ -71,6 +75,9 @@ class BlobMissing(PatternError):
 class BlobDamaged(PatternError):
     """A blob that is not what was written."""
 
+    code = "blob-lost"
+    kind = ErrorKind.INTERNAL
+
     def __init__(self, blob: Blob, found: str) -> None:
         self.blob = blob
         self.found = found
@@ -81,6 +88,8 @@ class BlobDamaged(PatternError):
 
 class ItemTooLarge(PatternError):
     """An entity that no item can hold, with its fields by size."""
+
+    kind = ErrorKind.TOO_LARGE
 
     def __init__(self, entity: Entity) -> None:
         self.entity = entity

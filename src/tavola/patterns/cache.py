@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar, overload
 from pydantic import TypeAdapter
 
 from tavola.client import AsyncDb, ConditionFailed, Db
+from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Attr, Entity, attr
 from tavola.patterns.recipe import (
@@ -57,6 +58,8 @@ class CacheEntry(Entity):
 
 class CacheValueTooLarge(PatternError):
     """An answer that does not fit into an item; `get_or_compute` returns it, not kept, and logs this as a warning."""
+
+    kind = ErrorKind.TOO_LARGE
 
     def __init__(self, cache_key: str, size: int, value: Any) -> None:
         self.cache_key = cache_key

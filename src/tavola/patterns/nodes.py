@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tavola.errors import ErrorKind
 from tavola.model import Attr, Entity, attr
 from tavola.patterns.recipe import PatternError, RecipeRefused
 
@@ -45,6 +46,9 @@ class TreeWork(Entity):
 class NodeMissing(PatternError):
     """A path at which there is no node."""
 
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+
     def __init__(self, tree: str, path: str) -> None:
         self.tree = tree
         self.path = path
@@ -53,6 +57,9 @@ class NodeMissing(PatternError):
 
 class NodeExists(PatternError):
     """A path at which there is a node already."""
+
+    code = "exists"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, tree: str, path: str) -> None:
         self.tree = tree
@@ -65,6 +72,9 @@ class NodeExists(PatternError):
 class MoveRefused(PatternError):
     """A move that would take a subtree into itself, or that something stands in the way of."""
 
+    code = "in-the-way"
+    kind = ErrorKind.CONFLICT
+
     def __init__(self, path: str, to: str, reason: str) -> None:
         self.path = path
         self.to = to
@@ -73,6 +83,9 @@ class MoveRefused(PatternError):
 
 class TreeBusy(PatternError):
     """A change that must wait for a move or a removal of the tree to be over."""
+
+    code = "contended"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, tree: str, what: str, work: TreeWork) -> None:
         self.tree = tree

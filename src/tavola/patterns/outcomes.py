@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
+from tavola.errors import ErrorKind
 from tavola.model import Attr, Entity, attr
 from tavola.patterns.recipe import PatternError
 
@@ -65,6 +66,8 @@ def named(scope: str, request: str) -> str:
 class IdempotencyMismatch(PatternError):
     """A key that was used before, for something else."""
 
+    code = "idempotency-mismatch"
+
     def __init__(self, scope: str, request: str) -> None:
         self.scope = scope
         self.request = request
@@ -75,6 +78,9 @@ class IdempotencyMismatch(PatternError):
 
 class InProgress(PatternError):
     """A request that somebody else is doing right now."""
+
+    code = "in-progress"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, scope: str, request: str, until: datetime) -> None:
         self.scope = scope
@@ -87,6 +93,9 @@ class InProgress(PatternError):
 
 class LeaseLost(PatternError):
     """A completion by somebody whose lease has passed to another: the outcome is the other's."""
+
+    code = "contended"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, lease: Lease, found: Any) -> None:
         self.lease = lease
@@ -101,16 +110,21 @@ class LeaseLost(PatternError):
 class StoredFailure(PatternError):
     """A request that failed for good before, told again."""
 
-    def __init__(self, scope: str, request: str, kind: str, message: str) -> None:
+    code = "failed-before"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, scope: str, request: str, error_type: str, message: str) -> None:
         self.scope = scope
         self.request = request
-        self.kind = kind  # the class of the error that it failed with
+        self.error_type = error_type  # the class of the error that it failed with
         self.message = message
-        super().__init__(f"{named(scope, request)} failed before with {kind}: {message}")
+        super().__init__(f"{named(scope, request)} failed before with {error_type}: {message}")
 
 
 class AnswerTooLarge(PatternError):
     """An answer that does not fit into an item, so that it could not be given again."""
+
+    kind = ErrorKind.TOO_LARGE
 
     def __init__(self, scope: str, request: str, size: int, bytes_max: int) -> None:
         self.scope = scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class PriceError(TavolaError):
@@ -11,6 +11,11 @@ class PriceError(TavolaError):
 
 class BookUnknown(PriceError):
     """There is no book for this region, date or label; the ones that there are, are in `known`."""
+
+    kind = ErrorKind.USAGE
+    remedy = (
+        "Choose one that there is with --region or --date; or give prices of your own, --prices FILE.toml."
+    )
 
     def __init__(self, message: str, *, wanted: str, known: tuple[str, ...]) -> None:
         self.wanted = wanted

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 _MODELLED = "com.amazonaws.dynamodb.v20120810"
 _VALIDATION = "com.amazon.coral.validate"
@@ -23,11 +23,12 @@ _encode = msgspec.json.Encoder().encode
 class Fault(TavolaError):
     """An answer that DynamoDB defines; `message` is None where AWS sends no text at all."""
 
-    code: ClassVar[str] = "InternalServerError"
+    code: str = "InternalServerError"
     status: ClassVar[int] = 400
     namespace: ClassVar[str] = _MODELLED
     member: ClassVar[str] = "message"  # AWS's spelling of the text's member
     retryable: ClassVar[bool] = False  # whether the same request may succeed later
+    remedy = "Change what was asked for, as the sentence above says."
 
     def __init__(self, message: str | None = None, extra: dict[str, Any] | None = None) -> None:
         self.message = message
@@ -77,6 +78,8 @@ class ResourceNotFoundFault(Fault):
     """A table, index or stream that does not exist."""
 
     code = "ResourceNotFoundException"
+    kind = ErrorKind.NOT_FOUND
+    remedy = "Look at the name, and at whose it is: --region and --account say so."
 
     def __init__(self, message: str = "Requested resource not found") -> None:
         super().__init__(message)
@@ -91,6 +94,7 @@ class ResourceInUseFault(Fault):
     """A table that exists already, or is changing."""
 
     code = "ResourceInUseException"
+    kind = ErrorKind.CONFLICT
 
 
 class LimitExceededFault(Fault):
@@ -98,12 +102,15 @@ class LimitExceededFault(Fault):
 
     code = "LimitExceededException"
     retryable = True
+    kind = ErrorKind.THROTTLED
 
 
 class TableNotFoundFault(Fault):
     """A table that does not exist, as the backup operations say it."""
 
     code = "TableNotFoundException"
+    kind = ErrorKind.NOT_FOUND
+    remedy = "Look at the name, and at whose it is: --region and --account say so."
 
     @classmethod
     def of_table(cls, name: str) -> TableNotFoundFault:
@@ -115,12 +122,14 @@ class PolicyNotFoundFault(Fault):
     """A resource policy that does not exist, or not in the revision that was expected."""
 
     code = "PolicyNotFoundException"
+    kind = ErrorKind.NOT_FOUND
 
 
 class GlobalTableNotFoundFault(Fault):
     """A legacy global table that does not exist, as every one does not."""
 
     code = "GlobalTableNotFoundException"
+    kind = ErrorKind.NOT_FOUND
 
     @classmethod
     def of_table(cls, name: str) -> GlobalTableNotFoundFault:
@@ -144,6 +153,7 @@ class TableAlreadyExistsFault(Fault):
     """A table that a restore would have to make, and that is there."""
 
     code = "TableAlreadyExistsException"
+    kind = ErrorKind.CONFLICT
 
     @classmethod
     def of_table(cls, name: str) -> TableAlreadyExistsFault:
@@ -155,12 +165,14 @@ class TableInUseFault(Fault):
     """A table that is being created or deleted, as the backup operations say it."""
 
     code = "TableInUseException"
+    kind = ErrorKind.CONFLICT
 
 
 class BackupNotFoundFault(Fault):
     """A backup that does not exist."""
 
     code = "BackupNotFoundException"
+    kind = ErrorKind.NOT_FOUND
 
     @classmethod
     def of_arn(cls, arn: str) -> BackupNotFoundFault:
@@ -172,6 +184,7 @@ class BackupInUseFault(Fault):
     """A backup that is being made, or that something is being restored from."""
 
     code = "BackupInUseException"
+    kind = ErrorKind.CONFLICT
 
 
 class ContinuousBackupsUnavailableFault(Fault):
@@ -184,6 +197,7 @@ class PointInTimeRecoveryUnavailableFault(Fault):
     """A table whose past is not kept."""
 
     code = "PointInTimeRecoveryUnavailableException"
+    remedy = "Keep its past from now on with `tavola backup enable TABLE`."
 
     @classmethod
     def of_table(cls, name: str) -> PointInTimeRecoveryUnavailableFault:
@@ -201,12 +215,14 @@ class ExportNotFoundFault(Fault):
     """An export that does not exist."""
 
     code = "ExportNotFoundException"
+    kind = ErrorKind.NOT_FOUND
 
 
 class ExportConflictFault(Fault):
     """A token that came again with another export."""
 
     code = "ExportConflictException"
+    kind = ErrorKind.CONFLICT
 
     def __init__(
         self, message: str = "Export conflict: Duplicate request detected with conflicting parameters"
@@ -218,12 +234,14 @@ class ImportNotFoundFault(Fault):
     """An import that does not exist."""
 
     code = "ImportNotFoundException"
+    kind = ErrorKind.NOT_FOUND
 
 
 class ImportConflictFault(Fault):
     """A token that came again with another import."""
 
     code = "ImportConflictException"
+    kind = ErrorKind.CONFLICT
 
     def __init__(
         self, message: str = "Import conflict: Duplicate request detected with conflicting parameters"
@@ -241,6 +259,7 @@ class ConditionalCheckFailedFault(Fault):
     """A condition that was false; `item` is the item that made it so, where the caller asked for it."""
 
     code = "ConditionalCheckFailedException"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, item: msgspec.Raw | None = None) -> None:
         self.item = item
@@ -251,6 +270,7 @@ class DuplicateItemFault(Fault):
     """An item that INSERT would have to make, and that is there."""
 
     code = "DuplicateItemException"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, message: str = "Duplicate primary key exists in table") -> None:
         super().__init__(message)
@@ -270,6 +290,7 @@ class TransactionCanceledFault(Fault):
 
     code = "TransactionCanceledException"
     member = "Message"
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, reasons: list[CancellationReason]) -> None:
         self.reasons = tuple(reasons)
@@ -293,6 +314,7 @@ class TransactionConflictFault(Fault):
 
     code = "TransactionConflictException"
     retryable = True
+    kind = ErrorKind.CONFLICT
 
     def __init__(self, message: str = "Transaction is ongoing for the item") -> None:
         super().__init__(message)
@@ -304,6 +326,7 @@ class TransactionInProgressFault(Fault):
     code = "TransactionInProgressException"
     member = "Message"
     retryable = True
+    kind = ErrorKind.CONFLICT
 
     def __init__(
         self, message: str = "The transaction with the given request token is already in progress."
@@ -325,6 +348,7 @@ class ItemCollectionSizeLimitExceededFault(Fault):
     """A partition of a table with local indexes that is full."""
 
     code = "ItemCollectionSizeLimitExceededException"
+    kind = ErrorKind.TOO_LARGE
 
     def __init__(self, message: str = "Collection size exceeded.") -> None:
         super().__init__(message)
@@ -332,6 +356,7 @@ class ItemCollectionSizeLimitExceededFault(Fault):
 
 class _Throttled(Fault):
     retryable = True
+    kind = ErrorKind.THROTTLED
 
     def __init__(self, message: str, reasons: list[dict[str, str]] | None = None) -> None:
         super().__init__(message, {} if reasons is None else {self.reasons_member: reasons})
@@ -392,6 +417,7 @@ class InternalServerFault(Fault):
     code = "InternalServerError"
     status = 500
     retryable = True
+    kind = ErrorKind.INTERNAL
 
     def __init__(
         self, message: str = "The request processing has failed because of an unknown error."
@@ -406,6 +432,7 @@ class ServiceUnavailableFault(Fault):
     status = 503
     namespace = _SERVICE
     retryable = True
+    kind = ErrorKind.INTERNAL
 
 
 class AccessDeniedFault(Fault):
@@ -413,6 +440,8 @@ class AccessDeniedFault(Fault):
 
     code = "AccessDeniedException"
     namespace = _SERVICE
+    kind = ErrorKind.DENIED
+    remedy = "Ask for a policy that allows it; `tavola iam explain` says what decides."
 
 
 class MissingAuthenticationTokenFault(Fault):
@@ -420,6 +449,8 @@ class MissingAuthenticationTokenFault(Fault):
 
     code = "MissingAuthenticationTokenException"
     namespace = _SERVICE
+    kind = ErrorKind.UNAUTHENTICATED
+    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
 
     def __init__(self, message: str = "Request is missing Authentication Token") -> None:
         super().__init__(message)
@@ -430,6 +461,7 @@ class IncompleteSignatureFault(Fault):
 
     code = "IncompleteSignatureException"
     namespace = _SERVICE
+    kind = ErrorKind.UNAUTHENTICATED
 
 
 class InvalidSignatureFault(Fault):
@@ -437,6 +469,8 @@ class InvalidSignatureFault(Fault):
 
     code = "InvalidSignatureException"
     namespace = _SERVICE
+    kind = ErrorKind.UNAUTHENTICATED
+    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
 
     def __init__(
         self,
@@ -452,6 +486,8 @@ class UnrecognizedClientFault(Fault):
     code = "UnrecognizedClientException"
     namespace = _SERVICE
     retryable = True
+    kind = ErrorKind.UNAUTHENTICATED
+    remedy = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that `tavola iam add-key` gave."
 
     def __init__(self, message: str = "The security token included in the request is invalid.") -> None:
         super().__init__(message)
@@ -462,6 +498,7 @@ class ExpiredTokenFault(Fault):
 
     code = "ExpiredTokenException"
     namespace = _SERVICE
+    kind = ErrorKind.UNAUTHENTICATED
 
     def __init__(self, message: str = "The security token included in the request is expired") -> None:
         super().__init__(message)

@@ -109,6 +109,8 @@ OPERATORS = tuple(_FORMS)
 class PolicyRefused(TavolaError):
     """A policy that cannot be read: what is wrong with it, and at which place in it."""
 
+    remedy = "Mend it at the place that is named; nothing was changed."
+
     def __init__(self, reason: str, place: str = "") -> None:
         self.reason = reason
         self.place = place

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class AddressInUse(TavolaError):
     """Another program listens on the port already."""
+
+    kind = ErrorKind.IN_USE
+    remedy = "Choose another port with --port; 0 takes a free one."
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host
@@ -22,6 +25,9 @@ class AddressInUse(TavolaError):
 class AddressUnusable(TavolaError):
     """The host is no address of this machine, or the port is not ours to take."""
 
+    kind = ErrorKind.UNAVAILABLE
+    remedy = "Choose an address of this machine with --host, or another --port."
+
     def __init__(self, host: str, port: int, reason: str) -> None:
         self.host = host
         self.port = port
@@ -31,6 +37,8 @@ class AddressUnusable(TavolaError):
 
 class CertificateUnusable(TavolaError):
     """A certificate or its key cannot be read, or one does not belong to the other."""
+
+    remedy = "Name a certificate and its own key with --tls-cert and --tls-key."
 
     def __init__(self, certificate: Path, key: Path, reason: str) -> None:
         self.certificate = certificate
@@ -61,6 +69,8 @@ class LogKeyMalformed(TavolaError):
 
 class AccessLogUnusable(TavolaError):
     """The access log cannot be opened."""
+
+    remedy = "Name a file in a folder that may be written with --access-log."
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path

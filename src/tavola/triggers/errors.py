@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class TriggerError(TavolaError):
     """What a trigger cannot do; a handler that raises is none of these, for that is what retries are for."""
 
+    remedy = "Mend what is named, and start again; it goes on where it was."
+
 
 class MappingRefused(TriggerError):
     """A setting of an event source mapping outside of what AWS takes."""
+
+    kind = ErrorKind.USAGE
+    remedy = "Change the option; see `tavola trigger --help`."
 
     def __init__(self, setting: str, value: object, rule: str) -> None:
         self.setting = setting
@@ -24,6 +29,9 @@ class MappingRefused(TriggerError):
 class FilterRefused(TriggerError):
     """A filter pattern that is none; `place` is the path to what is wrong in it."""
 
+    kind = ErrorKind.USAGE
+    remedy = "Change the option; see `tavola trigger --help`."
+
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
         self.reason = reason
@@ -33,18 +41,27 @@ class FilterRefused(TriggerError):
 class HandlerRefused(TriggerError):
     """A handler that cannot be called with an event and a context."""
 
+    kind = ErrorKind.USAGE
+    remedy = "Name a function of an event and a context, as module:function."
+
 
 class HandlerBroken(HandlerRefused):
     """A handler whose module cannot be imported, because of what is in it."""
 
+    kind = ErrorKind.INVALID
+
     def __init__(self, module: str, reason: str) -> None:
         self.module = module
         self.reason = reason
+        self.remedy = f"Mend the module {module}, or install what it imports, and start again."
         super().__init__(f"{module} cannot be imported: {reason}")
 
 
 class StreamMissing(TriggerError):
     """A table that has no stream to read."""
+
+    kind = ErrorKind.NOT_FOUND
+    remedy = "Enable a stream on the table, and start again."
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -92,6 +109,8 @@ class HandlerFailing(TriggerError):
 class FileRefused(TriggerError):
     """A checkpoint or dead-letter file that cannot be opened or written; nothing of the stream is lost."""
 
+    remedy = "Name another file with --checkpoints or --dead-letters, or mend this one."
+
     def __init__(self, path: Path, reason: str) -> None:
         self.path = path
         self.reason = reason
@@ -100,6 +119,9 @@ class FileRefused(TriggerError):
 
 class FileInUse(FileRefused):
     """A checkpoint file that another trigger works with."""
+
+    kind = ErrorKind.IN_USE
+    remedy = "Stop the other trigger, or name another file with --checkpoints."
 
     def __init__(self, path: Path) -> None:
         super().__init__(

@@ -12,6 +12,8 @@ class ValueRefused(TavolaError):
     operation that asked chooses. A `bare` one is told the same everywhere, with nothing in front.
     """
 
+    remedy = "Mend the value or expression that is named; nothing was changed."
+
     def __init__(self, classic: str, modern: str | None = None, *, bare: bool = False) -> None:
         self.classic = classic
         self.modern = classic if modern is None else modern
@@ -29,3 +31,5 @@ class DuplicatesRefused(ValueRefused):
 
 class ValueMalformed(TavolaError):
     """JSON that does not deserialise into an attribute value: a SerializationException."""
+
+    remedy = "Mend the value or expression that is named; nothing was changed."

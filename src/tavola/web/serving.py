@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 DRAIN_S = 10  # how long answers under way may take once it is asked to stop
 MAY_LEAVE = "tavola.may_leave"
@@ -27,6 +27,8 @@ _BACKLOG = 1024
 
 class AddressTaken(TavolaError):
     """An address that cannot be listened on: another program does, or it is not this machine's."""
+
+    kind = ErrorKind.IN_USE
 
     def __init__(self, host: str, port: int, reason: str) -> None:
         self.host = host

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -22,6 +22,9 @@ Kind = Literal["flag", "duration", "window", "share", "seed"]
 
 class EmulationRefused(TavolaError):
     """A line of switches that cannot be understood; the sentence says what there is."""
+
+    kind = ErrorKind.USAGE
+    remedy = "See `tavola serve --help`, and the guide's page on emulation."
 
 
 @dataclass(frozen=True, slots=True)

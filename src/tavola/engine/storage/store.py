@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 from tavola.keys import Bounds
 
 Entry = bytes | int | None
@@ -36,21 +36,34 @@ class LogRow(NamedTuple):
 class StoreError(TavolaError):
     """The store cannot do what was asked; the sentence says why and what to do."""
 
+    code = "store-unusable"
+    kind = ErrorKind.INTERNAL
+    remedy = "Name another file, or make this one a readable and writable file."
+
 
 class StoreInUse(StoreError):
     """Another process, or another engine of this one, has the file open."""
+
+    kind = ErrorKind.IN_USE
+    remedy = "Stop the other process, or use its endpoint; one process owns a file."
 
 
 class StoreLocked(StoreError):
     """The key does not open the file, or the file has none; nothing was changed."""
 
+    remedy = "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none."
+
 
 class StoreDamaged(StoreError):
     """What was read from the file is not what was written: nothing of it is served."""
 
+    remedy = "Give the key if it is encrypted (--key-file); otherwise restore it from a copy."
+
 
 class StoreFull(StoreError):
     """There is no room; the transaction is undone, and writing works again once there is room."""
+
+    remedy = "Make room on the disk and start again; nothing that was confirmed is lost."
 
 
 class StoreFailed(StoreError):

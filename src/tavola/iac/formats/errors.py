@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class FormatRefused(TavolaError):
@@ -30,9 +30,13 @@ class FormatUnknown(FormatRefused):
 class FileMissing(FormatRefused):
     """A file that is not there."""
 
+    kind = ErrorKind.NOT_FOUND
+
 
 class ReaderMissing(TavolaError):
     """A format whose reader needs a library that is not installed."""
+
+    kind = ErrorKind.NOT_INSTALLED
 
     def __init__(self, what: str, package: str) -> None:
         self.package = package
