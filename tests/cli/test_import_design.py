@@ -13,7 +13,7 @@ from tavola.cli.main import app
 from tavola.iac.formats import read_design
 from tavola.model.document import read_document
 
-FILES = Path(__file__).parents[2] / "iac" / "formats" / "files"
+FILES = Path(__file__).parents[1] / "iac" / "formats" / "files"
 
 
 def run(*arguments: str) -> tuple[int, str, str]:

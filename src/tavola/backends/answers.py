@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from tavola.backends.errors import AnswerDamaged, AnswerUnreadable
+from tavola.errors import ErrorKind
 from tavola.protocol.faults import (
+    AUTHENTICATION_CODES,
     CancellationReason,
     ConditionalCheckFailedFault,
     Fault,
@@ -89,6 +91,15 @@ _KNOWN: dict[str, type[Fault]] = {kind.code: kind for kind in _with_codes(Fault)
 
 @lru_cache(maxsize=256)
 def _unknown(namespace: str, code: str, status: int) -> type[Fault]:
-    """Return a class for a code that no class stands for: code and status are facts of a fault's class."""
-    told = {"code": code, "status": status, "namespace": namespace, "retryable": status >= 500}
-    return type("UnknownFault", (Fault,), told)
+    """Return a new class for a code that has none: code and status are class attributes of a fault."""
+    kind = ErrorKind.INTERNAL if status >= 500 else ErrorKind.INVALID
+    if code in AUTHENTICATION_CODES:
+        kind = ErrorKind.UNAUTHENTICATED
+    attributes = {
+        "code": code,
+        "status": status,
+        "namespace": namespace,
+        "retryable": status >= 500,
+        "kind": kind,
+    }
+    return type("UnknownFault", (Fault,), attributes)

@@ -102,7 +102,6 @@ class LimitExceededFault(Fault):
 
     code = "LimitExceededException"
     retryable = True
-    kind = ErrorKind.THROTTLED
 
 
 class TableNotFoundFault(Fault):
@@ -122,14 +121,12 @@ class PolicyNotFoundFault(Fault):
     """A resource policy that does not exist, or not in the revision that was expected."""
 
     code = "PolicyNotFoundException"
-    kind = ErrorKind.NOT_FOUND
 
 
 class GlobalTableNotFoundFault(Fault):
     """A legacy global table that does not exist, as every one does not."""
 
     code = "GlobalTableNotFoundException"
-    kind = ErrorKind.NOT_FOUND
 
     @classmethod
     def of_table(cls, name: str) -> GlobalTableNotFoundFault:
@@ -172,7 +169,6 @@ class BackupNotFoundFault(Fault):
     """A backup that does not exist."""
 
     code = "BackupNotFoundException"
-    kind = ErrorKind.NOT_FOUND
 
     @classmethod
     def of_arn(cls, arn: str) -> BackupNotFoundFault:
@@ -215,7 +211,6 @@ class ExportNotFoundFault(Fault):
     """An export that does not exist."""
 
     code = "ExportNotFoundException"
-    kind = ErrorKind.NOT_FOUND
 
 
 class ExportConflictFault(Fault):
@@ -234,7 +229,6 @@ class ImportNotFoundFault(Fault):
     """An import that does not exist."""
 
     code = "ImportNotFoundException"
-    kind = ErrorKind.NOT_FOUND
 
 
 class ImportConflictFault(Fault):
@@ -502,3 +496,15 @@ class ExpiredTokenFault(Fault):
 
     def __init__(self, message: str = "The security token included in the request is expired") -> None:
         super().__init__(message)
+
+
+AUTHENTICATION_CODES = frozenset(
+    {
+        *(fault.code for fault in Fault.__subclasses__() if fault.kind is ErrorKind.UNAUTHENTICATED),
+        "ExpiredToken",
+        "InvalidClientTokenId",
+        "IncompleteSignature",
+        "SignatureDoesNotMatch",
+    }
+)
+"""The codes for missing, unknown or expired credentials, including those that only other AWS services send."""

@@ -8,10 +8,11 @@ from tavola.studio.api import BY_NAME, ENDPOINTS
 from tavola.studio.app import CONTENT_SECURITY_POLICY, TOKEN_HEADER, create
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_answer
-from tavola.studio.problems import Problem, Refused, problem_of
+from tavola.studio.problems import Refused, problem_of
 from tavola.studio.studio import Declared, LogPort, LogQuestion, Studio, Where
 from tavola.studio.watching import Watch
 from tavola.studio.watching.telling import TellingBackend
+from tavola.web import Problem
 
 __all__ = [
     "BY_NAME",

@@ -30,10 +30,9 @@ from tavola.errors import TavolaError
 from tavola.studio.api import ENDPOINTS
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_answer
-from tavola.studio.problems import Problem, problem_of
+from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio
-from tavola.web import MAY_LEAVE, Guard, Upload, of_status
-from tavola.web import Problem as WebProblem
+from tavola.web import MAY_LEAVE, Guard, Problem, ProblemError, Upload, of_status
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -117,10 +116,8 @@ class _Served:
                 asked = endpoint.parse_parameters(_parameters(request, endpoint))
             answering = endpoint.answer(self.studio, asked)
             answer = await (_while_wanted(request, answering) if endpoint.leaves else answering)
-        except WebProblem as problem:
-            return _told(_of_web(problem), problem.headers)
         except TavolaError as error:
-            return _told(problem_of(error))
+            return _told(problem_of(error), error.headers if isinstance(error, ProblemError) else None)
         if isinstance(answer, Response):
             return answer
         return await _packed(request, encode_answer(answer))
@@ -128,11 +125,12 @@ class _Served:
     def _found(self, request: Request) -> Endpoint:
         methods = self._by_path.get("/" + str(request.path_params["path"]))
         if methods is None:
-            raise WebProblem(
+            raise ProblemError(
                 404,
                 "question-unknown",
                 "There is no such question",
-                "Nobody answers at this address. `tavola api` lists the questions.",
+                "Nobody answers at this address.",
+                "`tavola api` lists the questions.",
             )
         found = methods.get(request.method)
         if found is None:
@@ -142,12 +140,12 @@ class _Served:
     def _check_token(self, request: Request) -> None:
         given = request.headers.get(TOKEN_HEADER, "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
-            raise WebProblem(
+            raise ProblemError(
                 403,
                 "token-refused",
                 "Token refused",
-                "A change must come from the studio's own page, which knows the token of this process. Load the page again; a "
-                "program asks with `tavola api`.",
+                "A change must come from the studio's own page, which knows the token of this process.",
+                "Load the page again; a program asks with `tavola api`.",
             )
 
     async def asset(self, request: Request) -> Response:
@@ -182,7 +180,7 @@ async def _while_wanted(request: Request, answering: Coroutine[Any, Any, Any]) -
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise WebProblem(
+            raise ProblemError(
                 503,
                 "not-awaited",
                 "Nobody waits for the answer",
@@ -236,19 +234,19 @@ def _told(problem: Problem, headers: Mapping[str, str] | None = None) -> Respons
     return Response(content, problem.status, known, "application/json")
 
 
-def _of_web(problem: WebProblem) -> Problem:
+def _of_web(problem: ProblemError) -> Problem:
     """Return a refusal of the guard or of the routing in the shape that the page reads."""
     first, _, rest = problem.detail.partition(". ")
-    return Problem(problem.slug, problem.title, first + ("." if rest else ""), rest, problem.status)
+    return Problem(problem.code, problem.title, first + ("." if rest else ""), rest, problem.status)
 
 
-def _answer(scope: Scope, problem: WebProblem) -> Response:
+def _answer(scope: Scope, error: ProblemError) -> Response:
     """Return a refusal: a document of the API, or a line of text where a page was asked for."""
     path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
     if path.startswith(f"{_API}/"):
-        return _told(_of_web(problem), problem.headers)
+        return _told(error.problem, error.headers)
     return Response(
-        f"{problem.title}. {problem.detail}\n", problem.status, problem.headers, "text/plain; charset=utf-8"
+        f"{error.title}. {error.detail}\n", error.status, error.headers, "text/plain; charset=utf-8"
     )
 
 

@@ -14,12 +14,23 @@ from tavola.web.guard import (
     placed,
     put_under,
 )
-from tavola.web.problems import MEDIA_TYPE, URN, Problem, not_found, of_status, too_large, unexpected
+from tavola.web.problems import (
+    HTTP_STATUSES,
+    MEDIA_TYPE,
+    URN,
+    Problem,
+    ProblemError,
+    not_found,
+    of_status,
+    too_large,
+    unexpected,
+)
 from tavola.web.serving import MAY_LEAVE, Address, AddressTaken, Serving, open_sockets, serve, serving
 
 __all__ = [
     "BODY_BYTES_MAX",
     "CONTENT_SECURITY_POLICY",
+    "HTTP_STATUSES",
     "MAY_LEAVE",
     "MEDIA_TYPE",
     "MEGABYTE",
@@ -28,6 +39,7 @@ __all__ = [
     "AddressTaken",
     "Guard",
     "Problem",
+    "ProblemError",
     "Serving",
     "Upload",
     "is_loopback",

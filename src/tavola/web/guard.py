@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
-from tavola.web.problems import Problem, of_status, too_large, unexpected
+from tavola.web.problems import ProblemError, of_status, too_large, unexpected
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -46,7 +46,7 @@ _KNOWN_MAX = 256
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Answering: TypeAlias = Callable[
-    [Scope, Problem], Response
+    [Scope, ProblemError], Response
 ]  # how a problem is told: as a document, or as a page
 
 _log = logging.getLogger("tavola.web")
@@ -137,7 +137,7 @@ class Guard:
                 self._check_origin(headers)
                 receive = await self._checked_body(scope, headers, receive)
             await self.app(scope, receive, sent)
-        except Problem as problem:
+        except ProblemError as problem:
             await self.answer(scope, problem)(scope, receive, sent)
         except ClientDisconnect:  # nobody is there to be answered, and nobody here did anything wrong
             if not begun:
@@ -162,11 +162,12 @@ class Guard:
         alone = server is not None and is_loopback(str(server[0]))
         if (alone or self.known_names) and not self._is_ours(host.decode("latin-1")):
             listens = "This application listens on this machine alone and" if alone else "This application"
-            raise Problem(
+            raise ProblemError(
                 403,
                 "host-refused",
                 "Host refused",
-                f"{listens} does not answer to that name. If the name is yours, start it with --allow-host and that name.",
+                f"{listens} does not answer to that name.",
+                "If the name is yours, start it with --allow-host and that name.",
             )
         if len(self._known) < _KNOWN_MAX:
             self._known.add(asked)
@@ -187,12 +188,12 @@ class Guard:
         origin = headers.get("origin")
         foreign = site is not None and site not in ("same-origin", "none")
         if foreign or (origin is not None and not self._is_own(origin, headers.get("host", ""))):
-            raise Problem(
+            raise ProblemError(
                 403,
                 "origin-refused",
                 "Origin refused",
-                "A change may come from a program or from this application's own pages, not from another site. Behind a proxy, "
-                "let it pass the Host on, or start this with --allow-host and the name that browsers use.",
+                "A change may come from a program or from this application's own pages, not from another site.",
+                "Behind a proxy, let it pass the Host on, or start this with --allow-host and the name that browsers use.",
             )
 
     def _is_own(self, origin: str, host: str) -> bool:
@@ -262,9 +263,9 @@ def _counted(receive: Receive, most: int) -> Receive:
     return counted
 
 
-def _over(most: int) -> Problem:
+def _over(most: int) -> ProblemError:
     known = f"{most // MEGABYTE} MB ({most:,} bytes)" if most >= MEGABYTE else f"{most:,} bytes"
-    return too_large(f"What was sent is too large: {known} are the most here. Send less, or in parts.")
+    return too_large(f"What was sent is too large: {known} are the most here.", "Send less, or in parts.")
 
 
 def refused_or(body: bytes) -> bytes:
@@ -315,8 +316,8 @@ def _whole(text: str) -> bool:
     return True
 
 
-def _malformed(what: str) -> Problem:
-    return Problem(400, "malformed", "Malformed JSON", f"{what} Send one JSON document in UTF-8.")
+def _malformed(what: str) -> ProblemError:
+    return ProblemError(400, "malformed", "Malformed JSON", what, "Send one JSON document in UTF-8.")
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -1,97 +1,139 @@
-"""Problems: what a face answers where it says no, as RFC 9457 has it.
+"""HTTP error responses, shared by the applications and the studio.
 
-The document and its few general sentences; what an application's own errors are is the application's to say. A sentence
-repeats nothing that was sent, because answers end in logs.
+`Problem` is the data of an error response. `ProblemError` is raised to answer a request with one, and renders it as an
+RFC 9457 document. `HTTP_STATUSES` gives the status of each `ErrorKind`. The texts for the exceptions of an application are
+the application's own. A text must not repeat what the request contained, because responses end up in logs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import Response
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:tavola:problem:"
 
+HTTP_STATUSES: Mapping[ErrorKind, int] = {
+    ErrorKind.USAGE: 400,
+    ErrorKind.INVALID: 422,
+    ErrorKind.NOT_FOUND: 404,
+    ErrorKind.IN_USE: 409,
+    ErrorKind.CONFLICT: 409,
+    ErrorKind.DENIED: 403,
+    ErrorKind.UNAUTHENTICATED: 401,
+    ErrorKind.TOO_LARGE: 413,
+    ErrorKind.THROTTLED: 429,
+    ErrorKind.UNAVAILABLE: 503,
+    ErrorKind.NOT_INSTALLED: 501,
+    ErrorKind.INTERNAL: 500,
+}
 
-class Problem(TavolaError):
-    """An answer that is no success: status, slug, title and a sentence; what else is said becomes members."""
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error response as data: `code` and `status` for programs; title, detail and remedy for people."""
+
+    code: str
+    title: str
+    detail: str
+    remedy: str
+    status: int
+
+
+class ProblemError(TavolaError):
+    """Raised to answer a request with an error; `extensions` become further members of the document."""
 
     def __init__(
         self,
         status: int,
-        slug: str,
+        code: str,
         title: str,
         detail: str,
+        remedy: str = "",
         *,
         headers: Mapping[str, str] | None = None,
-        **more: Any,
+        **extensions: Any,
     ) -> None:
+        self.problem = Problem(code, title, detail, remedy, status)
         self.status = status
-        self.slug = slug
+        self.code = code
         self.title = title
-        self.detail = detail
+        self.detail = f"{detail} {remedy}" if remedy else detail  # RFC 9457 has no member for a remedy
+        self.remedy = remedy or None
         self.headers = dict(headers or {})
-        self.more = more
-        super().__init__(detail)
+        self.extensions = extensions
+        super().__init__(f"{title}: {detail}")
 
     def document(self, instance: str | None = None) -> dict[str, Any]:
-        """Return the members of the answer; `instance` is the path that was asked."""
-        told: dict[str, Any] = {
-            "type": URN + self.slug,
+        """Return the RFC 9457 document; `instance` is the path of the request."""
+        members: dict[str, Any] = {
+            "type": URN + self.code,
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
         }
         if instance is not None:
-            told["instance"] = instance
-        return {**told, **self.more}
+            members["instance"] = instance
+        return {**members, **self.extensions}
 
     def response(self, instance: str | None = None) -> Response:
-        """Return the answer itself."""
+        """Return the document as an HTTP response."""
         content = json.dumps(self.document(instance), ensure_ascii=False).encode("utf-8", "replace")
         return Response(content, self.status, self.headers, MEDIA_TYPE)
 
 
-def not_found(what: str = "record") -> Problem:
-    """Return the problem of something that is not there, told by its kind."""
-    return Problem(
-        404, "not-found", "Not found", f"There is no such {what}. Check its id, or list what there is."
+def not_found(what: str = "record") -> ProblemError:
+    """Return a 404 that names the kind of thing that is missing."""
+    return ProblemError(
+        404, "not-found", "Not found", f"There is no such {what}.", "Check its id, or list what there is."
     )
 
 
-def too_large(detail: str) -> Problem:
-    """Return the problem of a body that is larger than it may be."""
-    return Problem(413, "too-large", "Too large", detail)
+def too_large(detail: str, remedy: str = "") -> ProblemError:
+    """Return a 413 for a body over its limit."""
+    return ProblemError(413, "too-large", "Too large", detail, remedy)
 
 
-def unexpected(incident: str) -> Problem:
-    """Return the problem that tells nothing but under which id the log has more."""
-    return Problem(
+def unexpected(incident: str) -> ProblemError:
+    """Return a 500 that reveals only the id under which the log has the details."""
+    return ProblemError(
         500,
         "unexpected",
         "Unexpected error",
-        f"Something went wrong that is not your fault. Whoever runs this finds it in the log as {incident}.",
+        "Something went wrong that is not your fault.",
+        f"Whoever runs this finds it in the log as {incident}.",
         incident=incident,
     )
 
 
-def of_status(status: int, headers: Mapping[str, str] | None = None) -> Problem:
-    """Return the problem of a bare status, as routing and form parsing raise it."""
-    slug, detail = _STATUSES.get(status, (None, "The request could not be answered."))
+def of_status(status: int, headers: Mapping[str, str] | None = None) -> ProblemError:
+    """Return the problem for a bare status, as routing and form parsing raise it."""
     title = HTTPStatus(status).phrase
-    return Problem(status, slug or title.lower().replace(" ", "-"), title, detail, headers=headers)
+    code, detail, remedy = _STATUS_TEXTS.get(
+        status, (title.lower().replace(" ", "-"), "The request could not be answered.", "")
+    )
+    return ProblemError(status, code, title, detail, remedy, headers=headers)
 
 
-_STATUSES: Mapping[int, tuple[str, str]] = {
-    400: ("malformed", "The body cannot be read as what its Content-Type says. Send JSON in UTF-8."),
-    404: ("not-found", "There is nothing at this address. The API page lists what there is."),
-    405: ("method-not-allowed", "This address does not take this method. Allow says which it takes."),
-    413: ("too-large", "The body is larger than this application takes. Send less."),
-    415: ("media-type", "The body's Content-Type is not one that this address takes. Send application/json."),
+_STATUS_TEXTS: Mapping[int, tuple[str, str, str]] = {
+    400: (
+        "malformed",
+        "The body cannot be read as what its Content-Type says.",
+        "Send JSON in UTF-8.",
+    ),
+    404: ("not-found", "There is nothing at this address.", "The API page lists what there is."),
+    405: ("method-not-allowed", "This address does not take this method.", "Allow says which it takes."),
+    413: ("too-large", "The body is larger than this application takes.", "Send less."),
+    415: (
+        "media-type",
+        "The body's Content-Type is not one that this address takes.",
+        "Send application/json.",
+    ),
 }

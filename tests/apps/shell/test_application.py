@@ -85,11 +85,11 @@ def test_before_and_after_its_life_it_is_not_ready() -> None:
     application = sample()
 
     async def ready() -> int:
-        from tavola.apps.shell import Problem
+        from tavola.apps.shell import ProblemError
 
         try:
             await shell_of(application).ready()
-        except Problem as problem:
+        except ProblemError as problem:
             return problem.status
         return 200
 

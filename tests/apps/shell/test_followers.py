@@ -25,7 +25,7 @@ from tavola import (
     ThrottlingFault,
     connect_async,
 )
-from tavola.apps.shell import Follower, Problem, Settings, followers, places, shell_of
+from tavola.apps.shell import Follower, ProblemError, Settings, followers, places, shell_of
 from tavola.patterns import Metric, ProjectionMark, Projector, Share
 from tests.apps.conftest import Run, Target
 from tests.apps.shell.parts import sample
@@ -322,8 +322,8 @@ async def readiness(follower: Follower) -> str:
     shell.store = type("Store", (), {"db": follower.db})()  # all it is asked for
     try:
         return (await shell.ready())[follower.name]
-    except Problem as problem:
-        return f"{problem.status} {problem.more['followers'][follower.name]}"
+    except ProblemError as problem:
+        return f"{problem.status} {problem.extensions['followers'][follower.name]}"
 
 
 def test_a_bug_does_not_end_it(run: Run[Any], caplog: pytest.LogCaptureFixture) -> None:

@@ -39,7 +39,7 @@ from tavola import (
     UpdateContended,
     ValidationFault,
 )
-from tavola.apps.shell import Problem, field_errors, not_found, problem_of
+from tavola.apps.shell import ProblemError, field_errors, not_found, problem_of
 from tavola.patterns import (
     BlobDamaged,
     BlobMissing,
@@ -118,7 +118,7 @@ def test_an_error_is_one_problem(error: Exception, status: int, slug: str) -> No
     found = problem_of(error)
 
     assert found is not None
-    assert (found.status, found.slug) == (status, slug)
+    assert (found.status, found.code) == (status, slug)
     assert found.detail.endswith(".")
 
 
@@ -136,7 +136,7 @@ def test_a_lost_race_after_if_match_is_a_failed_precondition(error: Exception) -
     found = problem_of(error, conditional=True)
 
     assert found is not None
-    assert (found.status, found.slug) == (412, "precondition-failed")
+    assert (found.status, found.code) == (412, "precondition-failed")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_cancelled_transaction_is_told_by_its_reasons(reasons: Any, status: in
     found = problem_of(cancelled(*reasons))
 
     assert found is not None
-    assert (found.status, found.slug) == (status, slug)
+    assert (found.status, found.code) == (status, slug)
 
 
 def test_invalid_fields_are_told_by_their_place_and_not_by_their_value() -> None:
@@ -208,7 +208,7 @@ def test_invalid_fields_are_told_by_their_place_and_not_by_their_value() -> None
     found = problem_of(error)
 
     assert found is not None
-    assert found.more["errors"] == [
+    assert found.extensions["errors"] == [
         {"in": "body", "pointer": "#/a~1b/0", "detail": "Input should be a valid string"},
         {"in": "query", "pointer": "#/limit", "detail": "not a number"},
     ]
@@ -229,12 +229,12 @@ def test_a_form_is_told_the_first_complaint_about_each_field() -> None:
     found = problem_of(caught.value)
     assert found is not None
     assert found.status == 422
-    assert {each["in"] for each in found.more["errors"]} == {"body"}
+    assert {each["in"] for each in found.extensions["errors"]} == {"body"}
 
 
 def test_a_problem_is_an_rfc_9457_document() -> None:
     """A problem has type, title, status, detail, instance and the members that it was given."""
-    problem = Problem(409, "transition", "Not so", "A closed ticket stays closed.", allowed=["reopen"])
+    problem = ProblemError(409, "transition", "Not so", "A closed ticket stays closed.", allowed=["reopen"])
     answer = problem.response("/tickets/1")
 
     assert answer.media_type == "application/problem+json"
@@ -268,7 +268,7 @@ def test_a_choice_is_told_by_its_member_and_its_values() -> None:
         for error in (caught.value, RequestValidationError(placed, body=body)):
             found = problem_of(error)
             assert found is not None
-            told.append(found.more["errors"])
+            told.append(found.extensions["errors"])
         assert told[0] == told[1], "with and without what was sent"
         return told[0]
 

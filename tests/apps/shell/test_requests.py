@@ -10,7 +10,7 @@ from fastapi import Request
 
 from tavola.apps.shell import (
     Paged,
-    Problem,
+    ProblemError,
     cursor_of,
     etag_of,
     idempotency_key,
@@ -34,7 +34,7 @@ def refused(request: Request, etag: str) -> int | None:
     """Return the status that a change is refused with, None where it is let pass."""
     try:
         require_match(request, etag)
-    except Problem as problem:
+    except ProblemError as problem:
         return problem.status
     return None
 
@@ -83,7 +83,7 @@ def test_an_etag_of_parts_is_one() -> None:
 @pytest.mark.parametrize("told", ["", "a" * 256, "naïve", "a\x01b", "   "])
 def test_an_idempotency_key_is_printable_ascii(told: str) -> None:
     """A key has 1 to 255 printable ASCII characters."""
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(ProblemError) as caught:
         idempotency_key(request(headers=[("Idempotency-Key", told)]))
 
     assert caught.value.status == 422
@@ -93,24 +93,24 @@ def test_one_idempotency_key_is_read() -> None:
     """No key is None, one is taken without the blanks around it, two are refused."""
     assert idempotency_key(request()) is None
     assert idempotency_key(request(headers=[("Idempotency-Key", " k 1 ")])) == "k 1"
-    with pytest.raises(Problem):
+    with pytest.raises(ProblemError):
         idempotency_key(request(headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "a")]))
 
 
 @pytest.mark.parametrize("told", ["0", "101", "-1", "x", "1.5", "", "٣", "9" * 30])
 def test_a_limit_is_a_number_within_bounds(told: str) -> None:
     """A limit is 1 to 100."""
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(ProblemError) as caught:
         limit_of(request(f"limit={told}"))
 
-    assert caught.value.more["errors"][0]["pointer"] == "#/limit"
+    assert caught.value.extensions["errors"][0]["pointer"] == "#/limit"
 
 
 def test_limit_and_cursor_have_their_defaults() -> None:
     """Without parameters a list begins at its beginning, with 20."""
     assert (limit_of(request()), cursor_of(request())) == (20, None)
     assert (limit_of(request("limit=7")), cursor_of(request("cursor=abc"))) == (7, "abc")
-    with pytest.raises(Problem):
+    with pytest.raises(ProblemError):
         cursor_of(request("cursor=" + "a" * 9_000))
 
 

@@ -30,7 +30,7 @@ from tavola.apps.service_desk.store import ServiceDeskStore
 from tavola.apps.shell import (
     OpenedStore,
     Paged,
-    Problem,
+    ProblemError,
     Settings,
     cursor_of,
     etag_of,
@@ -263,27 +263,27 @@ def digest_of(content: bytes) -> str:
     return etag_of(blake2b(content, digest_size=12).hexdigest())
 
 
-def problem_of_desk(error: DeskError) -> Problem:
+def problem_of_desk(error: DeskError) -> ProblemError:
     """Return what an error of the desk is over HTTP."""
     match error:
         case TicketMissing():
-            return Problem(404, "not-found", "No such ticket", str(error))
+            return ProblemError(404, "not-found", "No such ticket", str(error))
         case TicketTooLarge():
-            return Problem(413, "item-too-large", "Ticket too large", str(error))
+            return ProblemError(413, "item-too-large", "Ticket too large", str(error))
         case TicketChanged():
-            return Problem(412, "precondition-failed", "Changed meanwhile", str(error))
+            return ProblemError(412, "precondition-failed", "Changed meanwhile", str(error))
         case KeyReused():
-            return Problem(422, "idempotency-mismatch", "Idempotency-Key used before", str(error))
+            return ProblemError(422, "idempotency-mismatch", "Idempotency-Key used before", str(error))
         case CallerRefused():
-            return Problem(422, "caller-refused", "Caller refused", str(error))
+            return ProblemError(422, "caller-refused", "Caller refused", str(error))
         case TextRefused():
-            return Problem(422, "invalid", "Invalid request", str(error))
+            return ProblemError(422, "invalid", "Invalid request", str(error))
         case _:
             raise error
 
 
-def _no_key() -> Problem:
-    return Problem(
+def _no_key() -> ProblemError:
+    return ProblemError(
         400,
         "idempotency-not-kept",
         "No Idempotency-Key here",

@@ -34,7 +34,7 @@ from tavola.apps.shell.stores import (
 from tavola.web import (
     Address,
     AddressTaken,
-    Problem,
+    ProblemError,
     Serving,
     Upload,
     not_found,
@@ -56,7 +56,7 @@ __all__ = [
     "OpenedStore",
     "Paged",
     "Pages",
-    "Problem",
+    "ProblemError",
     "Projecting",
     "Secrets",
     "Serving",

@@ -25,7 +25,7 @@ from tavola.apps.shell.operations import groups_of
 from tavola.apps.shell.pages import Pages
 from tavola.apps.shell.problems import problem_of
 from tavola.apps.shell.stores import OpenedStore, Settings
-from tavola.web import BODY_BYTES_MAX, Guard, Problem, Upload, not_found
+from tavola.web import BODY_BYTES_MAX, Guard, ProblemError, Upload, not_found
 
 Life = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -54,7 +54,7 @@ class Shell:
             found = [await part.ready() for part in self.parts]
             return {name: state for each in found for name, state in each.items()}
         if self.store is None:
-            raise Problem(
+            raise ProblemError(
                 503,
                 "not-ready",
                 "Not ready",
@@ -66,7 +66,7 @@ class Shell:
         stuck = sorted(name for name, state in states.items() if state not in ("following", "rebuilding"))
         if stuck:
             told = f"Not followed: {', '.join(stuck)}. The log says why."
-            raise Problem(503, "not-ready", "Not ready", told, followers=states)
+            raise ProblemError(503, "not-ready", "Not ready", told, followers=states)
         return dict(states)
 
 
@@ -156,7 +156,7 @@ def _handle_errors(application: FastAPI, pages: Pages) -> None:
         application.add_exception_handler(kind, handle)
 
 
-def problem_answer(pages: Pages, request: Request, problem: Problem) -> Response:
+def problem_answer(pages: Pages, request: Request, problem: ProblemError) -> Response:
     """Return a problem as a page for a browser, as a document for everybody else."""
     return pages.problem(request, problem) if wants_page(request) else problem.response(request.scope["path"])
 

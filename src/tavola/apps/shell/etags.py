@@ -7,7 +7,7 @@ import re
 from fastapi import Request
 from fastapi.responses import Response
 
-from tavola.web import Problem
+from tavola.web import ProblemError
 
 _TAGS = re.compile(r'\s*(?:(W/)?"([\x21\x23-\x7e\x80-\xff]*)")?\s*(?:,|$)')  # a list may have empty places
 
@@ -21,14 +21,14 @@ def require_match(request: Request, etag: str) -> None:
     """Refuse a change that does not say which version it is meant for (428), or says another (412)."""
     told = request.headers.getlist("if-match")
     if not told:
-        raise Problem(
+        raise ProblemError(
             428,
             "if-match-missing",
             "If-Match missing",
             "A change must say which version it is meant for: send the ETag of what you read as If-Match, or If-Match: *.",
         )
     if not _matches(told, etag, weakly=False):
-        raise Problem(
+        raise ProblemError(
             412,
             "precondition-failed",
             "Changed meanwhile",
@@ -54,7 +54,7 @@ def _matches(told: list[str], etag: str, *, weakly: bool) -> bool:
     while position < len(text):
         found = _TAGS.match(text, position)
         if found is None:
-            raise Problem(
+            raise ProblemError(
                 400,
                 "malformed",
                 "Malformed ETag",

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from tavola import Clock
 from tavola.apps.shell import charts
 from tavola.clock import SYSTEM_CLOCK
-from tavola.web import Problem
+from tavola.web import ProblemError
 
 SHELL = Path(__file__).parent
 STATIC = "/ui/static"
@@ -136,7 +136,7 @@ class Pages:
         """Return the answer to a form that was accepted: go and see (303)."""
         return RedirectResponse(self.url(request, to, **query), 303)
 
-    def problem(self, request: Request, problem: Problem) -> HTMLResponse:
+    def problem(self, request: Request, problem: ProblemError) -> HTMLResponse:
         """Return a problem as a page."""
         return self.render(
             request,

@@ -1,7 +1,7 @@
-"""Problems: what an application answers where it says no, as RFC 9457 has it.
+"""The applications' error responses: the `ProblemError` for each exception, as RFC 9457 has it.
 
-One place maps every error of Tavola to a status, a slug and a sentence for whoever sent the request. A sentence here
-speaks of HTTP: what to send instead, when to come again. It repeats nothing that was sent, because answers end in logs.
+An exception's `code` and `kind` decide the response; this module adds titles and details that speak of HTTP: what to send
+instead, when to retry. A detail must not repeat what the request contained, because responses end up in logs.
 """
 
 from __future__ import annotations
@@ -15,50 +15,18 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from tavola import (
-    AccessDeniedFault,
-    BatchUnfinished,
-    ConditionalCheckFailedFault,
-    ConditionFailed,
-    CursorRefused,
     Fault,
-    IdempotentParameterMismatchFault,
-    ItemCollectionSizeLimitExceededFault,
-    ItemExists,
-    ItemImmutable,
-    ItemMissing,
-    ItemSizeExceeded,
-    KeyPartMissing,
-    KeyPartRefused,
     ResourceNotFoundFault,
-    StoreError,
+    TavolaError,
     TransactionCancelled,
-    TransactionConflictFault,
     Unanswered,
     UniqueTaken,
-    UpdateContended,
     ValidationFault,
-    ValueNotStorable,
 )
-from tavola.patterns import (
-    AnswerTooLarge,
-    BlobDamaged,
-    BlobMissing,
-    CacheValueTooLarge,
-    CycleFound,
-    IdempotencyMismatch,
-    InProgress,
-    ItemTooLarge,
-    LeaseLost,
-    MoveRefused,
-    NodeExists,
-    NodeMissing,
-    StoredFailure,
-    TreeBusy,
-    WalkTooLong,
-)
-from tavola.web import Problem, not_found, of_status
+from tavola.errors import ErrorKind
+from tavola.web import HTTP_STATUSES, ProblemError, not_found, of_status
 
-RETRY_AFTER_S = 1  # after which a throttle or a conflict is usually over
+RETRY_AFTER_S = 1  # a throttle or a conflict is usually over by then
 
 _SIZE = re.compile(r"item size|size of the item|collection size", re.IGNORECASE)
 _KEY_SIZE = re.compile(
@@ -73,16 +41,82 @@ _BRANCH = re.compile(
 )
 _CHOICE = re.compile(r"'([^']*)'")
 
-_TAKEN_BACK = "Read it again and repeat the change on what it is now."
+_READ_AGAIN = "Read it again and repeat the change on what it is now."
+_STORE_BUSY = "The store has more to do than it can."
+_SEND_AGAIN = "Send the request again in a moment."
+
+_FAULT_CODES = {  # faults that mean the same as an exception of the client
+    "ConditionalCheckFailedException": "conflict",
+    "TransactionConflictException": "contended",
+    "IdempotentParameterMismatchException": "idempotency-mismatch",
+}
+
+_TEXTS: Mapping[str, tuple[str, str]] = {  # title and detail by code
+    "exists": ("Exists already", "There is such a record already. Change that one, or choose another id."),
+    "conflict": (
+        "Changed meanwhile",
+        f"Somebody else changed the record at the same time. {_READ_AGAIN}",
+    ),
+    "immutable": ("Immutable", "This record is never changed once it is written. Write a new one instead."),
+    "contended": (
+        "Contended",
+        f"Others changed the same record at the same time, and nothing was done. {_SEND_AGAIN}",
+    ),
+    "cursor-refused": (
+        "Cursor refused",
+        (
+            "The cursor cannot be used: it was cut or changed, or belongs to another question. Ask from the beginning, "
+            "without one."
+        ),
+    ),
+    "idempotency-mismatch": (
+        "Idempotency-Key used before",
+        "This Idempotency-Key came before with another request. Give a new key to what is another request.",
+    ),
+    "in-progress": (
+        "In progress",
+        "The request with this Idempotency-Key is being done right now. Send it again in a moment.",
+    ),
+    "failed-before": (
+        "Failed before",
+        "The request with this Idempotency-Key failed for good. Mend it, and send it with a new key.",
+    ),
+    "in-the-way": (
+        "Something is in the way",
+        (
+            "What is stored does not allow this: a cycle, a branch in itself, or more below than can be walked. Look at what "
+            "there is, and ask for another place or for less."
+        ),
+    ),
+    "not-storable": (
+        "Cannot be stored",
+        "A value that was sent cannot be stored: an id may hold up to 1 KB and not be empty, a number up to 38 digits.",
+    ),
+}
+_UNAVAILABLE: Mapping[str, tuple[str, int]] = {  # detail and seconds to wait, by code; the status is 503
+    "blob-lost": (
+        (
+            "The blob store of this application lacks a part of this record, or has another. Was it written with other --state or "
+            "--blobs? Whoever runs this puts it back."
+        ),
+        60,
+    ),
+    "store-busy": (f"The store did a part of it only. {_SEND_AGAIN}", RETRY_AFTER_S),
+    "store-unusable": (
+        "The store cannot be read or written. Whoever runs this finds the reason in the log.",
+        30,
+    ),
+}
+_RETRYABLE = frozenset({"contended", "in-progress"})  # answered with Retry-After
 
 
-def problem_of(error: BaseException, *, conditional: bool = False) -> Problem | None:
-    """Return what an error is to whoever sent the request; None where it is nobody's but ours.
+def problem_of(error: BaseException, *, conditional: bool = False) -> ProblemError | None:
+    """Return the error response for an exception; None if the request is not to blame, which makes it a 500.
 
-    `conditional`: the request had an If-Match, so that a lost race is a precondition that failed.
+    `conditional`: the request had an If-Match, so that a lost race is a failed precondition.
     """
     match error:
-        case Problem():
+        case ProblemError():
             return error
         case RequestValidationError():
             return _of_request(error)
@@ -93,210 +127,92 @@ def problem_of(error: BaseException, *, conditional: bool = False) -> Problem | 
             return of_status(error.status_code, error.headers)
         case TransactionCancelled():
             return _of_cancellation(error, conditional=conditional)
-        case ItemMissing() | NodeMissing():
-            return not_found()
-        case ItemExists() | NodeExists():
-            return Problem(
-                409,
-                "exists",
-                "Exists already",
-                "There is such a record already. Change that one, or choose another id.",
-            )
         case UniqueTaken():
-            return Problem(
-                409,
-                "taken",
-                "Taken",
-                f"Another record has this {error.field} already. Choose another.",
-                field=error.field,
+            detail = f"Another record has this {error.field} already. Choose another."
+            return ProblemError(409, "taken", "Taken", detail, field=error.field)
+        case Unanswered():
+            consequence = (
+                "Whether the request was done is not known; send it again with the same Idempotency-Key."
+                if error.sent
+                else "Nothing was done; send it again in a moment."
             )
-        case ConditionFailed() | ConditionalCheckFailedFault():
-            return _lost(conditional=conditional)
-        case ItemImmutable():
-            return Problem(
-                409,
-                "immutable",
-                "Immutable",
-                "This record is never changed once it is written. Write a new one instead.",
-            )
-        case UpdateContended() | TransactionConflictFault() | LeaseLost() | TreeBusy():
-            return _contended()
-        case _:
-            return _of_pattern(error) or _of_store(error)
-
-
-def _of_pattern(error: BaseException) -> Problem | None:
-    match error:
-        case CursorRefused():
-            return Problem(
-                400,
-                "cursor-refused",
-                "Cursor refused",
-                "The cursor cannot be used: it was cut or changed, or belongs to another question. Ask from the beginning, "
-                "without one.",
-            )
-        case IdempotencyMismatch() | IdempotentParameterMismatchFault():
-            return Problem(
-                422,
-                "idempotency-mismatch",
-                "Idempotency-Key used before",
-                "This Idempotency-Key came before with another request. Give a new key to what is another request.",
-            )
-        case InProgress():
-            return Problem(
-                409,
-                "in-progress",
-                "In progress",
-                "The request with this Idempotency-Key is being done right now. Send it again in a moment.",
-                headers={"Retry-After": str(RETRY_AFTER_S)},
-            )
-        case StoredFailure():
-            return Problem(
-                409,
-                "failed-before",
-                "Failed before",
-                "The request with this Idempotency-Key failed for good. Mend it, and send it with a new key.",
-            )
-        case (
-            ItemTooLarge()
-            | ItemSizeExceeded()
-            | ItemCollectionSizeLimitExceededFault()
-            | AnswerTooLarge()
-            | CacheValueTooLarge()
-        ):
-            return item_too_large()
-        case MoveRefused() | CycleFound() | WalkTooLong():
-            return Problem(
-                409,
-                "in-the-way",
-                "Something is in the way",
-                "What is stored does not allow this: a cycle, a branch in itself, or more below than can be walked. Look at what "
-                "there is, and ask for another place or for less.",
-            )
-        case BlobMissing() | BlobDamaged():
-            return _unavailable(
-                "blob-lost",
-                "The blob store of this application lacks a part of this record, or has another. Was it written with other --state or "
-                "--blobs? Whoever runs this puts it back.",
-                seconds=60,
-            )
-        case KeyPartMissing() | KeyPartRefused() | ValueNotStorable():
-            return Problem(
-                422,
-                "not-storable",
-                "Cannot be stored",
-                "A value that was sent cannot be stored: an id may hold up to 1 KB and not be empty, a number up to 38 digits.",
-            )
+            return _unavailable("store-unreachable", f"The store does not answer. {consequence}", seconds=5)
+        case TavolaError():
+            return _of_code(error, conditional=conditional)
         case _:
             return None
 
 
-def _of_store(error: BaseException) -> Problem | None:
-    match error:
-        case AccessDeniedFault():
-            return Problem(
-                403,
-                "forbidden",
-                "Forbidden",
-                "The store does not allow this to the caller. Ask with credentials that may.",
-            )
-        case ValidationFault() if _KEY_SIZE.search(str(error)):
-            return Problem(
-                422,
-                "not-storable",
-                "Cannot be stored",
-                "An id that was sent is too long: it may hold up to 1 KB. Shorten it.",
-            )
-        case ValidationFault() if _SIZE.search(str(error)):
+def _of_code(error: TavolaError, *, conditional: bool) -> ProblemError | None:
+    code = _FAULT_CODES.get(error.code, error.code)
+    if code == "not-found":
+        return not_found()
+    if code == "conflict" and conditional:
+        return ProblemError(
+            412,
+            "precondition-failed",
+            "Changed meanwhile",
+            f"The record is no longer what If-Match says. {_READ_AGAIN}",
+        )
+    if code in _TEXTS:
+        title, detail = _TEXTS[code]
+        status = HTTP_STATUSES[error.kind]
+        headers = {"Retry-After": str(RETRY_AFTER_S)} if code in _RETRYABLE else None
+        return ProblemError(status, code, title, detail, headers=headers)
+    if code in _UNAVAILABLE:
+        detail, seconds = _UNAVAILABLE[code]
+        return _unavailable(code, detail, seconds=seconds)
+    if error.kind is ErrorKind.TOO_LARGE:
+        return item_too_large()
+    return _of_fault(error) if isinstance(error, Fault) else None
+
+
+def _of_fault(fault: Fault) -> ProblemError | None:
+    match fault:
+        case ValidationFault() if _KEY_SIZE.search(str(fault)):
+            return _not_storable("An id that was sent is too long: it may hold up to 1 KB. Shorten it.")
+        case ValidationFault() if _SIZE.search(str(fault)):
             return item_too_large()
-        case ValidationFault() if _NUMBER.search(str(error)):
-            return Problem(
-                422,
-                "not-storable",
-                "Cannot be stored",
-                "A number that was sent has more than 38 digits, or is too large. Round it.",
-            )
+        case ValidationFault() if _NUMBER.search(str(fault)):
+            return _not_storable("A number that was sent has more than 38 digits, or is too large. Round it.")
         case ResourceNotFoundFault():
             return _unavailable(
                 "store-not-ready",
                 "The store lacks a table of this application. Start it again, or let it make its tables.",
             )
-        case Fault() if error.retryable:
-            return _unavailable(
-                "store-busy", "The store has more to do than it can. Send the request again in a moment."
-            )
-        case BatchUnfinished():
-            return _unavailable(
-                "store-busy", "The store did a part of it only. Send the request again in a moment."
-            )
-        case Unanswered():
-            known = (
-                "Whether the request was done is not known; send it again with the same Idempotency-Key."
-                if error.sent
-                else "Nothing was done; send it again in a moment."
-            )
-            return _unavailable("store-unreachable", f"The store does not answer. {known}", seconds=5)
-        case StoreError():
-            return _unavailable(
-                "store-unusable",
-                "The store cannot be read or written. Whoever runs this finds the reason in the log.",
-                seconds=30,
-            )
+        case Fault(kind=ErrorKind.DENIED):
+            detail = "The store does not allow this to the caller. Ask with credentials that may."
+            return ProblemError(403, "forbidden", "Forbidden", detail)
+        case Fault(retryable=True):
+            return _unavailable("store-busy", f"{_STORE_BUSY} {_SEND_AGAIN}")
         case _:
             return None
 
 
-def _of_cancellation(error: TransactionCancelled, *, conditional: bool) -> Problem | None:
-    """Return the one problem of a transaction with several reasons: what passes by itself goes before what does not."""
+def _of_cancellation(error: TransactionCancelled, *, conditional: bool) -> ProblemError | None:
+    """Return one problem for a transaction with several reasons; transient reasons take precedence."""
     reasons = {reason.kind: reason for reason in reversed(list(error.failed.values()))}
     if "throttled" in reasons:
         return _unavailable(
-            "store-busy",
-            "The store has more to do than it can. Nothing was done; send the request again in a moment.",
+            "store-busy", f"{_STORE_BUSY} Nothing was done; send the request again in a moment."
         )
-    if "conflict" in reasons:
-        return _contended()
-    if "too_large" in reasons:
-        return item_too_large()
-    for kind in ("missing", "lock", "condition", "unique", "exists", "invalid"):
+    for kind in ("conflict", "too_large", "missing", "lock", "condition", "unique", "exists", "invalid"):
         if kind in reasons:
             return problem_of(reasons[kind].error, conditional=conditional)
     return None
 
 
-def _lost(*, conditional: bool) -> Problem:
-    if conditional:
-        return Problem(
-            412,
-            "precondition-failed",
-            "Changed meanwhile",
-            f"The record is no longer what If-Match says. {_TAKEN_BACK}",
-        )
-    return Problem(
-        409,
-        "conflict",
-        "Changed meanwhile",
-        f"Somebody else changed the record at the same time. {_TAKEN_BACK}",
-    )
+def _not_storable(detail: str) -> ProblemError:
+    return ProblemError(422, "not-storable", "Cannot be stored", detail)
 
 
-def _contended() -> Problem:
-    return Problem(
-        409,
-        "contended",
-        "Contended",
-        "Others changed the same record at the same time, and nothing was done. Send the request again in a moment.",
-        headers={"Retry-After": str(RETRY_AFTER_S)},
-    )
+def _unavailable(code: str, detail: str, *, seconds: int = RETRY_AFTER_S) -> ProblemError:
+    return ProblemError(503, code, "Not available", detail, headers={"Retry-After": str(seconds)})
 
 
-def _unavailable(slug: str, detail: str, *, seconds: int = RETRY_AFTER_S) -> Problem:
-    return Problem(503, slug, "Not available", detail, headers={"Retry-After": str(seconds)})
-
-
-def item_too_large() -> Problem:
-    """Return the problem of a record that no item of DynamoDB can hold."""
-    return Problem(
+def item_too_large() -> ProblemError:
+    """Return a 413 for a record that does not fit into one DynamoDB item."""
+    return ProblemError(
         413,
         "item-too-large",
         "Record too large",
@@ -308,16 +224,16 @@ def item_too_large() -> Problem:
 # Validation.
 
 
-def _of_request(error: RequestValidationError) -> Problem:
+def _of_request(error: RequestValidationError) -> ProblemError:
     found = error.errors()
     if any(each.get("type") == "json_invalid" for each in found):
-        return Problem(
+        return ProblemError(
             400, "malformed", "Malformed JSON", "The body is no JSON. Send one JSON document in UTF-8."
         )
     return _invalid(_placed(each, error.body) for each in found)
 
 
-def _invalid(found: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) -> Problem:
+def _invalid(found: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) -> ProblemError:
     told: dict[tuple[str, str], list[str]] = {}
     for where, place, each in found:
         pointer = "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in place)
@@ -327,7 +243,7 @@ def _invalid(found: Iterable[tuple[str, tuple[str, ...], Mapping[str, Any]]]) ->
         ):  # null is another's choice: of two complaints the one that helps
             said.append(_plain(words_of(each)))
     places = ", ".join(dict.fromkeys(pointer[2:] or "the body" for _, pointer in told))
-    return Problem(
+    return ProblemError(
         422,
         "invalid",
         "Invalid request",

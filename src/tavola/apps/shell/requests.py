@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import Header, Query, Request
 
-from tavola.web import Problem
+from tavola.web import ProblemError
 
 LIMIT = 20
 LIMIT_MAX = 100
@@ -121,8 +121,8 @@ def idempotency_key(request: Request) -> str | None:
     return key
 
 
-def _refused(where: str, name: str, detail: str) -> Problem:
-    return Problem(
+def _refused(where: str, name: str, detail: str) -> ProblemError:
+    return ProblemError(
         422,
         "invalid",
         "Invalid request",

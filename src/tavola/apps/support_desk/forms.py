@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 
-from tavola.apps.shell import Problem, field_errors, member_of, problem_of
+from tavola.apps.shell import ProblemError, field_errors, member_of, problem_of
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import FORM_CHARACTERS_MAX, Status
 from tavola.apps.support_desk.errors import (
@@ -121,7 +121,7 @@ async def change_status(request: Request, ticket_id: str) -> Response:
             note=asked.note,
             actor=asked.actor,
         )
-    except (ValidationError, DeskError, Problem) as error:
+    except (ValidationError, DeskError, ProblemError) as error:
         return await _refused(
             request,
             ticket_id,
@@ -143,7 +143,7 @@ async def amend(request: Request, ticket_id: str) -> Response:
         ticket = await service.change_ticket(
             desk_of(request).store, ticket_id, changes=asked.amendment(), expected=seen
         )
-    except (ValidationError, DeskError, Problem) as error:
+    except (ValidationError, DeskError, ProblemError) as error:
         return await _refused(request, ticket_id, "amendment", typed, error)
     done = "same" if ticket.version == seen else "amended"
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done=done)
@@ -162,7 +162,7 @@ async def escalate(request: Request, ticket_id: str) -> Response:
             reason=asked.reason,
             expected=_version(typed),
         )
-    except (ValidationError, DeskError, Problem) as error:
+    except (ValidationError, DeskError, ProblemError) as error:
         return await _refused(request, ticket_id, "escalation", typed, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="escalated")
 
@@ -176,7 +176,7 @@ async def add_note(request: Request, ticket_id: str) -> Response:
         await service.add_note(
             desk_of(request).store, ticket_id, asked.note, actor=asked.actor, request=_key(typed)
         )
-    except (ValidationError, DeskError, Problem, IdempotencyMismatch) as error:
+    except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
         return await _refused(request, ticket_id, "note", typed, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="note")
 
@@ -195,7 +195,7 @@ async def give_feedback(request: Request, ticket_id: str) -> Response:
             only=("operator_id", "rating", "was_helpful", "comment"),
         )
         await service.give_feedback(desk_of(request).store, ticket_id, asked.new(), request=_key(typed))
-    except (ValidationError, DeskError, Problem, IdempotencyMismatch) as error:
+    except (ValidationError, DeskError, ProblemError, IdempotencyMismatch) as error:
         return await _refused(request, ticket_id, "feedback", typed, error)
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="feedback")
 
@@ -207,11 +207,11 @@ async def attach(request: Request, ticket_id: str) -> Response:
         async with request.form() as form:  # which lets its files go
             file = form.get("file")
             if not isinstance(file, UploadFile) or not file.filename:
-                raise Problem(422, "invalid", "No file", "Choose a file first.")
+                raise ProblemError(422, "invalid", "No file", "Choose a file first.")
             name = FileNamed(name=file.filename.replace("\\", "/").rpartition("/")[2]).name
             kind, data = kind_of(file.content_type), await file.read()
         if len(data) > FILE_BYTES_MAX:
-            raise Problem(413, "too-large", "Too large", f"A file may have {FILE_BYTES_MAX:,} bytes.")
+            raise ProblemError(413, "too-large", "Too large", f"A file may have {FILE_BYTES_MAX:,} bytes.")
 
         def judge(standing: Attachment | None) -> None:
             if standing is not None and not service.same_file(standing, kind, data):
@@ -220,7 +220,7 @@ async def attach(request: Request, ticket_id: str) -> Response:
         await service.attach(
             desk_of(request).store, ticket_id, name=name, content_type=kind, data=data, judge=judge
         )
-    except (ValidationError, DeskError, Problem) as error:
+    except (ValidationError, DeskError, ProblemError) as error:
         return await _refused(request, ticket_id, "attachment", {}, error, {"name": "file", "": "file"})
     return pages_of(request).redirect(request, f"/ui/tickets/{ticket_id}", done="attached")
 
@@ -238,7 +238,7 @@ async def _refused(
     ticket_id: str,
     form: str,
     typed: Mapping[str, str],
-    error: ValidationError | DeskError | Problem | IdempotencyMismatch,
+    error: ValidationError | DeskError | ProblemError | IdempotencyMismatch,
     names: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the ticket as it is now, with the form that was refused and why."""
@@ -320,7 +320,7 @@ def _version(typed: Mapping[str, str]) -> int:
     """Return the version of the ticket that the form was made for."""
     told = typed.get("version", "")
     if not (told.isascii() and told.isdigit() and len(told) < 10):
-        raise Problem(
+        raise ProblemError(
             422,
             "invalid",
             "Invalid form",

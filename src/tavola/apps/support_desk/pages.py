@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tavola.apps.shell import Link, Pages, Problem, Settings, charts, cursor_of, not_found
+from tavola.apps.shell import Link, Pages, ProblemError, Settings, charts, cursor_of, not_found
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.domain import FORM_CHARACTERS_MAX, Day, EventKind, Priority, Status, Stretch
 from tavola.apps.support_desk.errors import SimilarUnavailable
@@ -110,7 +110,7 @@ async def tickets_page(request: Request) -> Response:
             found = await service.recent_tickets(store, during, limit=ROWS, cursor=cursor)
     except ValueError:
         problem = "There is no such status."
-    except Problem as refused:
+    except ProblemError as refused:
         problem = refused.detail
     context = {
         "found": found,

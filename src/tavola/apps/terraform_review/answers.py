@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from tavola.apps.shell import Paged, Problem, etag_of, require_match
+from tavola.apps.shell import Paged, ProblemError, etag_of, require_match
 from tavola.apps.terraform_review import service
 from tavola.apps.terraform_review.intake import exact_json
 from tavola.apps.terraform_review.model import Review, ReviewVersion
@@ -77,7 +77,7 @@ def caller_of(request: Request) -> str | None:
     header: str | None = request.app.state.caller_header
     caller = named_caller(request)
     if header is not None and caller is None:
-        raise Problem(
+        raise ProblemError(
             403,
             "caller-unknown",
             "Caller unknown",
@@ -96,7 +96,7 @@ def check_caller(request: Request, told: str) -> str:
     """Return who does it, as told; somebody else than who calls is refused, where that is known."""
     caller = caller_of(request)
     if caller is not None and caller != told:
-        raise Problem(
+        raise ProblemError(
             403,
             "not-the-caller",
             "Not the caller",
@@ -105,10 +105,10 @@ def check_caller(request: Request, told: str) -> str:
     return told
 
 
-def blob_lost(error: BlobMissing | BlobDamaged) -> Problem:
+def blob_lost(error: BlobMissing | BlobDamaged) -> ProblemError:
     """Return the problem of code that is no longer where it was kept, or no longer what it was."""
     what = "is missing" if isinstance(error, BlobMissing) else "is not as it was written"
-    return Problem(
+    return ProblemError(
         503,
         "blob-lost",
         "Not available",

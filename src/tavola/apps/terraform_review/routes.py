@@ -16,7 +16,7 @@ from tavola.apps.shell import (
     Cursor,
     Limit,
     Paged,
-    Problem,
+    ProblemError,
     etag_of,
     idempotency_key,
     not_modified,
@@ -117,7 +117,9 @@ async def reviews(
         older = timedelta(minutes=older_than_minutes)
         found = await service.pending(store, older_than=older, limit=limit, cursor=cursor)
     else:
-        raise Problem(422, "invalid", "Invalid request", "older_than_minutes goes with status=pending alone.")
+        raise ProblemError(
+            422, "invalid", "Invalid request", "older_than_minutes goes with status=pending alone."
+        )
     return page(request, found, resources.summary_told, Paged[SummaryTold])
 
 

@@ -17,7 +17,7 @@ from tavola.apps.shell import (
     Link,
     OpenedStore,
     Pages,
-    Problem,
+    ProblemError,
     Settings,
     SettingsRefused,
     new_application,
@@ -133,13 +133,13 @@ def create(settings: Settings, *, caller_header: str | None = None) -> FastAPI:
     return application
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> ProblemError:
     """Return what an error of the review history is to whoever asked."""
     match error:
         case ReviewMissing() | VersionMissing():
-            return Problem(404, "not-found", "Not found", f"{error}.")
+            return ProblemError(404, "not-found", "Not found", f"{error}.")
         case TransitionRefused():
-            return Problem(
+            return ProblemError(
                 409,
                 "transition-refused",
                 "Not from there",
@@ -147,9 +147,9 @@ def problem_of(error: Exception) -> Problem:
                 allowed=[str(each) for each in error.allowed],
             )
         case ReviewClosed():
-            return Problem(409, "review-closed", "Closed", f"{error}.")
+            return ProblemError(409, "review-closed", "Closed", f"{error}.")
         case HistoryAhead():
-            return Problem(
+            return ProblemError(
                 409,
                 "history-ahead",
                 "Set back",
@@ -157,11 +157,13 @@ def problem_of(error: Exception) -> Problem:
                 "nothing can be changed before whoever runs this has restored it from its last version.",
             )
         case RunRecorded():
-            return Problem(409, "run-recorded", "Recorded before", f"{error}.", review_id=error.review_id)
+            return ProblemError(
+                409, "run-recorded", "Recorded before", f"{error}.", review_id=error.review_id
+            )
         case BlobMissing() | BlobDamaged():
             return blob_lost(error)
         case FindingUnknown() | RangeRefused() | _:
-            return Problem(422, "invalid", "Invalid request", f"{error}.")
+            return ProblemError(422, "invalid", "Invalid request", f"{error}.")
 
 
 def _handle_errors(application: FastAPI, pages: Pages) -> None:

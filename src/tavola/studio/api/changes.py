@@ -30,9 +30,10 @@ from tavola.studio.following import (
     decode_position,
     wanted_of,
 )
-from tavola.studio.problems import Problem, Refused
+from tavola.studio.problems import Refused
 from tavola.studio.recognition import recogniser_for
 from tavola.studio.studio import Studio
+from tavola.web import Problem
 
 _POLLS_S = {
     "memory": 0.1,

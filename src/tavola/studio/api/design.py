@@ -29,8 +29,9 @@ from tavola.studio.designing import (
     subject_of,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Problem, Refused, problem_of
+from tavola.studio.problems import Refused, problem_of
 from tavola.studio.studio import Studio
+from tavola.web import Problem
 
 _DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 

@@ -10,12 +10,13 @@ from tavola.errors import TavolaError
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.studio.api.dearest import UnitsAtPlace
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Problem, Refused, problem_of
+from tavola.studio.problems import Refused, problem_of
 from tavola.studio.studio import Studio
 from tavola.studio.types import Document
 from tavola.studio.watching import counted
 from tavola.studio.watching.shapes import is_read, plain_name
 from tavola.studio.watching.telling import METERED, touches_of
+from tavola.web import Problem
 
 _TABLES_MAX = 20
 _SAMPLED_MAX = 5

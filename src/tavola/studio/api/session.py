@@ -13,8 +13,9 @@ from tavola.errors import TavolaError
 from tavola.model.document import TableDesign
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Problem, problem_of
+from tavola.studio.problems import problem_of
 from tavola.studio.studio import Studio, Where
+from tavola.web import Problem
 
 _PAGE_TABLES = 100
 _AT_ONCE = 8  # tables that are asked for at once: one by one, a hundred far away would take seconds

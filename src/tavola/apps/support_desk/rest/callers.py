@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tavola import Clock, Credentials, Entropy, Fault, Unanswered
-from tavola.apps.shell import Problem
+from tavola.apps.shell import ProblemError
 from tavola.apps.support_desk.store import SupportDeskStore
 
 KEPT_S = 300.0
@@ -168,14 +168,14 @@ def credentials_of(authorization: str | None) -> Credentials:
     return Credentials(key, secret)
 
 
-def unauthorized(detail: str) -> Problem:
+def unauthorized(detail: str) -> ProblemError:
     """Return the problem of a caller who has not said who they are."""
-    return Problem(401, "unauthorized", "Unauthorized", detail, headers=_CHALLENGE)
+    return ProblemError(401, "unauthorized", "Unauthorized", detail, headers=_CHALLENGE)
 
 
-def unverified() -> Problem:
+def unverified() -> ProblemError:
     """Return the problem of a store that does not tell one caller from another."""
-    return Problem(
+    return ProblemError(
         403,
         "callers-not-verified",
         "Callers are not verified here",

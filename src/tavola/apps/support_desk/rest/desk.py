@@ -12,7 +12,7 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from tavola.apps.shell import Follower, Problem, not_found
+from tavola.apps.shell import Follower, ProblemError, not_found
 from tavola.apps.support_desk.errors import (
     AttachmentMissing,
     DeskError,
@@ -98,9 +98,9 @@ def in_path(name: str, told_as: str, pattern: str = IDENTIFIER) -> dict[str, Any
     }
 
 
-def invalid(name: str, detail: str, where: str = "query") -> Problem:
+def invalid(name: str, detail: str, where: str = "query") -> ProblemError:
     """Return the problem of a parameter that cannot be taken."""
-    return Problem(
+    return ProblemError(
         422,
         "invalid",
         "Invalid request",
@@ -109,9 +109,9 @@ def invalid(name: str, detail: str, where: str = "query") -> Problem:
     )
 
 
-def contradicted(detail: str) -> Problem:
+def contradicted(detail: str) -> ProblemError:
     """Return the problem of parameters that are each right and do not go together."""
-    return Problem(400, "contradiction", "Contradictory question", detail)
+    return ProblemError(400, "contradiction", "Contradictory question", detail)
 
 
 def moment_of(name: str, text: str | None, *, end: bool = False) -> datetime | None:
@@ -134,7 +134,7 @@ def moment_of(name: str, text: str | None, *, end: bool = False) -> datetime | N
         ) from None
 
 
-def problem_of_desk(error: DeskError) -> Problem:
+def problem_of_desk(error: DeskError) -> ProblemError:
     """Return what an error of the desk is to whoever sent the request."""
     match error:
         case TicketMissing():
@@ -142,14 +142,14 @@ def problem_of_desk(error: DeskError) -> Problem:
         case AttachmentMissing():
             return not_found("attachment")
         case NotEscalated():
-            return Problem(
+            return ProblemError(
                 409,
                 "not-escalated",
                 "Not escalated",
                 f"The ticket is {error.status}; there is no escalation to end.",
             )
         case TicketBusy():
-            return Problem(
+            return ProblemError(
                 409,
                 "contended",
                 "Changed by others all the time",
@@ -157,7 +157,7 @@ def problem_of_desk(error: DeskError) -> Problem:
                 headers={"Retry-After": "1"},
             )
         case TransitionRefused():
-            return Problem(
+            return ProblemError(
                 409,
                 "transition-refused",
                 "Status cannot follow",
@@ -167,7 +167,7 @@ def problem_of_desk(error: DeskError) -> Problem:
                 allowed=list(error.allowed),
             )
         case TicketChanged():
-            return Problem(
+            return ProblemError(
                 412,
                 "precondition-failed",
                 "Changed meanwhile",
@@ -176,9 +176,9 @@ def problem_of_desk(error: DeskError) -> Problem:
                 headers={"ETag": f'"{error.found}"'},
             )
         case TextTooLong():
-            return Problem(413, "too-large", "Too large", str(error))
+            return ProblemError(413, "too-large", "Too large", str(error))
         case EmbeddingRefused():
-            return Problem(
+            return ProblemError(
                 422,
                 "invalid",
                 "Invalid request",
@@ -186,6 +186,6 @@ def problem_of_desk(error: DeskError) -> Problem:
                 errors=[{"in": "body", "pointer": "#/embedding", "detail": error.problem}],
             )
         case SimilarUnavailable():
-            return Problem(501, "no-vectors", "No vector search", str(error))
+            return ProblemError(501, "no-vectors", "No vector search", str(error))
         case _:
-            return Problem(409, "refused", "Refused", str(error))
+            return ProblemError(409, "refused", "Refused", str(error))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from tavola.apps.shell import Problem, etag_of, not_modified, parameters, problems, require_match
+from tavola.apps.shell import ProblemError, etag_of, not_modified, parameters, problems, require_match
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.model import Attachment
 from tavola.apps.support_desk.resources import FILE_NAME, AttachmentTold, attachment_of
@@ -133,9 +133,9 @@ def etag_of_file(file: Attachment) -> str:
     return etag_of(file.body.sha256[:32], sha256(file.content_type.encode()).hexdigest()[:8])
 
 
-def _otherwise(detail: str, standing: Attachment | None = None) -> Problem:
+def _otherwise(detail: str, standing: Attachment | None = None) -> ProblemError:
     headers = None if standing is None else {"ETag": etag_of_file(standing)}
-    return Problem(412, "precondition-failed", "Not as it was said", detail, headers=headers)
+    return ProblemError(412, "precondition-failed", "Not as it was said", detail, headers=headers)
 
 
 def attachment_answer(found: Attachment, data: bytes) -> Response:
@@ -156,7 +156,7 @@ def kind_of(told: str | None) -> str:
     if not kind:
         return ANY
     if len(kind) > 255 or _KIND.fullmatch(kind) is None:
-        raise Problem(
+        raise ProblemError(
             415,
             "media-type",
             "Unsupported Media Type",

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
-from tavola.apps.shell import Problem, not_found, problems
+from tavola.apps.shell import ProblemError, not_found, problems
 from tavola.apps.support_desk import service
 from tavola.apps.support_desk.resources import SessionAsked, SessionTold, session_of
 from tavola.apps.support_desk.rest.desk import desk_of, place, told
@@ -43,7 +43,7 @@ _NOT_KEPT = {"Cache-Control": "no-store"}
 async def start_session(request: Request, asked: SessionAsked) -> Response:
     """Begin a session."""
     if "idempotency-key" in request.headers:
-        raise Problem(
+        raise ProblemError(
             400,
             "idempotency-unsupported",
             "Idempotency-Key not taken",
