@@ -67,9 +67,9 @@ def test_the_client_goes_by_the_clock_of_the_engine() -> None:
     with Engine.open(clock=clock) as engine:
         connection = connect(engine, table_prefix="staging-", cursor_secret=b"s" * 32)
 
-        assert connection._context.clock is clock
-        assert connection._context.prefix == "staging-"
-        assert connect(engine, clock=SYSTEM_CLOCK)._context.clock is SYSTEM_CLOCK
+        assert connection.context.clock is clock
+        assert connection.context.prefix == "staging-"
+        assert connect(engine, clock=SYSTEM_CLOCK).context.clock is SYSTEM_CLOCK
 
 
 @pytest.mark.parametrize("connecting", [connect, connect_async])

@@ -25,6 +25,8 @@ from tavola.client import (
     Remembering,
     async_item_versions,
     item_versions,
+    run_program,
+    run_program_async,
 )
 from tavola.clock import pause
 from tavola.errors import TavolaError
@@ -48,13 +50,14 @@ class Connection(Db):
         self.backend = backend
         self.target = target
         self._closed = False
-        self._context = context or Context()
-        self._driver = Driver(backend, self._context.retry_policy, pause)
+        self.context = context or Context()
+        self._driver = Driver(backend, self.context.retry_policy, pause)
 
-    def _run(self, steps: Program[R]) -> R:
+    def run(self, program: Program[R]) -> R:
+        """Return the result of a client program, for code built on the client."""
         if self._closed:
             raise ConnectionClosed(self.target)
-        return self._driver.run(steps)
+        return run_program(program, self._driver.perform)
 
     def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers.
@@ -77,7 +80,7 @@ class Connection(Db):
             raise PastUnavailable(self.target)
         at_us = instant_of(moment)
         return Connection(
-            self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
+            self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self.context
         )
 
     def history(self, table: str, key: Mapping[str, Any]) -> Iterator[ItemVersion]:
@@ -116,13 +119,14 @@ class AsyncConnection(AsyncDb):
         self.backend = backend
         self.target = target
         self._closed = False
-        self._context = context or Context()
-        self._driver = AsyncDriver(backend, self._context.retry_policy)
+        self.context = context or Context()
+        self._driver = AsyncDriver(backend, self.context.retry_policy)
 
-    async def _run(self, steps: Program[R]) -> R:
+    async def run(self, program: Program[R]) -> R:
+        """Return the result of a client program, for code built on the client."""
         if self._closed:
             raise ConnectionClosed(self.target)
-        return await self._driver.run(steps)
+        return await run_program_async(program, self._driver.perform)
 
     async def call(self, operation: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the response to an operation, both in DynamoDB JSON; raise the fault that AWS answers."""
@@ -138,7 +142,7 @@ class AsyncConnection(AsyncDb):
             raise PastUnavailable(self.target)
         at_us = instant_of(moment)
         return AsyncConnection(
-            await self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self._context
+            await self.backend.as_of(at_us), f"{self.target} as of {instant_text(at_us)}", self.context
         )
 
     def history(self, table: str, key: Mapping[str, Any]) -> AsyncIterator[ItemVersion]:

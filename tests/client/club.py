@@ -76,7 +76,7 @@ class Person(Entity, table=Town):
 def disagreements(db: Connection, entity: type[Entity]) -> list[str]:
     """Return each guard that no item stands for, and each value of an item that no guard keeps."""
     shape = shape_of(entity)
-    items = db.call("Scan", {"TableName": db._context.name_of(shape.home), "ConsistentRead": True})["Items"]
+    items = db.call("Scan", {"TableName": db.context.name_of(shape.home), "ConsistentRead": True})["Items"]
     guards = {_key(shape.home, item): item for item in items if UNIQUE_ATTRIBUTE in item}
     wanted: dict[Any, str] = {}
     told: list[str] = []

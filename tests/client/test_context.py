@@ -22,7 +22,7 @@ def test_a_context_has_a_secret() -> None:
 def test_a_connection_over_a_backend_signs_with_its_own_secret() -> None:
     """A handle that is made by hand takes no cursor that is signed with nothing."""
     with connect("memory:") as db:
-        assert Connection(db.backend)._context.secret
+        assert Connection(db.backend).context.secret
 
 
 def test_nothing_is_signed_with_no_secret() -> None:

@@ -120,7 +120,7 @@ def test_a_put_over_a_known_item_is_foretold_exactly(db: Connection, explain: An
     db.put(before := ticket(subject="x" * 1_500, assignee="ann", queue="vip"))
     after = before.model_copy(update={"status": "closed", "assignee": None})
 
-    told = explain.put(after, standing=before)
+    told = explain.put(after, current=before)
     done = explain.put(after, run=True)
 
     assert [
@@ -149,7 +149,7 @@ def test_an_update_that_knows_everything_is_one_request(db: Connection, explain:
     """What touches no key is written at once; with the standing entity its cost is exact."""
     db.put(standing := ticket(subject="x" * 3_000))
 
-    told = explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1), standing=standing)
+    told = explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1), current=standing)
     done = explain.update(Ticket.Key(ticket_id="t1"), Ticket.replies.add(1), run=True)
 
     assert [each.operation for each in told.requests] == ["UpdateItem"]

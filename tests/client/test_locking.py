@@ -126,7 +126,7 @@ def test_items_from_before_are_adopted(office: Connection) -> None:
     """An item without the attribute reads as never written, and is counted from then on."""
     item = {"pk": "ORDER#o1", "sk": "ORDER", "order_id": "o1", "customer": "c", "state": "new"}
     stored = {**{name: {"S": value} for name, value in item.items()}, "total": {"N": "0"}}
-    office.call("PutItem", {"TableName": office._context.name_of(Office), "Item": stored})
+    office.call("PutItem", {"TableName": office.context.name_of(Office), "Item": stored})
     mine, theirs = read(office), read(office)
 
     office.put(mine)

@@ -547,7 +547,7 @@ class TestBackfills:
                 stopped = drive(db, steps, calls)
                 steps.close()
 
-                report = db._run(paged(db, checkpoint=file))
+                report = db.run(paged(db, checkpoint=file))
 
                 assert items(db) == expected
                 assert stopped is None or report.items == 60
@@ -644,7 +644,7 @@ def paged(db: Any, *, checkpoint: Path | None = None, units_per_second: float | 
     from tavola.client.sweeps import Pace
 
     pace = Pace(2, units_per_second, kept_in(checkpoint), page_size=7, consistent=True)
-    return backfill(db._context, NEW.Shop, None, (), pace)
+    return backfill(db.context, NEW.Shop, None, (), pace)
 
 
 def drive(db: Any, steps: Any, calls: int | None, waits: list[float] | None = None) -> Any:

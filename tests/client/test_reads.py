@@ -29,7 +29,6 @@ from tavola import (
 )
 from tavola.client import reading
 from tavola.client.effects import Call, CallGroup, Program
-from tavola.client.reading import Paging
 from tests.client.conftest import START_S
 
 AT = datetime(2026, 9, 1, tzinfo=UTC)
@@ -414,7 +413,7 @@ def test_a_range_on_a_field_itself_may_be_empty(diary: Connection) -> None:
 def test_segments_are_read_together(diary: Connection) -> None:
     """The segments of a scan are asked for at once; a limit holds over them, and each item is found once."""
     asks: list[Call | CallGroup] = []
-    steps = reading.scan(diary.context, Event, None, Paging(page_size=2), 4, False)
+    steps = reading.scan(diary.context, Event, page_size=2, segments=4)
     page = driven(diary, steps, asks.append)
 
     assert isinstance(asks[0], CallGroup)
@@ -483,7 +482,7 @@ def test_what_is_fetched_answers_the_question_still(opened: Callable[..., Connec
     question = Work.ByState(state="open").where(Work.owner.eq("ann"))
     meanwhile = _meanwhile(db, lambda: db.update(Work.Key(work_id="w1"), change))
 
-    found = driven(db, reading.query(db.context, question, Paging(), None), meanwhile)
+    found = driven(db, reading.query(db.context, question), meanwhile)
 
     assert [work.work_id for work in found.items] == ["w0", "w2"]
 
@@ -495,7 +494,7 @@ def test_a_page_that_leads_on_holds_something(opened: Callable[..., Connection],
     db.create_tables(Office)
     db.put_many(Work(work_id=f"w{n}") for n in range(8))
     gone = _meanwhile(db, lambda: db.delete_many([Work.Key(work_id=f"w{n}") for n in range(4)]))
-    steps = reading.query(db.context, Work.ByState(state="open"), Paging(limit, None if limit else 2), None)
+    steps = reading.query(db.context, Work.ByState(state="open"), limit=limit, page_size=None if limit else 2)
 
     page = driven(db, steps, gone)
 
@@ -605,7 +604,7 @@ def test_shards_differ_in_one_value_alone(diary: Connection) -> None:
     """What is asked of the shards is put into words once: expressions and the values of range and filter are shared."""
     asks: list[Any] = []
     question = Event.Spread(kind="k").event_id.gte("e2").where(Event.score.gte(3))
-    found = driven(diary, reading.query(diary.context, question, Paging(), None), asks.append)
+    found = driven(diary, reading.query(diary.context, question), asks.append)
 
     requests = [call.request for call in asks[0].calls]
     assert ids(found.items) == [f"e{n}" for n in range(3, 10)]

@@ -83,7 +83,7 @@ def test_a_change_has_both_entities_and_the_fields_that_differ(db: Connection) -
 def test_an_item_of_no_entity_comes_as_it_is(db: Connection) -> None:
     """What the design does not know is handed over as DynamoDB has it, and never left out."""
     item = {"pk": {"S": "ALIEN"}, "sk": {"S": "X"}, "n": {"N": "1"}}
-    name = db._context.name_of(Desk)
+    name = db.context.name_of(Desk)
     db.call("PutItem", {"TableName": name, "Item": item})
 
     change = only(told(db))
@@ -96,7 +96,7 @@ def test_an_item_of_no_entity_comes_as_it_is(db: Connection) -> None:
 def test_an_item_that_its_entity_cannot_read_comes_with_the_reason(db: Connection) -> None:
     """A ticket without what a ticket needs is raw, with the entity and why, and does not stop the stream."""
     db.put(ticket())
-    name = db._context.name_of(Desk)
+    name = db.context.name_of(Desk)
     key = {"pk": {"S": "TICKET#t1"}, "sk": {"S": "METADATA"}}
     bad = {"S": "sometimes"}
     for value in (bad, {"S": "open"}):
@@ -127,7 +127,7 @@ def test_an_item_overwritten_by_another_entity_went_and_came(db: Connection) -> 
     """One record of two entities is a removal of the one and an insertion of the other, under one number."""
     db.put(ticket())
     item = {**IMAGE, "pk": {"S": "TICKET#t1"}, "sk": {"S": "METADATA"}}  # as no program of this design would
-    db.call("PutItem", {"TableName": db._context.name_of(Desk), "Item": item})
+    db.call("PutItem", {"TableName": db.context.name_of(Desk), "Item": item})
 
     _, gone, come = told(db)
 
@@ -183,7 +183,7 @@ def test_old_schemas_are_upgraded(opened: Callable[..., Connection]) -> None:
         "_entity": {"S": "Bottle"},
         "bottle_id": {"S": "b"},
     }
-    db.call("PutItem", {"TableName": db._context.name_of(Cellar), "Item": {**old, "litres": {"N": "0.75"}}})
+    db.call("PutItem", {"TableName": db.context.name_of(Cellar), "Item": {**old, "litres": {"N": "0.75"}}})
     db.put(Bottle(bottle_id="b", millilitres=700))
 
     inserted, modified = told(db, Cellar)

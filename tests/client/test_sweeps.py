@@ -62,7 +62,7 @@ def memory() -> Iterator[Connection]:
 
 def restless(memory: Connection) -> Connection:
     """Return a connection beside which somebody writes."""
-    return Connection(Restless(memory.backend), "a busy table", memory._context)
+    return Connection(Restless(memory.backend), "a busy table", memory.context)
 
 
 def test_a_backfill_tells_what_it_gave_up(memory: Connection) -> None:

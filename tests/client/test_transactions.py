@@ -415,7 +415,7 @@ def test_what_was_overtaken_is_worked_out_again(office: Connection) -> None:
     office.put(Order(order_id="o1", customer="c"))
     office.put(Order(order_id="o2", customer="c"))
     steps = commit(
-        office._context,
+        office.context,
         _told(office, lambda tx: [
             tx.update(Order.Key(order_id="o1"), Order.state.set("paid")),
             tx.update(Order.Key(order_id="o2"), Order.state.set("paid")),

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from tavola import AsyncConnection, Connection
-from tavola.client.async_shells import AsyncDb
-from tavola.client.explain.async_shells import AsyncExplain, AsyncExplainedTransaction
-from tavola.client.explain.shells import Explain, ExplainedTransaction
-from tavola.client.shells import Db
+from tavola.client.db import AsyncDb, Db
+from tavola.client.explain.explain import (
+    AsyncExplain,
+    AsyncExplainedTransaction,
+    Explain,
+    ExplainedTransaction,
+)
 
 TWINS = [
     (Db, AsyncDb), (Connection, AsyncConnection), (Explain, AsyncExplain),

@@ -52,7 +52,7 @@ def club(opened: Callable[..., Connection]) -> Connection:
 
 def raw_items(db: Connection) -> list[dict[str, Any]]:
     """Return everything in the club's table."""
-    items: list[dict[str, Any]] = db.call("Scan", {"TableName": db._context.name_of(Club)})["Items"]
+    items: list[dict[str, Any]] = db.call("Scan", {"TableName": db.context.name_of(Club)})["Items"]
     return items
 
 
@@ -363,7 +363,7 @@ def test_what_has_expired_gives_way_to_the_same_item(club: Connection, clock: Ma
 
 def test_items_from_before_are_adopted(club: Connection) -> None:
     """Items that were written without guards can be changed and deleted; what they share stays with its owner."""
-    name = club._context.name_of(Club)
+    name = club.context.name_of(Club)
     club.create(member(1, email="a"))
     for number in (2, 3):
         stray = {"pk": "CLUB#rowing", "sk": f"MEMBER#m{number}", "club": "rowing", "member_id": f"m{number}",

@@ -166,7 +166,7 @@ def raw(db: Connection, item: str, *removed: str, **values: dict[str, Any]) -> t
     sets = "SET " + ", ".join(f"#{name} = :{name}" for name in values) if values else ""
     removes = "REMOVE " + ", ".join(f"#{name}" for name in removed) if removed else ""
     request: dict[str, Any] = {
-        "TableName": db._context.name_of(Yard),
+        "TableName": db.context.name_of(Yard),
         "Key": {"pk": {"S": item}, "sk": {"S": item.partition("#")[0]}},
         "ExpressionAttributeNames": {f"#{name}": name for name in (*removed, *values)},
         "UpdateExpression": f"{sets} {removes}",
@@ -259,7 +259,7 @@ def test_a_default_that_is_made_is_not_known(yard: Connection) -> None:
 
     yard.update(KEY, Job.rank.set(5), when=Job.due.not_exists())
 
-    (stored,) = yard.call("Scan", {"TableName": yard._context.name_of(Yard)})["Items"]
+    (stored,) = yard.call("Scan", {"TableName": yard.context.name_of(Yard)})["Items"]
     assert not stored.keys() & {"due", "g1pk", "g1sk"}
 
 

@@ -267,7 +267,7 @@ def test_what_was_published_is_kept_for_a_while(db: Connection, made: Callable[.
 
 def test_one_relay_at_a_time(memory: Connection) -> None:
     """A lane that another relay holds is left to it; one that shows no life for the lease is taken over."""
-    clock: Any = memory._context.clock
+    clock: Any = memory.context.clock
     first, second, consumer = outbox_on(memory), outbox_on(memory), Consumer()
     change(memory, first, "a", 1)
     dead = Running(Outbox.relay.steps(first, consumer.publish))
@@ -285,7 +285,7 @@ def test_one_relay_at_a_time(memory: Connection) -> None:
 
 def test_a_long_round_keeps_its_lease(memory: Connection) -> None:
     """While it publishes, a relay renews its turn, so nobody takes over however long it takes."""
-    clock: Any = memory._context.clock
+    clock: Any = memory.context.clock
     first, second, consumer = outbox_on(memory), outbox_on(memory), Consumer()
     for total in range(6):
         change(memory, first, "a", total)

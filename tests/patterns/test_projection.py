@@ -205,7 +205,7 @@ def event_of(db: Any) -> dict[str, Any]:
     """Return all records of the desk's stream as Lambda would give them."""
     events: list[dict[str, Any]] = []
     Trigger(
-        db, table=db._context.name_of(Helpdesk), handler=lambda event, context: events.append(event)
+        db, table=db.context.name_of(Helpdesk), handler=lambda event, context: events.append(event)
     ).drain()
     return {"Records": [record for event in events for record in event["Records"]]}
 

@@ -114,14 +114,14 @@ def disagreements(db: Connection, writes: list[tuple[str, dict[str, Any]]]) -> l
     for kind, values in writes:
         if kind == "put":
             crate = Crate(crate_id=crate_id, **values)
-            told = db.explain.put(crate, standing=standing)
+            told = db.explain.put(crate, current=standing)
             done: Any = db.explain.put(crate, run=True)
         elif standing is None:
             continue
         elif kind == "update":
             key = Crate.Key(crate_id=crate_id)
             changes: Any = [getattr(Crate, name).set(value) for name, value in values.items()]
-            told = db.explain.update(key, *changes, standing=standing)
+            told = db.explain.update(key, *changes, current=standing)
             done = db.explain.update(key, *changes, run=True)
         else:
             told = db.explain.delete(standing)  # type: ignore[assignment]

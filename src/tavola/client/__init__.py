@@ -5,7 +5,6 @@ and a request go out and a response come back, and cannot tell a file from a reg
 narrow: whatever meets it can be recorded, replayed and swapped.
 """
 
-from tavola.client.async_shells import AsyncDb, AsyncPage, AsyncTransaction
 from tavola.client.backend import (
     AsyncBackend,
     AsyncGathering,
@@ -22,6 +21,7 @@ from tavola.client.cancellations import Failures, Reason, TransactionCancelled, 
 from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
 from tavola.client.consumption import Units
 from tavola.client.context import Context
+from tavola.client.db import AsyncDb, AsyncPage, AsyncTransaction, Db, Page, Transaction
 from tavola.client.effects import (
     AsyncDriver,
     Call,
@@ -48,9 +48,8 @@ from tavola.client.errors import (
     UpdateContended,
     UpdateNeedsMore,
 )
-from tavola.client.explain.async_shells import AsyncExplain
+from tavola.client.explain.explain import AsyncExplain, Explain
 from tavola.client.explain.explanation import Explanation, Waste
-from tavola.client.explain.shells import Explain
 from tavola.client.intents import Intent, Intents
 from tavola.client.metering import Spent, TableUnits
 from tavola.client.progress import Progress
@@ -60,7 +59,6 @@ from tavola.client.reading import scan_kinds
 from tavola.client.reports import BackfillReport, GuardFault, KeyFault, KeyReport, MigrationPlan, TableChanges
 from tavola.client.retries import NO_RETRIES, RetryPolicy
 from tavola.client.routers import ChangeUnrouted, Router, failures
-from tavola.client.shells import Db, Page, Transaction
 from tavola.client.stored import (
     StoredPage,
     as_stored,

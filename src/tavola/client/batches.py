@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 import msgspec
 
@@ -30,6 +30,10 @@ from tavola.protocol.faults import Fault
 from tavola.values import Item, canonical_number
 
 E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
+E5 = TypeVar("E5", bound=Entity)
 W = TypeVar("W")
 
 FLIGHT_MAX = 4  # requests under way at once
@@ -89,9 +93,12 @@ class _Wanted(Generic[W]):
 
 
 def get_many(
-    context: Context, keys: Iterable[PrimaryKey[Any]], consistent: bool | None
-) -> Program[list[Any]]:
-    """Return the entities under keys, in the order of the keys; None where there is none, or one that expired."""
+    context: Context, keys: Iterable[PrimaryKey[E]], *, consistent: bool | None = None
+) -> Program[list[E | None]]:
+    """Return the entities with these keys, in the order of the keys, 100 to a request; None where there is none.
+
+    Keys that DynamoDB leaves unprocessed are requested again; `BatchUnfinished` holds those that remain in the end.
+    """
     found: list[Entity | None] = []
     given = iter(keys)
     while window := list(islice(given, FLIGHT_MAX * BATCH_GET_KEYS_MAX)):
@@ -115,7 +122,49 @@ def get_many(
             item = items.get(place)
             gone = item is None or expired(shape.home, item, now_s)
             found.append(None if gone or item is None else entity_of(shape.entity, item))
-    return found
+    return found  # type: ignore[return-value]  # a shape does not know its class
+
+
+@overload
+def get_all(
+    context: Context, k1: PrimaryKey[E], k2: PrimaryKey[E2], /, *, consistent: bool | None = None
+) -> Program[tuple[E | None, E2 | None]]: ...
+@overload
+def get_all(
+    context: Context,
+    k1: PrimaryKey[E],
+    k2: PrimaryKey[E2],
+    k3: PrimaryKey[E3],
+    /,
+    *,
+    consistent: bool | None = None,
+) -> Program[tuple[E | None, E2 | None, E3 | None]]: ...
+@overload
+def get_all(
+    context: Context,
+    k1: PrimaryKey[E],
+    k2: PrimaryKey[E2],
+    k3: PrimaryKey[E3],
+    k4: PrimaryKey[E4],
+    /,
+    *,
+    consistent: bool | None = None,
+) -> Program[tuple[E | None, E2 | None, E3 | None, E4 | None]]: ...
+@overload
+def get_all(
+    context: Context,
+    k1: PrimaryKey[E],
+    k2: PrimaryKey[E2],
+    k3: PrimaryKey[E3],
+    k4: PrimaryKey[E4],
+    k5: PrimaryKey[E5],
+    /,
+    *,
+    consistent: bool | None = None,
+) -> Program[tuple[E | None, E2 | None, E3 | None, E4 | None, E5 | None]]: ...
+def get_all(context: Context, *keys: PrimaryKey[Any], consistent: bool | None = None) -> Program[Any]:
+    """Return the entities with two to five keys of any classes as a tuple that has the type of each."""
+    return tuple((yield from get_many(context, keys, consistent=consistent)))
 
 
 def get_items(
@@ -168,16 +217,32 @@ def _get_request(chunk: Sequence[_Wanted[Any]], firmly: set[str], consistent: bo
     return {"RequestItems": tables}
 
 
+def put_many(
+    context: Context, entities: Iterable[Entity], *, progress: Telling | None = None
+) -> Program[int]:
+    """Store entities unconditionally, 25 to a request, and return how many; existing items are replaced.
+
+    They are read from the iterable as needed, so a generator of a million is never in memory as a whole. If two have
+    the same key, the later one is stored.
+    """
+    return write_many(context, puts=entities, progress=progress)
+
+
+def delete_many(
+    context: Context, keys: Iterable[PrimaryKey[Any] | Entity], *, progress: Telling | None = None
+) -> Program[int]:
+    """Delete items, 25 to a request, and return how many keys were given; items that do not exist are no error."""
+    return write_many(context, deletes=keys, progress=progress)
+
+
 def write_many(
     context: Context,
-    puts: Iterable[Entity],
-    deletes: Iterable[PrimaryKey[Any] | Entity],
-    progress: Telling | None,
+    *,
+    puts: Iterable[Entity] = (),
+    deletes: Iterable[PrimaryKey[Any] | Entity] = (),
+    progress: Telling | None = None,
 ) -> Program[int]:
-    """Store entities over whatever is there, then delete others; return how many were given.
-
-    None of it is conditional, so entities with a lock or unique fields are refused.
-    """
+    """Store entities, then delete others, as `put_many` and `delete_many` do, in the same requests."""
     total = len(puts) + len(deletes) if isinstance(puts, Sized) and isinstance(deletes, Sized) else None
     source = chain((_put(context, entity) for entity in puts), (_delete(context, key) for key in deletes))
     writer = _Writer(context, total, progress)

@@ -1,9 +1,8 @@
-"""Items: get, put, create, update and delete of one entity, as steps."""
+"""Get, put, create, update and delete one entity: the programs behind `Db` and `AsyncDb`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tavola.client.arguments import shape_of_entity
 from tavola.client.context import Context
@@ -22,10 +21,23 @@ __all__ = ["create", "delete", "get", "keyed", "named", "put", "update"]
 E = TypeVar("E", bound=Entity)
 
 
+@overload
+def get(context: Context, key: PrimaryKey[E], *, consistent: bool | None = None) -> Program[E | None]: ...
+@overload
 def get(
-    context: Context, key: PrimaryKey[E], consistent: bool | None, view: type[Entity] | None = None
+    context: Context, key: PrimaryKey[Any], *, view: type[E], consistent: bool | None = None
+) -> Program[E | None]: ...
+def get(
+    context: Context,
+    key: PrimaryKey[Any],
+    *,
+    view: type[Entity] | None = None,
+    consistent: bool | None = None,
 ) -> Program[Any]:
-    """Return the entity under a key, or what a view has of it; None if there is none or it has expired."""
+    """Return the entity with this key, or None if there is none or it has expired.
+
+    With a `view`, an entity class without a key, only the view's fields are transferred; the read costs the same.
+    """
     shape, values, _ = keyed(key)
     table = shape.home
     request: dict[str, Any] = {"TableName": context.name_of(table), "Key": shape.primary(values)}
@@ -45,8 +57,9 @@ def get(
     assert shape.key is not None
     if version_of(shape, item) == shape.version:
         return view_of(view, item, shape.key.key, shape)
-    whole = yield from get(context, key, consistent)  # an upgrade may make its fields of any others
-    return None if whole is None else view_from(view, whole)
+    # The item has an older schema, and its upgrade may derive the view's fields from any others.
+    entity: Entity | None = yield from get(context, key, consistent=consistent)
+    return None if entity is None else view_from(view, entity)
 
 
 def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
@@ -67,8 +80,8 @@ def _attributes_of(shape: Shape, view: type[Entity]) -> list[str]:
     ]
 
 
-def put(context: Context, entity: E, when: Condition[Any] | None) -> Program[E]:
-    """Store an entity over whatever is there; with a lock, only over what it was read from."""
+def put(context: Context, entity: E, *, when: Condition[E] | None = None) -> Program[E]:
+    """Store an entity and replace the item that has its key, if any; `when` is checked against that item."""
     shape = shape_of_entity(entity, "put")
     if when is not None or shape.lock is not None or shape.uniques or shape.immutable or shape.version > 1:
         yield from write(context, Intent("put", entity, when=when))
@@ -78,7 +91,7 @@ def put(context: Context, entity: E, when: Condition[Any] | None) -> Program[E]:
 
 
 def create(context: Context, entity: E) -> Program[E]:
-    """Store an entity that is not there yet; what has expired is not there."""
+    """Store a new entity; raise `ItemExists` if an item has its key already, unless that has expired."""
     shape = shape_of_entity(entity, "create")
     if shape.uniques or shape.lock is not None:
         yield from write(context, Intent("create", entity))
@@ -94,21 +107,24 @@ def create(context: Context, entity: E) -> Program[E]:
 def update(
     context: Context,
     target: PrimaryKey[E] | E,
-    changes: Sequence[Change[Any]],
-    when: Condition[Any] | None,
-    create_missing: bool,
+    *changes: Change[E],
+    when: Condition[E] | None = None,
+    create: bool = False,
 ) -> Program[E]:
-    """Change an item, and every index key that depends on what is changed."""
-    intent = Intent("update", target, changes=changes, when=when, create_missing=create_missing)
+    """Change an item and every index key that depends on the changed fields; return the entity as it is now.
+
+    If the item does not exist, `ItemMissing` is raised; with `create` it is created from the key and the changes.
+    """
+    intent = Intent("update", target, changes=changes, when=when, create_missing=create)
     item = yield from write(context, intent)
     assert item is not None, "what was changed is there"
     return entity_of(intent.shape.entity, item)  # type: ignore[no-any-return]  # a shape does not know its class
 
 
 def delete(
-    context: Context, target: PrimaryKey[E] | E, when: Condition[Any] | None, erase: bool = False
+    context: Context, target: PrimaryKey[E] | E, *, when: Condition[E] | None = None, erase: bool = False
 ) -> Program[E | None]:
-    """Delete an item and return what it was, None if there was none."""
+    """Delete an item and return the entity it was, or None; an immutable entity is deleted only with `erase`."""
     intent = Intent("delete", target, when=when, erase=erase)
     item = yield from write(context, intent)
     if item is None or expired(intent.shape.home, item, context.clock.now()):

@@ -36,7 +36,7 @@ Finish = Callable[[Sequence[Item]], Program[list[R | None]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch(Generic[R]):
+class FetchedPage(Generic[R]):
     """What one page holds."""
 
     items: list[R]
@@ -78,7 +78,7 @@ def read_page(
     limit: int | None,
     page_size: int | None,
     cursor: str | None,
-) -> Program[Stretch[R]]:
+) -> Program[FetchedPage[R]]:
     """Return the next items of an answer; without a limit, those of one round of requests, or of the first that has any.
 
     `finish` makes of items what is wanted, in their order, and None of those that are to be left out.
@@ -109,7 +109,7 @@ def read_page(
         more = (yield from walk.more()) if limit is not None else not walk.over
         states = walk.states if more else None
     told = None if states is None else seal(context.secret, question_sum(asked.identity()), states)
-    return Stretch(items, told, walk.scanned, walk.requests)
+    return FetchedPage(items, told, walk.scanned, walk.requests)
 
 
 def _cut(asked: Asked, before: list[Any], taken: Sequence[tuple[_Lane, Item]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reading: query, scan, count and collect, as steps."""
+"""Query, scan, count and collect: the programs behind `Db` and `AsyncDb`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tavola.client.effects import Call, Program
 from tavola.client.entries import Entries, hides_expiry
 from tavola.client.expiry import alive, expired
 from tavola.client.marshalling import entity_of, is_kind, recognised
-from tavola.client.pages import Finish, Stretch, read_all, read_page
+from tavola.client.pages import FetchedPage, Finish, read_all, read_page
 from tavola.client.queries import Asked, plan_query, told_condition
 from tavola.client.requests import all_of, expressed, node_of
 from tavola.expressions.nodes import Between, Comparison, ConditionNode, Literal, Or, Path
@@ -62,17 +62,27 @@ class Paging:
 def query(
     context: Context,
     selection: Selection[E],
-    paging: Paging,
-    consistent: bool | None,
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    newest_first: bool = False,
+    consistent: bool | None = None,
+    page_size: int | None = None,
     unreadable: Callable[[ItemUnreadable], object] | None = None,
-) -> Program[Stretch[E]]:
-    """Return a page of what a question finds; what does not fit is told to `unreadable`, or raised."""
+) -> Program[FetchedPage[E]]:
+    """Return the entities that match a query, in the order of its sort key.
+
+    With a `limit`, the page holds that many, and its cursor continues after them; without, iterating gives all matches.
+    An item that does not fit its entity raises `ItemUnreadable`; with `unreadable`, that function gets the error and the
+    item is left out.
+    """
+    paging = Paging(limit, page_size, cursor, newest_first)
     question = question_of(selection)
     pattern = question.pattern
     paging.check(pattern.place)
     asked = plan_query(context, question, newest_first=paging.newest_first, consistent=consistent)
     if asked.empty:
-        return Stretch([], None, 0, 0)
+        return FetchedPage([], None, 0, 0)
     owner = shape_of(pattern.owner)
     result = owner.entity if pattern.result == owner.entity.__name__ else entity_given(pattern)
     entries = Entries(
@@ -82,8 +92,8 @@ def query(
     return (yield from _page(context, asked, entries.made, paging))
 
 
-def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Program[Stretch[Any]]:
-    stretch: Stretch[Any] = yield from read_page(
+def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -> Program[FetchedPage[Any]]:
+    stretch: FetchedPage[Any] = yield from read_page(
         context, asked, finish, limit=paging.limit, page_size=paging.page_size, cursor=paging.cursor
     )
     return stretch
@@ -91,17 +101,43 @@ def _page(context: Context, asked: Asked, finish: Finish[Any], paging: Paging) -
 
 def scan(
     context: Context,
+    what: type[E],
+    *,
+    where: Condition[E] | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+    page_size: int | None = None,
+    segments: int = 1,
+    consistent: bool = False,
+) -> Program[FetchedPage[E]]:
+    """Return all entities of one class, in no order; every item of the table is read and paid for."""
+    return _scan(context, what, where, Paging(limit, page_size, cursor), segments, consistent)
+
+
+def scan_table(
+    context: Context,
+    table: type[Table],
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    page_size: int | None = None,
+    segments: int = 1,
+    consistent: bool = False,
+) -> Program[FetchedPage[Entity]]:
+    """Return the entities of all classes in a table, in no order; items that are of no class are left out."""
+    return _scan(context, table, None, Paging(limit, page_size, cursor), segments, consistent)
+
+
+def _scan(
+    context: Context,
     what: type[Entity] | type[Table],
     where: Condition[Any] | None,
     paging: Paging,
     segments: int,
     consistent: bool,
     kinds: Container[type[Entity]] | None = None,
-) -> Program[Stretch[Any]]:
-    """Return a page of everything in a table, or of all items of one entity; each item of the table is read.
-
-    Of a whole table, `kinds` are the entities that are wanted: no others are made of what was read.
-    """
+) -> Program[FetchedPage[Any]]:
+    """Return a page of a table's items, or of those of one entity; `kinds` limits a table's to some entities."""
     shape: Shape | None = None
     check_scanned(what)
     if issubclass(what, Entity):
@@ -156,12 +192,9 @@ def _scanned(
 
 def scan_kinds(
     context: Context, table: type[Table], kinds: Container[type[Entity]], cursor: str | None
-) -> Program[Stretch[Entity]]:
+) -> Program[FetchedPage[Entity]]:
     """Return a page of the items of some entities, read consistently; for those who build on the client."""
-    stretch: Stretch[Entity] = yield from scan(
-        context, table, None, Paging(None, None, cursor), 1, True, kinds
-    )
-    return stretch
+    return _scan(context, table, None, Paging(cursor=cursor), 1, True, kinds)
 
 
 def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
@@ -175,8 +208,8 @@ def _tagged(shape: Shape | None, table: type[Table]) -> ConditionNode | None:
     )
 
 
-def count(context: Context, selection: Selection[Any], consistent: bool | None) -> Program[int]:
-    """Return how many items a question finds; they are read and paid for, and not sent where that can be helped."""
+def count(context: Context, selection: Selection[Any], *, consistent: bool | None = None) -> Program[int]:
+    """Return how many items match a query; every one is read and paid for, though few are transferred."""
     question = question_of(selection)
     owner, key = shape_of(question.pattern.owner), question.pattern.key
     table, now_s = owner.home, context.clock.now()
@@ -238,7 +271,7 @@ def _count_read(context: Context, selection: Selection[Any], consistent: bool | 
     total = 0
     cursor = None
     while True:
-        stretch = yield from query(context, selection, Paging(cursor=cursor), consistent)
+        stretch = yield from query(context, selection, cursor=cursor, consistent=consistent)
         total += len(stretch.items)
         cursor = stretch.cursor
         if cursor is None:
@@ -246,9 +279,14 @@ def _count_read(context: Context, selection: Selection[Any], consistent: bool | 
 
 
 def collect(
-    context: Context, collection: C, consistent: bool | None, newest_first: bool, limit: int | None
+    context: Context,
+    collection: C,
+    *,
+    consistent: bool | None = None,
+    newest_first: bool = False,
+    limit: int | None = None,
 ) -> Program[C]:
-    """Return a collection with its members filled: one query, all its pages, or its first items and no further."""
+    """Return a collection with its members, entities of several classes, from one query; `limit` counts items."""
     check_collection(collection)
     Paging(limit).check(type(collection).__qualname__)
     kind = type(collection)

@@ -8,9 +8,9 @@ never tried again: it is told, with the reason of each intent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from tavola.client.batches import Place, get_items, place_of
 from tavola.client.cancellations import Reason, TransactionCancelled, cancelled
@@ -35,6 +35,10 @@ from tavola.protocol.faults import (
 from tavola.values import Item
 
 E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+E4 = TypeVar("E4", bound=Entity)
+E5 = TypeVar("E5", bound=Entity)
 
 _ALONE: dict[str, tuple[str, dict[str, Any]]] = {
     "Put": ("PutItem", {}),
@@ -228,8 +232,40 @@ def existing(context: Context, entity: Entity, fault: ConditionalCheckFailedFaul
     return verdict.error
 
 
-def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Program[list[Any]]:
-    """Return the entities under keys as they are at one moment, in the order of the keys; None where there is none."""
+@overload
+def get_together(context: Context, keys: Iterable[PrimaryKey[E]], /) -> Program[list[E | None]]: ...
+@overload
+def get_together(context: Context, key: PrimaryKey[E], /) -> Program[tuple[E | None]]: ...
+@overload
+def get_together(
+    context: Context, key: PrimaryKey[E], key2: PrimaryKey[E2], /
+) -> Program[tuple[E | None, E2 | None]]: ...
+@overload
+def get_together(
+    context: Context, key: PrimaryKey[E], key2: PrimaryKey[E2], key3: PrimaryKey[E3], /
+) -> Program[tuple[E | None, E2 | None, E3 | None]]: ...
+@overload
+def get_together(
+    context: Context, key: PrimaryKey[E], key2: PrimaryKey[E2], key3: PrimaryKey[E3], key4: PrimaryKey[E4], /
+) -> Program[tuple[E | None, E2 | None, E3 | None, E4 | None]]: ...
+@overload
+def get_together(
+    context: Context,
+    key: PrimaryKey[E],
+    key2: PrimaryKey[E2],
+    key3: PrimaryKey[E3],
+    key4: PrimaryKey[E4],
+    key5: PrimaryKey[E5],
+    /,
+) -> Program[tuple[E | None, E2 | None, E3 | None, E4 | None, E5 | None]]: ...
+def get_together(context: Context, *keys: Any) -> Program[Any]:
+    """Return the entities with up to 100 keys as they are at one moment; None where there is none.
+
+    Up to five keys give a tuple that has the type of each; an iterable of keys gives a list.
+    """
+    as_list = len(keys) == 1 and not isinstance(keys[0], PrimaryKey)
+    if as_list:
+        keys = tuple(keys[0])
     wanted: dict[Place, dict[str, Any]] = {}
     places: list[tuple[Any, Place]] = []
     for key in keys:
@@ -243,7 +279,7 @@ def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Program[l
         places.append((shape, place))
         wanted[place] = {"Get": {"TableName": name, "Key": primary}}
     if not wanted:
-        return []
+        return [] if as_list else ()
     if len(wanted) > TRANSACTION_ACTIONS_MAX:
         raise TransactionRefused(
             f"it would read {len(wanted)} items, and DynamoDB reads {TRANSACTION_ACTIONS_MAX} at one moment; "
@@ -256,7 +292,7 @@ def get_together(context: Context, keys: Sequence[PrimaryKey[Any]]) -> Program[l
         item = found[place]
         gone = item is None or expired(shape.home, item, now_s)
         entities.append(None if gone or item is None else entity_of(shape.entity, item))
-    return entities
+    return entities if as_list else tuple(entities)
 
 
 def _read_together(context: Context, gets: list[dict[str, Any]]) -> Program[list[Item | None]]:

@@ -46,7 +46,7 @@ def _marked() -> Iterator[None]:
 
 def owned(connection: AsyncConnection) -> AsyncConnection:
     """Return the same connection, whose calls are marked as the studio's."""
-    context = connection._context
+    context = connection.context
     return AsyncConnection(_own_backend(connection.backend), connection.target, context)
 
 
