@@ -1,16 +1,16 @@
-"""Writes tests/iac/golden/ again: what the writers of infrastructure make of the samples.
+"""Write tests/iac/golden/ again: the infrastructure files of the reviewed samples.
 
-`python -m tools.infrastructure`, after a change of the writers or of a sample that is meant; what changed is read in the diff.
+Run `python -m tools.infrastructure` after an intended change of the writers or of a sample, and review the diff.
 """
 
 from __future__ import annotations
 
-from tests.iac.samples import GOLDEN, SAMPLES, renderings
+from tests.iac.samples import GOLDEN, REVIEWED, renderings
 
 
 def write() -> list[str]:
-    """Write all renderings, take away what is of no sample, and return the names of what is different now."""
-    texts = {name: text for sample in SAMPLES for name, text in renderings(sample).items()}
+    """Write all renderings, delete files of no sample, and return the names of the files that changed."""
+    texts = {name: text for sample in REVIEWED for name, text in renderings(sample).items()}
     GOLDEN.mkdir(exist_ok=True)
     changed = []
     for name, text in texts.items():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola.iac import Plan, plan_of, render_template, template_of
+from tavola.iac.errors import LibraryMissing
 from tavola.iac.plan import TablePlan
-from tavola.iac.yaml_text import render_yaml
+from tavola.iac.cloudformation.yaml_text import render_yaml
 from tests.iac.samples import EVERYTHING
 from tests.iac.test_golden import ShortForms
 
@@ -98,3 +101,14 @@ def test_a_table_outlives_its_stack() -> None:
 
     assert kept
     assert all(each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Retain" for each in kept)
+
+
+def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PyYAML a template can still be JSON; YAML is refused with the extra to install."""
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    monkeypatch.delitem(sys.modules, "tavola.iac.cloudformation.yaml_text", raising=False)
+    plan = Plan((TABLE,))
+
+    assert json.loads(render_template(plan, "json"))["Resources"]
+    with pytest.raises(LibraryMissing, match=r"YAML needs PyYAML.*install tavola\[design\]"):
+        render_template(plan)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tavola.iac import Plan, TablePlan, table_plan
 from tavola.iac.formats import read_design
-from tests.iac.samples import GOLDEN, SAMPLES, plan_sample
+from tests.iac.samples import SAMPLES, plan_sample, renderings
 
 
 def comparable(table: TablePlan) -> TablePlan:
@@ -34,10 +35,12 @@ LARGE = ("support_desk", "terraform_review")  # HCL of this length takes a secon
         if name != "everything"  # it has what a design does not, such as a table's writes that scale alone
     ],
 )
-def test_tables_come_back(sample: str, ending: str) -> None:
-    """Keys, indexes, settings and tags survive the way through a file, in each tongue."""
-    read = read_design(GOLDEN / f"{sample}.{ending}").design
+def test_tables_come_back(sample: str, ending: str, tmp_path: Path) -> None:
+    """Keys, indexes, settings and tags survive being written and read, in CloudFormation and Terraform."""
+    file = tmp_path / f"{sample}.{ending}"
+    file.write_text(renderings(sample)[file.name], encoding="utf-8")
+    read = read_design(file).design
     key = SAMPLES[sample][1].key  # a file refers to a key that is made with it, and nobody else can
-    told = {table.name: comparable(table_plan(table, key)) for table in read.tables}
+    tables = {table.name: comparable(table_plan(table, key)) for table in read.tables}
 
-    assert told == planned(plan_sample(sample))
+    assert tables == planned(plan_sample(sample))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 
 class IacError(TavolaError):
@@ -31,3 +31,13 @@ class FileKept(IacError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         super().__init__(f"{path} {reason}; name another place with --out, or say --force to write over it")
+
+
+class LibraryMissing(IacError):
+    """A format needs a library that is not installed; it comes with the extra `tavola[design]`."""
+
+    kind = ErrorKind.NOT_INSTALLED
+
+    def __init__(self, what: str, package: str) -> None:
+        self.package = package
+        super().__init__(f"{what} needs {package}, which is not installed; install tavola[design] and try again")

@@ -17,9 +17,9 @@ from tavola.iac.cloudformation.alarms import (
 from tavola.iac.cloudformation.consumers import conditions_of, consumer_resources, parameters_of
 from tavola.iac.cloudformation.scope import PREFIX, Node, Scope, attribute, ref
 from tavola.iac.cloudformation.tables import replica_key_parameter, tables_of
+from tavola.iac.errors import LibraryMissing
 from tavola.iac.plan import AWS_KEY, Plan, taggable
 from tavola.iac.signing import mark, sign
-from tavola.iac.yaml_text import render_yaml
 
 Form = Literal["yaml", "json"]
 
@@ -55,6 +55,10 @@ def render_template(plan: Plan, form: Form = "yaml") -> str:
     template = template_of(plan)
     if form == "json":
         return sign(json.dumps(template, indent=2, ensure_ascii=False) + "\n")
+    try:
+        from tavola.iac.cloudformation.yaml_text import render_yaml  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        raise LibraryMissing("YAML", "PyYAML") from error
     return sign(render_yaml(template))
 
 

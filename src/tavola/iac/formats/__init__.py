@@ -6,7 +6,7 @@ was guessed, left out or not said. Knows no command line and no network; reads t
 A door of its own, entered by name: YAML and HCL are read with libraries that are extras.
 """
 
-from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown, ReaderMissing
+from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown
 from tavola.iac.formats.imported import Imported, Note, Sample
 from tavola.iac.formats.onetable_writing import write_onetable
 from tavola.iac.formats.recognition import read_design, read_design_text
@@ -18,7 +18,6 @@ __all__ = [
     "FormatUnknown",
     "Imported",
     "Note",
-    "ReaderMissing",
     "Sample",
     "read_design",
     "read_design_text",

@@ -31,15 +31,3 @@ class FileMissing(FormatRefused):
     """A file that is not there."""
 
     kind = ErrorKind.NOT_FOUND
-
-
-class ReaderMissing(TavolaError):
-    """A format whose reader needs a library that is not installed."""
-
-    kind = ErrorKind.NOT_INSTALLED
-
-    def __init__(self, what: str, package: str) -> None:
-        self.package = package
-        super().__init__(
-            f"{what} is read with {package}, which is not installed; install tavola[design] and try again"
-        )

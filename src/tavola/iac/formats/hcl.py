@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tavola.iac.formats.errors import FormatRefused, ReaderMissing
+from tavola.iac.errors import LibraryMissing
+from tavola.iac.formats.errors import FormatRefused
 from tavola.iac.formats.hcl_functions import NotKnown, bounded, called
 from tavola.iac.formats.hcl_templates import Expression, template_parts, unescaped, unindented
 from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of
@@ -40,7 +41,7 @@ def parse_hcl(text: str) -> Block:
         from hcl2 import parses_to_tree  # noqa: PLC0415 - an extra
         from lark.exceptions import LarkError  # noqa: PLC0415 - comes with it
     except ModuleNotFoundError as error:
-        raise ReaderMissing("HCL", "python-hcl2") from error
+        raise LibraryMissing("HCL", "python-hcl2") from error
     _check_heredocs(text)
     if not text.strip():
         return Block("", (), 1, text)

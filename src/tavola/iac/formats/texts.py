@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown, ReaderMissing
+from tavola.iac.errors import LibraryMissing
+from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
 DEPTH_MAX = 100
@@ -71,7 +72,7 @@ def yaml_in(text: str) -> Any:
     try:
         import yaml  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        raise ReaderMissing("YAML", "PyYAML") from error
+        raise LibraryMissing("YAML", "PyYAML") from error
     from tavola.iac.formats.yaml_tags import TemplateLoader  # noqa: PLC0415 - stands on the extra
 
     loader: TemplateLoader | None = None
