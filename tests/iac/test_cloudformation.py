@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola.iac import Plan, plan_of, render_template, template_of
+from tavola.iac.cloudformation.yaml_text import render_yaml
 from tavola.iac.errors import LibraryMissing
 from tavola.iac.plan import TablePlan
-from tavola.iac.cloudformation.yaml_text import render_yaml
 from tests.iac.samples import EVERYTHING
 from tests.iac.test_golden import ShortForms
 

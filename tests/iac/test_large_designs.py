@@ -60,9 +60,7 @@ def test_cloudformation_tables(plan: Plan) -> None:
             each.get("IndexName"): [(part["AttributeName"], part["KeyType"]) for part in each["KeySchema"]]
             for each in (properties, *indexes)
         }
-        types = {
-            each["AttributeName"]: each["AttributeType"] for each in properties["AttributeDefinitions"]
-        }
+        types = {each["AttributeName"]: each["AttributeType"] for each in properties["AttributeDefinitions"]}
         projections = {each["IndexName"]: each["Projection"]["ProjectionType"] for each in indexes}
         assert properties["TableName"] == {"Fn::Sub": f"${{NamePrefix}}{table.name}"}
         assert keys == key_schema(table)
@@ -231,15 +229,19 @@ def test_conditions_of_policies(plan: Plan) -> None:
                 for operator, keys in statement.get("Condition", {}).items()
                 for key, value in keys.items()
             }
-            assert spelled == {(each.operator, each.key): each.values for each in grant.conditions}, json.dumps(
-                statement
+            assert spelled == {(each.operator, each.key): each.values for each in grant.conditions}, (
+                json.dumps(statement)
             )
 
 
 def test_alarms(plan: Plan) -> None:
     """Every alarm has its name, metric, threshold and periods."""
     template = {
-        (each["AlarmName"]["Fn::Sub"].removeprefix("${NamePrefix}"), each["Threshold"], each["EvaluationPeriods"])
+        (
+            each["AlarmName"]["Fn::Sub"].removeprefix("${NamePrefix}"),
+            each["Threshold"],
+            each["EvaluationPeriods"],
+        )
         for each in of_type(plan, "AWS::CloudWatch::Alarm")
     }
     module = resources(render_terraform(plan), "aws_cloudwatch_metric_alarm")

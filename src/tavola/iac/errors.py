@@ -40,4 +40,6 @@ class LibraryMissing(IacError):
 
     def __init__(self, what: str, package: str) -> None:
         self.package = package
-        super().__init__(f"{what} needs {package}, which is not installed; install tavola[design] and try again")
+        super().__init__(
+            f"{what} needs {package}, which is not installed; install tavola[design] and try again"
+        )

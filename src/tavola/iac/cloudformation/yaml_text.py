@@ -40,7 +40,7 @@ class _TemplateDumper(yaml.SafeDumper):
 
     def choose_scalar_style(self) -> str:
         """Leave a tagged scalar unquoted where YAML allows it: `!Ref Topic`, which PyYAML would quote."""
-        event = self.event
+        event: Any = self.event
         implicit = event.implicit
         if event.tag is not None and event.tag in _SHORT_TAGS.values():
             event.implicit = (True, True)
