@@ -127,7 +127,7 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
         with _replaced(sqlite.SqliteRack, "replace", _keeps_old_entries):
             yield None
     elif fault == "no-record":
-        with _replaced(writes, "_note_modified", lambda *_: None):
+        with _replaced(writes, "_log_modification", lambda *_: None):
             yield None
     elif fault == "no-token":
         with _replaced(isolation.Tokens, "keep", lambda *_: None):

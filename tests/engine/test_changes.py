@@ -332,7 +332,7 @@ def test_the_replay_finds_a_planted_fault(
     put(engine, "a", 1, 1)
     if fault == "a change without its record":
         with monkeypatch.context() as planted:
-            planted.setattr(writes, "_note_modified", lambda *_: None)
+            planted.setattr(writes, "_log_modification", lambda *_: None)
             put(engine, "a", 1, 2)
     else:
         with monkeypatch.context() as planted:

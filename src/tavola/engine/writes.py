@@ -1,8 +1,8 @@
-"""One item's read-check-write; every write passes here.
+"""Writes of single items; every write to a table passes through here.
 
-A write is *staged* first: the row that stands is read, the new image made and measured against key, index
-and size rules, and whatever can be refused is refused. Applying a staged change refuses nothing any more, so a
-transaction stages all of its writes, then applies all.
+A write has two phases. `prepare_*` reads the current row, builds the new one and checks it against the rules for keys,
+indexes and sizes; everything that can be refused is refused there. `apply_write` then stores the row and cannot fail a
+validation any more. So a transaction prepares all of its writes before it applies the first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import entries_of, recount, sizes_of
 from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
 from tavola.engine.storage import Entry, Found
+from tavola.expressions.updates import Applied
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
 from tavola.protocol.faults import ItemCollectionSizeLimitExceededFault, ValidationFault
@@ -27,7 +28,10 @@ KEY_MISMATCH = "The provided key element does not match the schema"
 
 @dataclass(slots=True)
 class CurrentItem:
-    """The row that a write meets: decoded at the first look inside, and never if nobody looks."""
+    """The stored row that a write replaces.
+
+    The item is decoded on first access: most writes need only its size and index columns, which are stored beside it.
+    """
 
     table: Table
     key: bytes
@@ -36,45 +40,46 @@ class CurrentItem:
 
     @property
     def item(self) -> Item | None:
-        """Return the item that stands, None if there is none."""
+        """The current item, None if there is none."""
         if self._item is None and self.row is not None:
             self._item = decode_item(self.row[2])
         return self._item
 
     @property
     def data(self) -> bytes | None:
-        """Return the item that stands as the bytes it is stored in."""
+        """The current item as stored."""
         return None if self.row is None else self.row[2]
 
     @property
     def size(self) -> int:
-        """Return the bytes that the item counts for, 0 if there is none."""
+        """The item's size in bytes as AWS counts it, 0 if there is none."""
         return 0 if self.row is None else self.row[1]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Return the row's index columns, all None if there is no row."""
+        """The row's index columns, all None if there is no row."""
         return (None,) * len(self.table.columns) if self.row is None else self.row[4:]
 
 
 @dataclass(slots=True)
 class ItemWrite:
-    """A write that nothing stands in the way of: what stood, and what shall stand (None: nothing)."""
+    """A validated write: the current item and its replacement (None deletes)."""
 
     current: CurrentItem
     item: Item | None
     data: bytes
     size: int
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...]  # the index columns of the new row
+    applied: Applied | None = None  # of an update: which paths it wrote
 
     @property
     def table(self) -> Table:
-        """Return the table it changes."""
+        """The table written to."""
         return self.current.table
 
 
 def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
-    """Return the key of an item to be put; refuse it in the words of PutItem."""
+    """Return the encoded key of an item; a bad key is refused with PutItem's messages."""
     try:
         return table.schema.key_of(item)
     except KeyRefused as refused:
@@ -94,7 +99,7 @@ def key_of_item(table: Table, item: Mapping[str, Any]) -> bytes:
 
 
 def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
-    """Return the key that a request names; refuse what is not exactly the schema's attributes."""
+    """Return the encoded form of a request's Key, which must have exactly the key attributes."""
     try:
         if len(key) == len(table.schema.names):
             return table.schema.key_of(key)
@@ -104,19 +109,19 @@ def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
 
 
 def find_current(table: Table, key: bytes) -> CurrentItem:
-    """Return what stands under a key."""
+    """Return the current item with a key."""
     return CurrentItem(table, key, table.rack.find(key))
 
 
 def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
-    """Return the change that puts an admitted item in the place of what stands."""
+    """Return the write that replaces the current item with `item`, whose values are already checked."""
     entries = entries_of(current.table, item)
     _check_size(current, size, entries, TOO_LARGE)
     return ItemWrite(current, item, encode_item(item), size, entries)
 
 
 def prepare_replacement(current: CurrentItem, item: Item, size: int, written: frozenset[str]) -> ItemWrite:
-    """Return the change that puts an item, updated in some attributes, in the place of what stands."""
+    """Return the write of an updated item, in which only the attributes `written` differ from the current one."""
     table = current.table
     if current.row is not None and table.indexed.isdisjoint(written):
         entries = current.entries
@@ -127,12 +132,12 @@ def prepare_replacement(current: CurrentItem, item: Item, size: int, written: fr
 
 
 def prepare_delete(current: CurrentItem) -> ItemWrite:
-    """Return the change that removes what stands."""
+    """Return the write that deletes the current item; deleting nothing is a valid write."""
     return ItemWrite(current, None, b"", 0, (None,) * len(current.table.columns))
 
 
 def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
-    """Write a staged change: the row, its index columns, the table's counts, its line in the journal."""
+    """Store a prepared write: the row with its index columns, the table's counts, the journal and vectors."""
     current = write.current
     table = current.table
     row = current.row
@@ -164,7 +169,7 @@ def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
 
 
 def _log_modification(journal: Journal, write: ItemWrite, old: bytes, mark: int) -> None:
-    """Note a change of an item; one whose members only moved about is none."""
+    """Log a modification, unless the two images differ only in the order of members."""
     new = write.data
     current = write.current
     if certainly_differ(old, new) or not equal({"M": current.item}, {"M": write.item}):
@@ -172,10 +177,10 @@ def _log_modification(journal: Journal, write: ItemWrite, old: bytes, mark: int)
 
 
 def certainly_differ(old: bytes, new: bytes) -> bool:
-    """Tell, without a look inside, that two stored items are not one with its members moved about.
+    """Return True if two encoded items cannot be equal; False means they must be decoded and compared.
 
-    Moving members about changes neither how many bytes there are, nor their sum, which is the lower half of
-    an Adler checksum, nor how often a digit is among them; so most need no closer look.
+    Equal items differ at most in the order of their members, which keeps the number of bytes, their sum (the lower
+    half of an Adler checksum) and the count of each digit. Checking these avoids most decoding.
     """
     return (
         len(old) != len(new)
@@ -185,7 +190,7 @@ def certainly_differ(old: bytes, new: bytes) -> bool:
 
 
 def collection_bytes(table: Table, key: bytes) -> int:
-    """Return the bytes of an item collection: its items and their entries in local indexes."""
+    """Return the size of an item collection: its items and their entries in local indexes."""
     bounds = bounds_around(table.schema, key)
     total = table.rack.total("key", "size", bounds)
     for index in table.indexes:
@@ -195,9 +200,9 @@ def collection_bytes(table: Table, key: bytes) -> int:
 
 
 def _check_size(current: CurrentItem, size: int, entries: tuple[Entry, ...], message: str) -> None:
-    """Refuse an item that is too large, counted with its entries in local indexes.
+    """Refuse an item, with its local index entries, or an item collection that is too large.
 
-    Collections are summed only where the whole table is large enough to hold one that is too large.
+    A collection is summed only if the whole table is large enough to hold one over the limit.
     """
     table = current.table
     if not table.has_local:

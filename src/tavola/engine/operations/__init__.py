@@ -1,13 +1,17 @@
-"""Operations: request to response, one function an operation, by the nouns of the protocol.
+"""Operations: one function per DynamoDB operation, from a parsed request to a response body.
 
-Holds what each operation does once its request has been parsed: admit, compile, look up, stage, write,
-answer. Knows how the rooms below fit together and nothing of HTTP; the table below is its door.
+A handler checks attribute values, compiles expressions, finds the table and its current items, prepares and commits
+writes, and renders the response. It knows nothing of HTTP. The engine finds handlers, and what background jobs do,
+in the tables below.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from tavola.engine.operations.backups import (
+    BACKUP_JOB,
+    backup_abandoned,
+    backup_step,
     create_backup,
     delete_backup,
     describe_backup,
@@ -15,14 +19,31 @@ from tavola.engine.operations.backups import (
 )
 from tavola.engine.operations.batches import batch_get_item, batch_write_item
 from tavola.engine.operations.bulk import (
+    BULK_JOB,
+    bulk_abandoned,
+    bulk_step,
     cancel_bulk_operation,
     describe_bulk_operation,
     list_bulk_operations,
     start_bulk_put_items,
 )
 from tavola.engine.operations.call import OperationCall, Services
-from tavola.engine.operations.exports import describe_export, export_table_to_point_in_time, list_exports
-from tavola.engine.operations.imports import describe_import, import_table, list_imports
+from tavola.engine.operations.exports import (
+    EXPORT_JOB,
+    describe_export,
+    export_abandoned,
+    export_step,
+    export_table_to_point_in_time,
+    list_exports,
+)
+from tavola.engine.operations.imports import (
+    IMPORT_JOB,
+    describe_import,
+    import_abandoned,
+    import_step,
+    import_table,
+    list_imports,
+)
 from tavola.engine.operations.insights import (
     describe_contributor_insights,
     list_contributor_insights,
@@ -56,13 +77,18 @@ from tavola.engine.operations.replicas import (
     update_global_table_settings,
     update_table_replica_auto_scaling,
 )
-from tavola.engine.operations.restores import restore_table_from_backup, restore_table_to_point_in_time
+from tavola.engine.operations.restores import (
+    RESTORE_JOB,
+    restore_abandoned,
+    restore_step,
+    restore_table_from_backup,
+    restore_table_to_point_in_time,
+)
 from tavola.engine.operations.statements import (
     batch_execute_statement,
     execute_statement,
     execute_transaction,
 )
-from tavola.engine.operations.steps import ABANDONED, STEPS
 from tavola.engine.operations.streams import (
     describe_stream,
     get_records,
@@ -153,6 +179,25 @@ HANDLERS: dict[str, Callable[[OperationCall, Any], bytes]] = {
     "UpdateTable": update_table,
     "UpdateTableReplicaAutoScaling": update_table_replica_auto_scaling,
     "UpdateTimeToLive": update_time_to_live,
+}
+
+# What one slice of a background job does: it gets the job's state, works a few milliseconds in the open transaction and
+# returns the state to continue from, None when the job is done.
+STEPS: dict[str, Callable[[Services, dict[str, Any]], dict[str, Any] | None]] = {
+    BACKUP_JOB: backup_step,
+    BULK_JOB: bulk_step,
+    EXPORT_JOB: export_step,
+    IMPORT_JOB: import_step,
+    RESTORE_JOB: restore_step,
+}
+
+# How a job that failed unexpectedly is marked as failed.
+ABANDONED: dict[str, Callable[[Services, dict[str, Any]], None]] = {
+    BACKUP_JOB: backup_abandoned,
+    BULK_JOB: bulk_abandoned,
+    EXPORT_JOB: export_abandoned,
+    IMPORT_JOB: import_abandoned,
+    RESTORE_JOB: restore_abandoned,
 }
 
 __all__ = ["ABANDONED", "HANDLERS", "STEPS", "OperationCall", "Services"]

@@ -9,7 +9,12 @@ import msgspec
 from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Table
 from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.items import add_write_units, collection_metrics, record_write_access
+from tavola.engine.operations.items import (
+    add_write_units,
+    collection_metrics,
+    project_row,
+    record_write_access,
+)
 from tavola.engine.operations.request_expressions import (
     bind_placeholders,
     check_placeholders_used,
@@ -25,7 +30,7 @@ from tavola.engine.writes import (
     prepare_delete,
     prepare_put,
 )
-from tavola.expressions.projections import Projection, project
+from tavola.expressions.projections import Projection
 from tavola.keys import KeyRefused
 from tavola.limits import BATCH_GET_RESPONSE_BYTES_MAX, ITEM_BYTES_MAX
 from tavola.protocol.batches import (
@@ -35,14 +40,14 @@ from tavola.protocol.batches import (
     WriteRequest,
 )
 from tavola.protocol.faults import ValidationFault
-from tavola.values import TOO_LARGE, Item, decode_item, encode_item, read_units
+from tavola.values import TOO_LARGE, Item, read_units
 
-_ALL_DONE: frozenset[int] = frozenset()
+_NOT_THROTTLED: frozenset[int] = frozenset()
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
 def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
-    """Answer the items under up to 100 keys of several tables, up to 16 MB; the rest is left to ask for."""
+    """Return the items of up to 100 keys in several tables, 16 MB at most; other keys are left unprocessed."""
     projections: dict[str, Projection | None] = {}
     for name, keys_and_attributes in request.request_items.items():
         for key in keys_and_attributes.keys:
@@ -57,22 +62,22 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
         name: _check_distinct([key_of_request(tables[name], key) for key in wanted.keys])
         for name, wanted in request.request_items.items()
     }
-    room = BATCH_GET_RESPONSE_BYTES_MAX
+    room_bytes = BATCH_GET_RESPONSE_BYTES_MAX
     throttled = _throttled_keys(call, request, tables, keys) if call.services.emulation is not None else {}
     responses: list[bytes] = []
     unprocessed: dict[str, Any] = {}
     usages: list[CapacityUsage] = []
     for name, keys_and_attributes in request.request_items.items():
         usage = CapacityUsage(tables[name], name)
-        throttled_here = throttled.get(name, _ALL_DONE)
-        items, left, room = _read_table(
+        throttled_here = throttled.get(name, _NOT_THROTTLED)
+        items, left, room_bytes = _read_keys(
             call,
             tables[name],
             keys_and_attributes,
             keys[name],
             projections[name],
             usage,
-            room,
+            room_bytes,
             throttled_here,
         )
         responses.append(encode(name) + b":[" + b",".join(items) + b"]")
@@ -82,66 +87,68 @@ def batch_get_item(call: OperationCall, request: BatchGetItemRequest) -> bytes:
     tail: dict[str, Any] = {"UnprocessedKeys": unprocessed}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tail["ConsumedCapacity"] = [tally.render(mode) for tally in usages]
+        tail["ConsumedCapacity"] = [usage.render(mode) for usage in usages]
     return b"".join((b'{"Responses":{', b",".join(responses), b"},", encode(tail)[1:]))
 
 
-def _read_table(
+def _read_keys(
     call: OperationCall,
     table: Table,
     request: KeysAndAttributes,
     keys: list[bytes],
     projection: Projection | None,
     usage: CapacityUsage,
-    room: int,
+    room_bytes: int,
     throttled: frozenset[int],
 ) -> tuple[list[bytes], list[Item], int]:
     items: list[bytes] = []
-    unprocessed = [request.keys[place] for place in sorted(throttled)]
-    for place, key in enumerate(keys):
-        if place in throttled:
+    unprocessed = [request.keys[position] for position in sorted(throttled)]
+    for position, key in enumerate(keys):
+        if position in throttled:
             continue
         row = table.rack.get(key)
         size = 0 if row is None else row[1]
-        if size > room:
-            rest = [request.keys[at] for at in range(place, len(keys)) if at not in throttled]
+        if size > room_bytes:
+            rest = [request.keys[at] for at in range(position, len(keys)) if at not in throttled]
             return items, unprocessed + rest, 0
         units = read_units(size, consistent=bool(request.consistent_read))
         usage.reads += units
         call.record_access(table, None, key, reads=units)
         if row is not None:
-            room -= size
-            data = row[0]
-            items.append(data if projection is None else encode_item(project(projection, decode_item(data))))
-    return items, unprocessed, room
+            room_bytes -= size
+            items.append(project_row(row[0], projection))
+    return items, unprocessed, room_bytes
 
 
 def _throttled_keys(
     call: OperationCall, request: BatchGetItemRequest, tables: dict[str, Table], keys: dict[str, list[bytes]]
 ) -> dict[str, frozenset[int]]:
-    """Show each table as its reads see it, and return by table the places of the keys that are left undone."""
+    """Return by table the positions of keys that emulation leaves unprocessed.
+
+    Also replaces each table in `tables` with the state that its reads see (eventual consistency is emulated).
+    """
     emulation = call.services.emulation
-    assert emulation is not None, "nothing else leaves a key undone"
+    assert emulation is not None, "only emulation leaves keys unprocessed"
     reads: list[tuple[Table, bytes, float]] = []
-    places: list[tuple[str, int]] = []
+    positions: list[tuple[str, int]] = []
     for name, keys_and_attributes in request.request_items.items():
         tables[name] = table = emulation.seen(tables[name], None, keys_and_attributes.consistent_read)
-        for place, key in enumerate(keys[name]):
+        for position, key in enumerate(keys[name]):
             row = table.rack.get(key)
             units = read_units(
                 0 if row is None else row[1], consistent=bool(keys_and_attributes.consistent_read)
             )
             reads.append((table, key, units))
-            places.append((name, place))
+            positions.append((name, position))
     throttled: dict[str, set[int]] = {}
     for at in emulation.left_unread(reads):
-        name, place = places[at]
-        throttled.setdefault(name, set()).add(place)
-    return {name: frozenset(found) for name, found in throttled.items()}
+        name, position = positions[at]
+        throttled.setdefault(name, set()).add(position)
+    return {name: frozenset(positions) for name, positions in throttled.items()}
 
 
 def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> bytes:
-    """Put and delete up to 25 items of several tables; every one is checked before the first is written."""
+    """Put and delete up to 25 items in several tables; all are checked before the first is written."""
     sizes: dict[int, int] = {}
     for writes in request.request_items.values():
         for write in writes:
@@ -168,15 +175,15 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
     unprocessed: dict[str, list[Any]] = {}
     if call.services.emulation is not None:
         throttled = call.services.emulation.left_unwritten([change for _, change, _ in item_writes])
-        for place in sorted(throttled):
-            name, item_write, item = item_writes[place]
+        for position in sorted(throttled):
+            name, item_write, item = item_writes[position]
             again = (
                 {"DeleteRequest": {"Key": item}}
                 if item_write.item is None
                 else {"PutRequest": {"Item": item}}
             )
             unprocessed.setdefault(name, []).append(again)
-        item_writes = [each for place, each in enumerate(item_writes) if place not in throttled]
+        item_writes = [each for position, each in enumerate(item_writes) if position not in throttled]
     call.services.begin()
     for _, item_write, _ in item_writes:
         record_write_access(call, item_write)
@@ -193,14 +200,14 @@ def _render_batch_metrics(
         usages: dict[str, CapacityUsage] = {}
         for name, write, _ in writes:
             add_write_units(usages.setdefault(name, CapacityUsage(write.table, name)), write)
-        members["ConsumedCapacity"] = [tally.render(mode) for tally in usages.values()]
+        members["ConsumedCapacity"] = [usage.render(mode) for usage in usages.values()]
     if request.return_item_collection_metrics == "SIZE":
         members |= collection_metrics_by_table(writes)
     return members
 
 
 def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> dict[str, Any]:
-    """Return the sizes of the collections that writes touched, by table, each once."""
+    """Return ItemCollectionMetrics of several writes: each collection once, by table."""
     metrics: dict[str, list[Any]] = {}
     for name, write, key in writes:
         if write.table.has_local:
@@ -211,7 +218,7 @@ def collection_metrics_by_table(writes: list[tuple[str, ItemWrite, Item]]) -> di
 
 
 def _write_key(table: Table, write: WriteRequest) -> bytes:
-    """Return the key of a write; a put without its key is told as a wrong key, unlike PutItem's."""
+    """Return the encoded key of a write; a put with a missing key gets another message than PutItem gives."""
     if write.delete_request is not None:
         return key_of_request(table, write.delete_request.key)
     assert write.put_request is not None, "parse lets no empty write through"

@@ -1,4 +1,4 @@
-"""Call: one request on its way through the engine, and what the engine offers it."""
+"""The request being executed, and the engine services that operations use."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tavola.protocol.resources import TableFacts
 from tavola.values import ValueRefused, admit_item
 
 ITERATOR = "shard-iterator"
-"""The purpose under which shard iterators are sealed."""
+"""The purpose that shard iterator tokens are signed for."""
 
 
 @dataclass(slots=True)
 class Services:
-    """What every operation may use."""
+    """The parts of the engine that operations use."""
 
     catalog: Catalog
     tokens: Tokens
@@ -40,19 +40,19 @@ class Services:
     entropy: Entropy
     wording: MessageStyle
     table_delay_s: float
-    begin: Callable[[], None]  # open a transaction unless one is open
+    begin: Callable[[], None]  # opens a transaction unless one is open
     begin_maintenance: Callable[
         [], None
-    ]  # the same for what the engine does by itself, also in a call that reads
+    ]  # the same for the engine's own bookkeeping, allowed in read-only calls too
     store: Store
     streams: Streams
     seals: Seals
     jobs: Jobs
-    emulation: Emulation | None = None  # what production would do, on purpose; None: nothing
-    buckets: Buckets | None = None  # the folder that stands for S3; None: there is none
+    emulation: Emulation | None = None  # simulated throttling, conflicts and latency; None: off
+    buckets: Buckets | None = None  # the folder used as S3; None: not configured
 
     def facts(self, scope: Scope, name_or_arn: str) -> TableFacts | None:
-        """Return what a decision about access may depend on, of the table that a request names."""
+        """Return the facts about a table that an access decision may depend on; None if it does not exist."""
         table = self.catalog.find(scope, name_or_arn)
         if table is None and name_or_arn.startswith("arn:"):
             table = self.catalog.find(scope_of(name_or_arn) or scope, table_name_of(name_or_arn))
@@ -80,7 +80,7 @@ class Services:
 
 @dataclass(slots=True)
 class OperationCall:
-    """One request: the operation, its body, and whose tables it means."""
+    """One request being executed: operation, body, account and region, caller."""
 
     operation: str
     body: bytes
@@ -90,18 +90,18 @@ class OperationCall:
 
     @property
     def records_accesses(self) -> bool:
-        """Tell whether somebody wants to know which keys are touched."""
+        """Whether accessed keys are recorded, for an observer or for emulation."""
         return self.visit is not None or self.services.emulation is not None
 
     def record_access(
         self, table: Table, index: str | None, key: bytes | None, *, reads: float = 0.0, writes: float = 0.0
     ) -> None:
-        """Note what was consumed, where somebody wants to know."""
+        """Record consumed units, if the request is observed."""
         if self.visit is not None and self.visit.touches is not None:
             self.visit.touches.append(Touch(table.arn, index, key, reads, writes))
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return what a guard may know of a table."""
+        """Return the facts about a table that a guard may use."""
         return self.services.facts(self.scope, name_or_arn)
 
     def iterator_stream(self, iterator: str) -> str | None:
@@ -110,7 +110,7 @@ class OperationCall:
         return None if opened is None else opened["stream"]
 
     def table(self, name_or_arn: str) -> Table:
-        """Return the table that a request of the data plane names, by name or ARN."""
+        """Return the active table with a name or ARN, as of a past time if the request asks for one."""
         catalog = self.services.catalog
         table = catalog.find(self.scope, name_or_arn)
         if table is None and name_or_arn.startswith("arn:"):
@@ -126,17 +126,19 @@ class OperationCall:
         catalog = self.services.catalog
         past = past_of(table, at_us, now_s, self.services.begin_maintenance, catalog.pasts)
         catalog.looked_back[table.definition.number] = now_s
-        catalog.timeline.reach(at_us + 1)  # what was read as of then stays so, also if the clock goes back
+        catalog.timeline.reach(
+            at_us + 1
+        )  # later writes get later times even if the clock goes back, so this read stays repeatable
         return past
 
     def make_read_only(self) -> None:
-        """Let this call change nothing: what it is told of is past."""
+        """Refuse every write from now on: the request reads a past state."""
         self.services = replace(self.services, begin=_refuse_write)
 
     def check_scope(self, name_or_arn: str) -> Scope:
-        """Return the scope of a table that the caller may mean; refuse one of another account or region.
+        """Return the scope that an ARN names; refuse another region, and another account unless a guard allowed it.
 
-        Where a guard decides, it has decided already, and another account's table may be meant.
+        With a guard, access was decided before the operation runs, and tables of other accounts are possible.
         """
         named = scope_of(name_or_arn)
         if named is None or named == self.scope:
@@ -161,11 +163,14 @@ class OperationCall:
             raise ResourceNotFoundFault()
 
     def validation_fault(self, text: str) -> ValidationFault:
-        """Return the fault of a request that is wrong whatever the table holds."""
+        """Return the fault for a request that is invalid regardless of any item."""
         return ValidationFault(add_error_count(self.operation, self.services.wording, text))
 
     def admit(self, attributes: dict[str, Any], describe: Callable[[ValueRefused], str] | None = None) -> int:
-        """Admit attributes from outside and return their size; refuse in the operation's words."""
+        """Check and normalize attribute values of a request in place; return their size in bytes.
+
+        `describe` gives the message of the classic validation layer.
+        """
         try:
             return admit_item(attributes)
         except ValueRefused as refused:
@@ -177,12 +182,12 @@ class OperationCall:
             raise self.validation_fault(describe(refused)) from refused
 
     def admit_values(self, values: Mapping[str, dict[str, Any]]) -> None:
-        """Admit the values of expression placeholders, up to the bytes they may have together."""
+        """Check the values of expression placeholders and their total size."""
         total = 0
         for name, value in values.items():
             total += self.admit(
                 {name: value},
-                lambda refused, name=name: (  # type: ignore[misc]  # bound now
+                lambda refused, name=name: (  # type: ignore[misc]  # binds the loop variable
                     f"ExpressionAttributeValues contains invalid value: {refused.classic} for key {name}"
                 ),
             )
@@ -193,7 +198,7 @@ class OperationCall:
             )
 
     def expression_fault(self, error: ExpressionError) -> ValidationFault:
-        """Return an expression's refusal as the operation tells it."""
+        """Return an expression's error as this operation reports it."""
         return self.validation_fault(str(error))
 
 

@@ -13,6 +13,7 @@ from tavola.engine.capacity import (
     vector_write_bytes,
 )
 from tavola.engine.catalog import Table
+from tavola.engine.emulation import Emulation
 from tavola.engine.indexes import keys_of, sizes_of
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.request_expressions import (
@@ -41,8 +42,8 @@ from tavola.engine.writes import (
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.errors import UpdateRefused
-from tavola.expressions.projections import project
-from tavola.expressions.updates import Applied, Update, apply, touched_part
+from tavola.expressions.projections import Projection, project
+from tavola.expressions.updates import Update, apply, touched_part
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 from tavola.protocol.items import DeleteItemRequest, GetItemRequest, PutItemRequest, UpdateItemRequest
@@ -61,11 +62,11 @@ from tavola.values import (
 )
 
 _GB = 1024**3
-_tuple = tuple.__new__  # a named tuple in one step, for what every request makes
+_tuple = tuple.__new__  # builds a named tuple without its slower constructor
 
 
 def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
-    """Answer the item under a key, as the bytes it is stored in unless a projection narrows it."""
+    """Return the item with a key; without a projection its stored bytes are sent unchanged."""
     call.admit(request.key)
     bindings = bind_placeholders(call, request.expression_attribute_names, None)
     projection = parse_projection(call, request, bindings)
@@ -73,30 +74,38 @@ def get_item(call: OperationCall, request: GetItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, projection)
     key = key_of_request(table, request.key)
-    emulation = call.services.emulation
-    if emulation is not None:
-        table = emulation.seen(table, None, request.consistent_read)
-    row = table.rack.get(key)
-    if emulation is not None:
-        units = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
-        emulation.read_item(table, key, units)
-    if call.visit is not None and call.visit.touches is not None:
-        units = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
-        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0, None)))
-    body = EMPTY
-    if row is not None:
-        data = row[0] if projection is None else encode_item(project(projection, decode_item(row[0])))
-        body = b'{"Item":' + data + b"}"
+    data, units = read_item(call, table, key, projection, consistent=request.consistent_read)
+    body = EMPTY if data is None else b'{"Item":' + data + b"}"
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is None:
         return body
-    usage = CapacityUsage(table, request.table_name)
-    usage.reads = read_units(row[1] if row else 0, consistent=bool(request.consistent_read))
+    usage = CapacityUsage(table, request.table_name, reads=units)
     return add_members(body, {"ConsumedCapacity": usage.render(mode)})
 
 
+def read_item(
+    call: OperationCall, table: Table, key: bytes, projection: Projection | None, *, consistent: bool | None
+) -> tuple[bytes | None, float]:
+    """Return an item's bytes (None: no such item) and the read units it costs."""
+    emulation = call.services.emulation
+    if emulation is not None:
+        table = emulation.seen(table, None, consistent)
+    row = table.rack.get(key)
+    units = read_units(row[1] if row else 0, consistent=bool(consistent))
+    if emulation is not None:
+        emulation.read_item(table, key, units)
+    if call.visit is not None and call.visit.touches is not None:
+        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0, None)))
+    return None if row is None else project_row(row[0], projection), units
+
+
+def project_row(data: bytes, projection: Projection | None) -> bytes:
+    """Return a stored item, reduced to a projection if there is one."""
+    return data if projection is None else encode_item(project(projection, decode_item(data)))
+
+
 def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
-    """Put an item in the place of whatever has its key."""
+    """Write an item, replacing the one with the same key."""
     size = call.admit(request.item)
     if size > ITEM_BYTES_MAX:
         raise ValidationFault(TOO_LARGE)
@@ -108,15 +117,20 @@ def put_item(call: OperationCall, request: PutItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     current = read_current(call, table, key_of_item(table, request.item))
-    write = prepare_put(current, request.item, size)
-    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
+    write = prepare_put(current, request.item, size)  # refuses bad index keys before the condition is checked
+    check_condition(
+        current,
+        condition,
+        bindings,
+        show=request.return_values_on_condition_check_failure,
+        emulation=call.services.emulation,
+    )
     commit_write(call, write)
-    body = _render_attributes(request.return_values, current, write, None)
-    return _add_write_metrics(body, request, write, request.item)
+    return _render_write_response(request, write, request.item)
 
 
 def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
-    """Remove the item under a key, if there is one."""
+    """Delete the item with a key, if it exists."""
     call.admit(request.key)
     bindings = bind_placeholders(
         call, request.expression_attribute_names, request.expression_attribute_values
@@ -126,15 +140,20 @@ def delete_item(call: OperationCall, request: DeleteItemRequest) -> bytes:
     table = call.table(request.table_name)
     check_scalar_keys(table, condition)
     current = read_current(call, table, key_of_request(table, request.key))
-    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
+    check_condition(
+        current,
+        condition,
+        bindings,
+        show=request.return_values_on_condition_check_failure,
+        emulation=call.services.emulation,
+    )
     write = prepare_delete(current)
     commit_write(call, write)
-    body = _render_attributes(request.return_values, current, write, None)
-    return _add_write_metrics(body, request, write, request.key)
+    return _render_write_response(request, write, request.key)
 
 
 def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
-    """Change the item under a key, or make it."""
+    """Update the item with a key, or create it."""
     call.admit(request.key)
     bindings = bind_placeholders(
         call, request.expression_attribute_names, request.expression_attribute_values
@@ -146,48 +165,48 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
     check_scalar_keys(table, condition)
     check_keys_not_updated(table, update)
     current = read_current(call, table, key_of_request(table, request.key))
-    check_charged(call, current, condition, bindings, request.return_values_on_condition_check_failure)
-    write, applied = prepare_update(current, request.key, update, bindings)
+    check_condition(
+        current,
+        condition,
+        bindings,
+        show=request.return_values_on_condition_check_failure,
+        emulation=call.services.emulation,
+    )
+    write = prepare_update(current, request.key, update, bindings)
     commit_write(call, write)
-    body = _render_attributes(request.return_values, current, write, applied)
-    return _add_write_metrics(body, request, write, request.key)
+    return _render_write_response(request, write, request.key)
 
 
 def read_current(call: OperationCall, table: Table, key: bytes) -> CurrentItem:
-    """Return what a single write meets; refuse one that meets a transaction."""
+    """Return the item that a single write replaces; emulation may refuse it as part of a transaction."""
     if call.services.emulation is not None:
         call.services.emulation.meet(table, key)
     return find_current(table, key)
 
 
-def check_charged(
-    call: OperationCall,
-    standing: CurrentItem,
+def check_condition(
+    current: CurrentItem,
     condition: Condition | None,
     bindings: Bindings,
-    returned: str | None,
+    *,
+    show: str | None,
+    emulation: Emulation | None = None,
 ) -> None:
-    """Refuse a single write whose condition what stands does not meet; it is charged all the same."""
-    try:
-        check_condition(standing, condition, bindings, returned)
-    except ConditionalCheckFailedFault:
-        if call.services.emulation is not None:
-            call.services.emulation.refuse(standing)
-        raise
+    """Raise ConditionalCheckFailedFault unless the current item meets a condition.
 
-
-def check_condition(
-    standing: CurrentItem, condition: Condition | None, bindings: Bindings, returned: str | None
-) -> None:
-    """Refuse a write whose condition what stands does not meet."""
-    if condition is None or evaluate(condition, standing.item, bindings.values):
+    `show="ALL_OLD"` puts the item on the fault. A single write that fails is charged for: it passes `emulation`,
+    which may throttle it instead. A transaction charges for all its actions together and passes none.
+    """
+    if condition is None or evaluate(condition, current.item, bindings.values):
         return
-    shown = standing.data if returned == "ALL_OLD" else None
-    raise ConditionalCheckFailedFault(None if shown is None else msgspec.Raw(shown))
+    if emulation is not None:
+        emulation.refuse(current)
+    item = current.data if show == "ALL_OLD" else None
+    raise ConditionalCheckFailedFault(None if item is None else msgspec.Raw(item))
 
 
 def check_keys_not_updated(table: Table, update: Update | None) -> None:
-    """Refuse a look inside a key attribute, or an update of one that is part of the table's key."""
+    """Refuse an update that writes an attribute of the table's key, or a path into any key attribute."""
     if update is None:
         return
     check_scalar_keys(table, update)
@@ -199,33 +218,34 @@ def check_keys_not_updated(table: Table, update: Update | None) -> None:
             )
 
 
-def prepare_update(
-    standing: CurrentItem, key: Item, update: Update | None, bindings: Bindings
-) -> tuple[ItemWrite, Applied | None]:
-    """Return the change that an update makes of what stands, or of the bare key where nothing stands."""
-    item = standing.item
+def prepare_update(current: CurrentItem, key: Item, update: Update | None, bindings: Bindings) -> ItemWrite:
+    """Return the write that applies an update to the current item, or to the bare key if there is none."""
+    item = current.item
     before = key if item is None else item
     if update is None:
-        return prepare_replacement(standing, before, item_size(before), frozenset()), None
+        return prepare_replacement(current, before, item_size(before), frozenset())
     try:
         applied = apply(update, before, bindings.values, exists=item is not None)
     except UpdateRefused as refused:
         raise ValidationFault(str(refused)) from refused
     if update.takes_only and item is None:
-        # Taking away from nothing leaves nothing: no item is made of the key.
-        return prepare_delete(standing), applied
-    after = applied.item
-    for name in update.written & update.nested:
-        # What goes into a document may be as deep as an item allows, and the place it goes to as well.
-        if name in after and nesting_levels(after[name]) > NESTING_LEVELS_MAX:
-            raise ValidationFault(TOO_DEEP)
-    if item is None:
-        size = item_size(after)
+        # Removing attributes of an item that does not exist does not create one.
+        write = prepare_delete(current)
     else:
-        size = standing.size + sum(
-            _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
-        )
-    return prepare_replacement(standing, after, size, update.written), applied
+        after = applied.item
+        for name in update.written & update.nested:
+            # The value may be as deep as an item allows and so may its path: only the two together exceed it.
+            if name in after and nesting_levels(after[name]) > NESTING_LEVELS_MAX:
+                raise ValidationFault(TOO_DEEP)
+        if item is None:
+            size = item_size(after)
+        else:
+            size = current.size + sum(
+                _attribute_size(after, name) - _attribute_size(item, name) for name in update.written
+            )
+        write = prepare_replacement(current, after, size, update.written)
+    write.applied = applied
+    return write
 
 
 def _attribute_size(item: Item, name: str) -> int:
@@ -233,20 +253,53 @@ def _attribute_size(item: Item, name: str) -> int:
     return 0 if value is None else text_size(name) + value_size(value)
 
 
-def _add_write_metrics(body: bytes, request: Any, change: ItemWrite, key: Item) -> bytes:
-    """Return a write's answer with what it consumed and the size of its collection, if asked for."""
+def commit_write(call: OperationCall, write: ItemWrite) -> None:
+    """Carry out a prepared single write."""
+    if call.services.emulation is not None:
+        call.services.emulation.write(write)
+    record_write_access(call, write)
+    call.services.begin()
+    apply_write(call.services.catalog, write)
+
+
+def _render_write_response(
+    request: PutItemRequest | DeleteItemRequest | UpdateItemRequest, write: ItemWrite, key: Item
+) -> bytes:
+    """Return the response body: returned attributes, consumed capacity, collection size, as requested."""
+    attributes = _returned_attributes(request.return_values, write)
+    body = EMPTY if attributes is None else add_raw_member(EMPTY, "Attributes", attributes)
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tally = CapacityUsage(change.table, request.table_name)
-        add_write_units(tally, change)
-        body = add_members(body, {"ConsumedCapacity": tally.render(mode)})
-    if request.return_item_collection_metrics == "SIZE" and change.table.has_local:
-        body = add_members(body, {"ItemCollectionMetrics": collection_metrics(change, key)})
+        usage = CapacityUsage(write.table, request.table_name)
+        add_write_units(usage, write)
+        body = add_members(body, {"ConsumedCapacity": usage.render(mode)})
+    if request.return_item_collection_metrics == "SIZE" and write.table.has_local:
+        body = add_members(body, {"ItemCollectionMetrics": collection_metrics(write, key)})
     return body
 
 
+def _returned_attributes(return_values: str | None, write: ItemWrite) -> bytes | None:
+    match return_values:
+        case "ALL_NEW":
+            return write.data or None
+        case "ALL_OLD":
+            return write.current.data
+        case "UPDATED_OLD":
+            return updated_attributes(write, write.current.item)
+        case "UPDATED_NEW":
+            return updated_attributes(write, write.item)
+        case _:
+            return None
+
+
+def updated_attributes(write: ItemWrite, image: Item | None) -> bytes | None:
+    """Return the part of an image (old or new) that an update wrote; None if there is none."""
+    part = None if image is None or write.applied is None else touched_part(image, write.applied)
+    return encode(part) if part else None
+
+
 def add_write_units(usage: CapacityUsage, write: ItemWrite, factor: float = 1.0) -> None:
-    """Count a write; a transaction costs the table twice, the indexes once."""
+    """Add what a write costs to `usage`; `factor` applies to the table, not to its indexes."""
     current = write.current
     usage.writes += factor * write_units(current.size, write.size)
     if write.table.indexes:
@@ -260,7 +313,7 @@ def add_write_units(usage: CapacityUsage, write: ItemWrite, factor: float = 1.0)
 
 
 def collection_metrics(write: ItemWrite, key: Item) -> dict[str, Any]:
-    """Return the key of the written item's collection, and its size within a gigabyte."""
+    """Return ItemCollectionMetrics: the collection's key, and its size as a range of one gigabyte."""
     name = write.table.definition.hash
     gigabytes = collection_bytes(write.table, write.current.key) // _GB
     return {
@@ -270,7 +323,7 @@ def collection_metrics(write: ItemWrite, key: Item) -> dict[str, Any]:
 
 
 def record_write_access(call: OperationCall, write: ItemWrite, factor: float = 1.0) -> None:
-    """Note what a write consumes, where somebody wants to know."""
+    """Record the units a write consumes on the table and each index, if the request is observed."""
     if call.visit is None or call.visit.touches is None:
         return
     note = call.visit.touches.append
@@ -288,35 +341,36 @@ def record_write_access(call: OperationCall, write: ItemWrite, factor: float = 1
 
 
 def _index_entry_units(write: ItemWrite) -> list[tuple[str, float, bytes | None]]:
-    """Return what a write costs on each index, by the key of the entry; an entry that moves is two."""
+    """Return (index, units, entry key) for each index entry written; a moved entry is a put and a delete."""
     units = _index_units(write)
     if not units:
         return []
     table, current = write.table, write.current
-    gone = None if current.data is None else keys_of(table, current.entries)
-    come = None if write.item is None else keys_of(table, write.entries)
-    found: list[tuple[str, float, bytes | None]] = []
-    for place, index in enumerate(table.indexes):
+    old_keys = None if current.data is None else keys_of(table, current.entries)
+    new_keys = None if write.item is None else keys_of(table, write.entries)
+    entries: list[tuple[str, float, bytes | None]] = []
+    for position, index in enumerate(table.indexes):
         cost = units.get(index.name)
         if cost is None:
             continue
-        before = None if gone is None else gone[place]
-        after = None if come is None else come[place]
+        before = None if old_keys is None else old_keys[position]
+        after = None if new_keys is None else new_keys[position]
         if isinstance(before, bytes) and isinstance(after, bytes) and before != after:
-            size = sizes_of(table, write.size, write.entries)[place]
+            size = sizes_of(table, write.size, write.entries)[position]
             put = write_units(0, size or 0)
-            found.append((index.name, put, after))
-            found.append((index.name, cost - put, before))
+            entries.append((index.name, put, after))
+            entries.append((index.name, cost - put, before))
         else:
             entry = before if after is None else after
-            found.append((index.name, cost, entry if isinstance(entry, bytes) else None))
-    return found
+            entries.append((index.name, cost, entry if isinstance(entry, bytes) else None))
+    return entries
 
 
 def _index_units(write: ItemWrite) -> dict[str, float]:
-    """Return what a write costs on each index; mostly without a look into the item that stood.
+    """Return the units a write costs on each index, mostly without decoding the old item.
 
-    Whole items in indexes whose keys stay as they were are written anew if the item is another.
+    If no index key changes and each index projects whole items, every entry is rewritten exactly when the
+    item's bytes differ in more than member order.
     """
     table, current = write.table, write.current
     if not table.indexes:
@@ -328,39 +382,14 @@ def _index_units(write: ItemWrite) -> dict[str, float]:
         if certainly_differ(old, write.data):
             cost = write_units(current.size, write.size)
             units = {}
-            for index, entry in zip(
-                table.indexes, write.entries, strict=False
-            ):  # a column for each, if whole
+            # An index that projects whole items has one column, so the two lists pair up until the first other.
+            for index, entry in zip(table.indexes, write.entries, strict=False):
                 if index.projected is not None:
                     break
                 if entry is not None:
                     units[index.name] = cost
             else:
                 return units
-    tally = CapacityUsage(table, table.name)
-    add_write_units(tally, write)
-    return tally.index_writes
-
-
-def commit_write(call: OperationCall, write: ItemWrite) -> None:
-    """Carry out a single write that nothing stands in the way of."""
-    if call.services.emulation is not None:
-        call.services.emulation.write(write)
-    record_write_access(call, write)
-    call.services.begin()
-    apply_write(call.services.catalog, write)
-
-
-def _render_attributes(
-    wanted: str | None, standing: CurrentItem, change: ItemWrite, applied: Applied | None
-) -> bytes:
-    attributes: bytes | None = None
-    if wanted == "ALL_NEW":
-        attributes = change.data or None
-    elif wanted == "ALL_OLD":
-        attributes = standing.data
-    elif wanted in ("UPDATED_OLD", "UPDATED_NEW") and applied is not None:
-        image = standing.item if wanted == "UPDATED_OLD" else change.item
-        part = None if image is None else touched_part(image, applied)
-        attributes = encode(part) if part else None
-    return EMPTY if attributes is None else add_raw_member(EMPTY, "Attributes", attributes)
+    usage = CapacityUsage(table, table.name)
+    add_write_units(usage, write)
+    return usage.index_writes

@@ -20,14 +20,14 @@ from tavola.engine.operations.request_expressions import (
     parse_projection,
 )
 from tavola.engine.operations.responses import encode, render_list
-from tavola.engine.operations.starts import query_start_position, scan_start_position
 from tavola.engine.reads import Page, Span, last_key, read_page, select
+from tavola.engine.writes import KEY_MISMATCH
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition, evaluate
 from tavola.expressions.errors import ExpressionError
-from tavola.expressions.key_conditions import key_bounds
+from tavola.expressions.key_conditions import KeyRange, key_bounds
 from tavola.expressions.projections import Projection, project
-from tavola.keys import Bounds, partition_bounds, segment_bounds
+from tavola.keys import Bounds, KeyRefused, KeySchema, partition_bounds, segment_bounds
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.queries import QueryRequest, ScanRequest
 from tavola.values import (
@@ -41,11 +41,12 @@ from tavola.values import (
 )
 
 _EVERYTHING = Bounds(b"", None)
+_START_INVALID = "The provided starting key is invalid"
 _INVALID = "One or more parameter values were invalid: "
 
 
 def query(call: OperationCall, request: QueryRequest) -> bytes:
-    """Answer a page of one partition of a table or index."""
+    """Return a page of one partition of a table or index."""
     start = request.exclusive_start_key
     if start is not None:
         call.admit(start)
@@ -53,35 +54,35 @@ def query(call: OperationCall, request: QueryRequest) -> bytes:
         call, request.expression_attribute_names, request.expression_attribute_values
     )
     projection = parse_projection(call, request, bindings)
-    kept = parse_filter(call, request, request.query_filter, bindings)
+    filter_ = parse_filter(call, request, request.query_filter, bindings)
     condition = parse_key_condition(call, request, bindings)
-    check_placeholders_used(call, bindings, (projection, kept, condition))
+    check_placeholders_used(call, bindings, (projection, filter_, condition))
     table = call.table(request.table_name)
     index = _find_index(call, table, request)
     schema = table.schema if index is None else index.schema
     try:
-        found = key_bounds(condition, schema, bindings.values)
+        key_range = key_bounds(condition, schema, bindings.values)
     except ExpressionError as error:
         raise ValidationFault(str(error)) from error
-    check_scalar_keys(table, projection, kept)
-    _check_filter_has_no_keys(kept, schema.names, expression=request.filter_expression is not None)
+    check_scalar_keys(table, projection, filter_)
+    _check_filter_has_no_keys(filter_, schema.names, expression=request.filter_expression is not None)
     _check_select(request, index, projection)
-    _check_filter_projected(index, kept)
-    after = None if start is None else query_start_position(table, index, start, found)
+    _check_filter_projected(index, filter_)
+    after = None if start is None else query_start_position(table, index, start, key_range)
     span = Span(
         table,
         index,
-        found.bounds,
+        key_range.bounds,
         reverse=request.scan_index_forward is False,
         after=after,
-        at_most_one=index is None and found.at_most_one,
-        partition=partition_bounds(schema, found.hash_values).lower if call.records_accesses else None,
+        at_most_one=index is None and key_range.at_most_one,
+        partition=partition_bounds(schema, key_range.hash_values).lower if call.records_accesses else None,
     )
-    return _read_and_render(call, request, span, bindings, kept, projection)
+    return _read_and_render(call, request, span, bindings, filter_, projection)
 
 
 def scan(call: OperationCall, request: ScanRequest) -> bytes:
-    """Answer a page of a whole table or index, or of one segment of it, in the order of the hash."""
+    """Return a page of a table or index, or of one segment of it, in hash order."""
     start = request.exclusive_start_key
     if start is not None:
         call.admit(start, _start_key_error)
@@ -89,18 +90,18 @@ def scan(call: OperationCall, request: ScanRequest) -> bytes:
         call, request.expression_attribute_names, request.expression_attribute_values
     )
     projection = parse_projection(call, request, bindings)
-    kept = parse_filter(call, request, request.scan_filter, bindings)
-    check_placeholders_used(call, bindings, (projection, kept))
+    filter_ = parse_filter(call, request, request.scan_filter, bindings)
+    check_placeholders_used(call, bindings, (projection, filter_))
     table = call.table(request.table_name)
     index = _find_index(call, table, request)
-    check_scalar_keys(table, projection, kept)
+    check_scalar_keys(table, projection, filter_)
     _check_select(request, index, projection)
     bounds = _EVERYTHING
     if request.total_segments is not None and request.segment is not None:
         bounds = segment_bounds(request.segment, request.total_segments)
     after = None if start is None else scan_start_position(table, index, start, request)
     return _read_and_render(
-        call, request, Span(table, index, bounds, after=after), bindings, kept, projection
+        call, request, Span(table, index, bounds, after=after), bindings, filter_, projection
     )
 
 
@@ -126,22 +127,22 @@ def _find_index(call: OperationCall, table: Table, request: QueryRequest | ScanR
     return index
 
 
-def _check_filter_has_no_keys(kept: Condition | None, keys: tuple[str, ...], *, expression: bool) -> None:
-    """Refuse a filter on a key attribute of what is queried: that is what the key condition is for."""
-    if kept is None:
+def _check_filter_has_no_keys(filter_: Condition | None, keys: tuple[str, ...], *, expression: bool) -> None:
+    """Refuse a filter on key attributes, which belong in the key condition."""
+    if filter_ is None:
         return
     for name in keys:
-        if name in kept.attributes:
-            told = "Filter Expression" if expression else "QueryFilter"
+        if name in filter_.attributes:
+            parameter = "Filter Expression" if expression else "QueryFilter"
             raise ValidationFault(
-                f"{told} can only contain non-primary key attributes: Primary key attribute: {name}"
+                f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
             )
 
 
 def _check_select(
     request: QueryRequest | ScanRequest, index: Index | None, projection: Projection | None
 ) -> None:
-    """Refuse to read from a global index what it does not hold."""
+    """Refuse to select attributes that a global index does not project."""
     if index is None or not index.is_global or index.projected is None:
         return
     if request.select == "ALL_ATTRIBUTES":
@@ -157,11 +158,11 @@ def _check_select(
             )
 
 
-def _check_filter_projected(index: Index | None, kept: Condition | None) -> None:
-    """Refuse to filter a query of an index by what the index does not hold; a scan finds nothing there."""
-    if index is None or index.projected is None or kept is None:
+def _check_filter_projected(index: Index | None, filter_: Condition | None) -> None:
+    """Refuse to filter a query by attributes that the index does not project; a scan just finds no match."""
+    if index is None or index.projected is None or filter_ is None:
         return
-    missing = sorted(kept.attributes - index.projected)
+    missing = sorted(filter_.attributes - index.projected)
     if missing:
         raise ValidationFault(
             f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
@@ -174,7 +175,7 @@ def _read_and_render(
     request: QueryRequest | ScanRequest,
     span: Span,
     bindings: Bindings,
-    kept: Condition | None,
+    filter_: Condition | None,
     projection: Projection | None,
 ) -> bytes:
     emulation = call.services.emulation
@@ -189,16 +190,16 @@ def _read_and_render(
         record_page_access(
             call, span, page_units(span, page, fetches, request.table_name, request.consistent_read)
         )
-    held = None if span.index is None or fetches else span.index.projected
-    if held is not None and kept is None and projection is None:
-        chosen = narrowing_to(held)([line[0] for line in page.lines])
+    projected = None if span.index is None or fetches else span.index.projected
+    if projected is not None and filter_ is None and projection is None:
+        items = narrowing_to(projected)([row[0] for row in page.lines])
     else:
-        chosen = select(
+        items = select(
             page.lines,
-            make_filter(kept, bindings, span.index, fetches),
+            make_filter(filter_, bindings, span.index, fetches),
             make_projector(span.index, projection, fetches),
         )
-    members: dict[str, Any] = {"Count": len(chosen), "ScannedCount": len(page.lines)}
+    members: dict[str, Any] = {"Count": len(items), "ScannedCount": len(page.lines)}
     if page.more and page.lines and not span.at_most_one:
         members["LastEvaluatedKey"] = last_key(span, decode_item(page.lines[-1][0]))
     mode = capacity_mode(request.return_consumed_capacity)
@@ -208,20 +209,20 @@ def _read_and_render(
         ).render(mode)
     if request.select == "COUNT":
         return encode(members)
-    return render_list("Items", chosen, members)
+    return render_list("Items", items, members)
 
 
-def record_page_access(call: OperationCall, span: Span, tally: CapacityUsage) -> None:
-    """Note what a page consumed, with the partition it is of; a scan is of none."""
+def record_page_access(call: OperationCall, span: Span, usage: CapacityUsage) -> None:
+    """Record the units that a page consumed, under its partition; a scan has none."""
     key = span.partition
-    if tally.reads:
-        call.record_access(span.table, None, key if span.index is None else None, reads=tally.reads)
-    for name, units in tally.index_reads.items():
+    if usage.reads:
+        call.record_access(span.table, None, key if span.index is None else None, reads=usage.reads)
+    for name, units in usage.index_reads.items():
         call.record_access(span.table, name, key, reads=units)
 
 
 def fetches_from_table(index: Index | None, selected: str | None, projection: Projection | None) -> bool:
-    """Tell whether a local index must fetch the items themselves, because it does not hold enough."""
+    """Return whether a query of a local index must read items from the table for missing attributes."""
     if index is None or index.is_global or index.projected is None:
         return False
     if selected == "ALL_ATTRIBUTES":
@@ -230,21 +231,21 @@ def fetches_from_table(index: Index | None, selected: str | None, projection: Pr
 
 
 def make_filter(
-    kept: Condition | None, bindings: Bindings, index: Index | None, fetches: bool
+    filter_: Condition | None, bindings: Bindings, index: Index | None, fetches: bool
 ) -> Callable[[Item], bool] | None:
-    """Return the function that tells whether a filter keeps an item, looking at what the index holds of it."""
-    if kept is None:
+    """Return a predicate for a filter, applied to the attributes that the index projects; None without a filter."""
+    if filter_ is None:
         return None
     values = bindings.values
     if index is None or index.projected is None or fetches:
-        return lambda item: evaluate(kept, item, values)
-    return lambda item: evaluate(kept, project_entry(index, item), values)
+        return lambda item: evaluate(filter_, item, values)
+    return lambda item: evaluate(filter_, project_entry(index, item), values)
 
 
 def make_projector(
     index: Index | None, projection: Projection | None, fetches: bool
 ) -> Callable[[Item], Item] | None:
-    """Return the function that gives of an item what is asked for and held; None for all of it."""
+    """Return a function that reduces an item to its projection; None if whole items are returned."""
     if projection is not None:
         return lambda item: project(projection, item)
     if index is None or index.projected is None or fetches:
@@ -255,17 +256,92 @@ def make_projector(
 def page_units(
     span: Span, page: Page, fetches: bool, table_name: str, consistent: bool | None
 ) -> CapacityUsage:
-    """Return what a page consumed."""
-    tally = CapacityUsage(span.table, table_name)
+    """Return the capacity that a page consumed."""
+    usage = CapacityUsage(span.table, table_name)
     consistent = bool(consistent)
     units = read_units(page.bytes, consistent=consistent)
     if span.index is None:
-        tally.reads = units
-        return tally
-    tally.index_reads[span.index.name] = units
+        usage.reads = units
+        return usage
+    usage.index_reads[span.index.name] = units
     if fetches:
         for entry in page.lines:
-            line = span.table.rack.get(span.table.schema.key_of(decode_item(entry[0])))
-            assert line is not None, "a row of an index is a row of its table"
-            tally.reads += read_units(line[1], consistent=consistent)
-    return tally
+            row = span.table.rack.get(span.table.schema.key_of(decode_item(entry[0])))
+            assert row is not None, "an index row has a table row"
+            usage.reads += read_units(row[1], consistent=consistent)
+    return usage
+
+
+# ExclusiveStartKey
+
+
+def query_start_position(
+    table: Table, index: Index | None, start: Item, key_range: KeyRange
+) -> tuple[bytes, bytes]:
+    """Return the (index entry, key) position that a query continues after; refuse one outside its range."""
+    if index is None and not table.schema.range:
+        name = table.schema.names[0]
+        raise ValidationFault(
+            f"The provided exclusive start key is invalid: ExclusiveStartKey: {{{name}={_render_key_attribute(start, name)}}}"
+        )
+    _check_start_names(table, index, start)
+    schema = table.schema if index is None else index.schema
+    entry = _encode_start_key(schema, start, KEY_MISMATCH)
+    key = (
+        _encode_start_key(table.schema, start, f"{_START_INVALID}: {KEY_MISMATCH}")
+        if index is not None
+        else entry
+    )
+    if index is None and key_range.at_most_one:
+        raise ValidationFault("The query can return at most one row and cannot be restarted")
+    if not partition_bounds(schema, key_range.hash_values).holds(entry):
+        raise ValidationFault(
+            "The provided starting key is outside query boundaries based on provided conditions"
+        )
+    if not key_range.bounds.holds(entry):
+        raise ValidationFault("The provided starting key does not match the range key predicate")
+    return (b"" if index is None else entry), key
+
+
+def scan_start_position(
+    table: Table, index: Index | None, start: Item, request: ScanRequest
+) -> tuple[bytes, bytes]:
+    """Return the (index entry, key) position that a scan continues after; refuse one of another segment."""
+    mismatch = f"{_START_INVALID}: {KEY_MISMATCH}"
+    if index is None:
+        if set(start) != set(table.schema.names):
+            raise ValidationFault(mismatch)
+        entry = key = _encode_start_key(table.schema, start, mismatch)
+    else:
+        _check_start_names(table, index, start)
+        entry = _encode_start_key(index.schema, start, mismatch)
+        key = _encode_start_key(table.schema, start, mismatch)
+    if request.total_segments is not None and request.segment is not None:
+        bounds: Bounds = segment_bounds(request.segment, request.total_segments)
+        if not bounds.holds(entry):
+            raise ValidationFault(
+                f"{_START_INVALID}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+                f"TotalSegments: {request.total_segments} Segment: {request.segment}"
+            )
+    return (b"" if index is None else entry), key
+
+
+def _check_start_names(table: Table, index: Index | None, start: Item) -> None:
+    names = set(table.schema.names)
+    if index is not None:
+        names |= set(index.schema.names)
+    if set(start) != names:
+        raise ValidationFault(_START_INVALID)
+
+
+def _encode_start_key(schema: KeySchema, start: Item, message: str) -> bytes:
+    try:
+        return schema.key_of(start)
+    except KeyRefused as refused:
+        raise ValidationFault(message) from refused
+
+
+def _render_key_attribute(start: Item, name: str) -> str:
+    value: dict[str, Any] = start.get(name, {})
+    inside = ", ".join(f"{tag}:{content}" for tag, content in value.items())
+    return f"AttributeValue: {{{inside}}}"

@@ -1,6 +1,6 @@
-"""Terms: what a request says in expressions, or in the older parameters, made into plans.
+"""The expressions of a request, or the legacy parameters they replaced, compiled to plans.
 
-Both spellings become the same plans here, so nothing further in knows that there were two.
+Both forms become the same plans, so the operations need not know which one a request used.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tavola.protocol.faults import ValidationFault
 
 _Plan = TypeVar("_Plan")
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-_NAMES_MAX = 10_000  # ours: AWS has no limit but the body's, and the time would be everybody's
+_NAMES_MAX = 10_000  # our own limit: AWS limits only the body, and this work would block other requests
 _UNBOUND = Bindings({}, {})
 
 
 def bind_placeholders(
     call: OperationCall, names: dict[str, str] | None, values: dict[str, dict[str, Any]] | None
 ) -> Bindings:
-    """Return a request's placeholders, their values admitted."""
+    """Return a request's placeholders with their values checked."""
     if names is None and values is None:
         return _UNBOUND
     try:
@@ -55,7 +55,7 @@ def bind_placeholders(
 
 
 def parse_condition(call: OperationCall, request: Any, bindings: Bindings) -> Condition | None:
-    """Return the condition of a write, from ConditionExpression or Expected."""
+    """Return the condition of a write, compiled from ConditionExpression or Expected."""
     try:
         if request.condition_expression is not None:
             return compile_condition(request.condition_expression, bindings)
@@ -120,7 +120,7 @@ def parse_key_condition(call: OperationCall, request: Any, bindings: Bindings) -
 
 
 def check_placeholders_used(call: OperationCall, bindings: Bindings, plans: Iterable[Any]) -> None:
-    """Refuse placeholders that no expression uses."""
+    """Refuse placeholders that no expression uses (AWS does)."""
     if bindings is _UNBOUND:
         return
     try:
@@ -130,7 +130,7 @@ def check_placeholders_used(call: OperationCall, bindings: Bindings, plans: Iter
 
 
 def check_scalar_keys(table: Table, *plans: Update | Condition | Projection | None) -> None:
-    """Refuse a path that goes into a key attribute of the table or of an index."""
+    """Refuse a path into a key attribute of the table or of an index."""
     for plan in plans:
         if plan is None or not plan.nested:
             continue
@@ -144,7 +144,7 @@ def check_scalar_keys(table: Table, *plans: Update | Condition | Projection | No
 
 
 def _compile_legacy(compile_: Callable[[], _Plan]) -> _Plan:
-    """Return the plan of an older parameter; its refusals are never counted, as those of expressions are."""
+    """Compile a legacy parameter; its errors have no `1 validation error detected` prefix."""
     try:
         return compile_()
     except ExpressionError as error:
@@ -152,7 +152,7 @@ def _compile_legacy(compile_: Callable[[], _Plan]) -> _Plan:
 
 
 def _legacy_members(call: OperationCall, conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an older parameter in AWS's own spelling, with the values in it admitted."""
+    """Return a legacy parameter with AWS's member names and its values checked."""
     raw: dict[str, Any] = msgspec.to_builtins(conditions)
     for condition in raw.values():
         if condition.get("Value") is not None:

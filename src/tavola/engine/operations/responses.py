@@ -1,6 +1,6 @@
-"""Answer: response bodies put together from bytes.
+"""Response bodies assembled from bytes.
 
-An item is spliced in as the bytes it is stored in; only what is around it is encoded.
+Items are inserted as the bytes they are stored in; only the members around them are encoded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ EMPTY = b"{}"
 
 
 def add_raw_member(body: bytes, name: str, content: bytes) -> bytes:
-    """Return a JSON object with one more member, given as bytes."""
+    """Return a JSON object with one more member, whose value is already encoded."""
     start = b'{"' if body == EMPTY else body[:-1] + b',"'
     return b"".join((start, name.encode(), b'":', content, b"}"))
 
 
 def add_members(body: bytes, members: dict[str, Any]) -> bytes:
-    """Return a JSON object with more members."""
+    """Return a JSON object with more members, which are encoded."""
     if not members:
         return body
     if body == EMPTY:
@@ -30,7 +30,7 @@ def add_members(body: bytes, members: dict[str, Any]) -> bytes:
 
 
 def render_list(name: str, items: list[bytes], members: dict[str, Any]) -> bytes:
-    """Return an object with a list of items and further members; copies a large body only once."""
+    """Return a JSON object with a list of encoded items and further members; copies a large body once."""
     head = b'{"' + name.encode() + b'":['
     tail = b"]," + encode(members)[1:] if members else b"]}"
     if not items:

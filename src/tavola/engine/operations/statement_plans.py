@@ -1,7 +1,7 @@
-"""A statement meets its table: what it names is looked up, and its clause made a key or ranges of keys.
+"""PartiQL statements compiled for a table: names are resolved, and WHERE becomes a key or key ranges.
 
-Parameters are admitted before a statement is read at all, and a table is looked up before anything is said of
-what the statement asks of it; so DynamoDB orders its refusals.
+The order of checks is DynamoDB's: parameters before the statement is parsed, and the table's existence before anything
+the statement does with it.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from tavola.values import Value
 
 EXISTS_MISPLACED = "EXISTS can only be used in ExecuteTransaction write requests."
 _INVALID = "One or more parameter values were invalid: "
-_TABLE_SLOTS = 16  # of the smallest hash table that Java makes
+_TABLE_SLOTS = 16  # of Java's smallest HashMap
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement, and the table it is about."""
+    """A compiled statement and its table."""
 
     plan: StatementPlan
     table: Table
 
     @property
     def statement(self) -> Statement:
-        """Return what the text asks for."""
+        """The parsed statement."""
         return self.plan.statement
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRead:
-    """A SELECT, with what it reads and in which order."""
+    """A SELECT with its key ranges and their order."""
 
     planned: PlannedStatement
     index: Index | None
@@ -57,16 +57,16 @@ class PlannedRead:
 
 
 def admit_parameters(call: OperationCall, parameters: list[dict[str, Any]] | None) -> list[Value]:
-    """Return the parameters of a statement, admitted in their order."""
-    admitted = parameters or []
-    for parameter in admitted:
+    """Return the parameters of a statement with their values checked."""
+    values = parameters or []
+    for parameter in values:
         _check_exponents(parameter)
         call.admit({"Parameter": parameter})
-    return admitted
+    return values
 
 
 def parse_text(text: str) -> Statement:
-    """Return what a text asks for."""
+    """Parse a statement; a syntax error becomes a ValidationFault."""
     try:
         return parse_statement(text)
     except StatementError as error:
@@ -74,7 +74,7 @@ def parse_text(text: str) -> Statement:
 
 
 def plan_statement(table: Table, statement: Statement, parameters: Sequence[Value]) -> PlannedStatement:
-    """Return a statement ready for its table; refuse what it may not ask."""
+    """Compile a statement for its table."""
     if statement.index is not None and statement.kind in ("update", "delete"):
         raise ValidationFault("This operation is not supported on an index")
     try:
@@ -106,7 +106,7 @@ def find_index(call: OperationCall, table: Table, statement: Statement) -> Index
 
 
 def plan_read(planned: PlannedStatement, index: Index | None) -> PlannedRead:
-    """Return what a SELECT reads; refuse an order that it cannot have, and what an index does not hold."""
+    """Return the key ranges of a SELECT; refuse an invalid ORDER BY and attributes that an index lacks."""
     plan, table = planned.plan, planned.table
     schema = table.schema if index is None else index.schema
     try:
@@ -119,7 +119,7 @@ def plan_read(planned: PlannedStatement, index: Index | None) -> PlannedRead:
 
 
 def _check_exponents(value: Any) -> None:
-    """Refuse a number whose exponent no 32 bits hold: a parameter is read otherwise than an attribute."""
+    """Refuse a number whose exponent exceeds 32 bits, which only parameters are checked for."""
     pending = [value]
     while pending:
         each = pending.pop()
@@ -137,7 +137,7 @@ def _check_exponents(value: Any) -> None:
 
 
 def _check_projected(index: Index | None, selected: tuple[str, ...], ranges: Ranges | None) -> None:
-    """Refuse to select, and in a query to filter by, what an index does not hold."""
+    """Refuse to select, or in a query to filter by, attributes that an index does not project."""
     if index is None or index.projected is None:
         return
     missing = [name for name in selected if name not in index.projected]
@@ -147,18 +147,18 @@ def _check_projected(index: Index | None, selected: tuple[str, ...], ranges: Ran
         )
     if ranges is None:
         return
-    unheld = [[name for name in names if name not in index.projected] for names in ranges.filtered]
-    if all(unheld):
+    missing_by_branch = [[name for name in names if name not in index.projected] for names in ranges.filtered]
+    if all(missing_by_branch):
         raise ValidationFault(
             f"{_INVALID}Secondary index {index.name} does not project one or more filter attributes: "
-            f"[{', '.join(_in_java_hash_order(unheld[-1]))}]"
+            f"[{', '.join(_in_java_hash_order(missing_by_branch[-1]))}]"
         )
 
 
 def _read_order(
     planned: PlannedStatement, names: tuple[str, ...], ranges: Ranges | None
 ) -> tuple[bool, bool]:
-    """Return whether items, and whether partitions, come last first; refuse an order by anything but the key."""
+    """Return whether items, and whether partitions, are read in descending order; only key attributes may order."""
     orderings = dict(planned.plan.orderings)
     if not orderings:
         return False, False
@@ -175,12 +175,12 @@ def _read_order(
         raise ValidationFault(
             "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."
         )
-    # An order by the partition key alone has the items of a partition last first, odd as that is.
+    # AWS sorts items descending when only the partition key is ordered by.
     return orderings.get(names[-1], True) if len(names) > 1 else False, orderings.get(names[0], False)
 
 
 def _in_java_hash_order(names: list[str]) -> list[str]:
-    """Return names in the order in which a hash set of Java gives them, which is how AWS lists these."""
+    """Return names in the iteration order of a Java HashSet, in which AWS lists them."""
     slots = _TABLE_SLOTS
     while len(names) > slots * 3 // 4:
         slots *= 2

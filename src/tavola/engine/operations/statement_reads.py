@@ -1,7 +1,7 @@
-"""SELECT: pages of what a statement reads, and the tokens that they are gone on with.
+"""SELECT: pages of results, and the NextToken that continues them.
 
-A statement whose clause gives several partitions, or several stretches of one, reads them one after another.
-A token says which and after which key, and is good for the same statement with the same parameters alone.
+A WHERE clause may select several partitions, or several key ranges of one; they are read one after another. A token
+holds the current range and the last key read in it. It is valid only for the same statement and parameters.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ from tavola.engine.operations.responses import render_list
 from tavola.engine.operations.statement_plans import PlannedRead, PlannedStatement, plan_read
 from tavola.engine.reads import Page, Span, last_key, read_page, select
 from tavola.expressions.partiql import Range
-from tavola.expressions.projections import project
 from tavola.keys import Bounds, partition_bounds
 from tavola.limits import PAGE_BYTES_MAX, STATEMENT_READS_PAGE_MAX
 from tavola.protocol.faults import ValidationFault
 from tavola.protocol.statements import ExecuteStatementRequest
-from tavola.values import Item, Value, decode_item, encode_item, read_units
+from tavola.values import Item, Value, decode_item
 
 _PURPOSE = "statement"
 _EVERYTHING = Bounds(b"", None)
 
 
 class _PageStart(NamedTuple):
-    """Where a page begins: which of the spans, and after which item of it."""
+    """Where a page begins: the position of a span, and the key to start after."""
 
     span: int
     key: Item | None
@@ -50,7 +49,7 @@ def select_items(
     index: Index | None,
     parameters: Sequence[Value],
 ) -> bytes:
-    """Answer a page of what a SELECT reads."""
+    """Return a page of a SELECT."""
     if index is not None and index.is_global and request.consistent_read:
         raise ValidationFault("Strongly consistent read is not supported on Global Secondary Indexes")
     read = plan_read(planned, index)
@@ -61,33 +60,13 @@ def select_items(
 
 
 def check_no_token(request: ExecuteStatementRequest) -> None:
-    """Refuse a token with a statement that has no pages."""
+    """Refuse a NextToken with a statement that returns no pages."""
     if request.next_token is not None:
         raise ValidationFault("NextToken does not match request")
 
 
-def read_by_key(
-    call: OperationCall, planned: PlannedStatement, key: bytes, consistent: bool | None
-) -> tuple[bytes | None, CapacityUsage]:
-    """Return the item under a key as a SELECT of it gives it, and what that consumed."""
-    table = planned.table
-    emulation = call.services.emulation
-    if emulation is not None:
-        table = emulation.seen(table, None, consistent)
-    line = table.rack.get(key)
-    tally = CapacityUsage(table, table.name)
-    tally.reads = read_units(0 if line is None else line[1], consistent=bool(consistent))
-    if emulation is not None:
-        emulation.read_item(table, key, tally.reads)
-    call.record_access(table, None, key, reads=tally.reads)
-    if line is None:
-        return None, tally
-    projection = planned.plan.projection
-    return line[0] if projection is None else encode_item(project(projection, decode_item(line[0]))), tally
-
-
 def _statement_digest(planned: PlannedStatement, parameters: Sequence[Value]) -> str:
-    """Return what a token is good for: one statement with its parameters, on one table."""
+    """Return the digest of statement, parameters and table that a token is bound to."""
     return digest_of((planned.table.definition.number, planned.statement.text, parameters))
 
 
@@ -101,7 +80,7 @@ def _parse_token(call: OperationCall, token: str, digest: str) -> _PageStart:
 
 
 class _SelectPage:
-    """One page of a SELECT in the making."""
+    """One page of a SELECT while it is read."""
 
     def __init__(
         self,
@@ -117,10 +96,10 @@ class _SelectPage:
         self.plan = read.planned.plan
         self.spans = self._spans()
         self.fetches = fetches_from_table(read.index, None, self.plan.projection)
-        self.tally = CapacityUsage(read.planned.table, read.planned.statement.table)
+        self.usage = CapacityUsage(read.planned.table, read.planned.statement.table)
 
     def render(self, start: _PageStart) -> bytes:
-        """Return the page that begins there."""
+        """Read from `start` until the page is full; return the response body."""
         exact = self.read.ranges is not None and self.read.ranges.exact
         keep = make_filter(
             None if exact else self.plan.where, self.plan.bindings, self.read.index, self.fetches
@@ -163,7 +142,7 @@ class _SelectPage:
             members["LastEvaluatedKey"] = last
         mode = capacity_mode(self.request.return_consumed_capacity)
         if mode is not None:
-            members["ConsumedCapacity"] = self.tally.render(mode)
+            members["ConsumedCapacity"] = self.usage.render(mode)
         return members
 
     def _spans(self) -> list[Span]:
@@ -201,11 +180,11 @@ class _SelectPage:
 
     def _charge(self, span: Span, page: Page) -> None:
         consistent = self.request.consistent_read
-        consumed = page_units(span, page, self.fetches, self.tally.table_name, consistent)
+        consumed = page_units(span, page, self.fetches, self.usage.table_name, consistent)
         if self.call.services.emulation is not None:
             self.call.services.emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
         if self.call.visit is not None and self.call.visit.touches is not None:
             record_page_access(self.call, span, consumed)
-        self.tally.reads += consumed.reads
+        self.usage.reads += consumed.reads
         for name, units in consumed.index_reads.items():
-            self.tally.index_reads[name] = self.tally.index_reads.get(name, 0.0) + units
+            self.usage.index_reads[name] = self.usage.index_reads.get(name, 0.0) + units

@@ -1,23 +1,22 @@
-"""INSERT, UPDATE, DELETE and EXISTS, as the stagings that native writes have."""
+"""INSERT, UPDATE, DELETE and EXISTS, carried out as the writes of the native operations."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.items import (
-    check_charged,
+    check_condition,
     check_keys_not_updated,
     commit_write,
     prepare_update,
     read_current,
+    updated_attributes,
 )
-from tavola.engine.operations.responses import encode
 from tavola.engine.operations.statement_plans import PlannedStatement
 from tavola.engine.operations.transactions import TransactionAction
 from tavola.engine.writes import (
     KEY_MISMATCH,
-    CurrentItem,
     ItemWrite,
     key_of_item,
     key_of_request,
@@ -25,7 +24,6 @@ from tavola.engine.writes import (
     prepare_put,
 )
 from tavola.expressions.partiql import single_key
-from tavola.expressions.updates import Applied, touched_part
 from tavola.keys import KeyRefused
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.protocol.faults import ConditionalCheckFailedFault, DuplicateItemFault, ValidationFault
@@ -36,15 +34,8 @@ STATEMENT_TOO_DEEP = "Nesting Levels have exceeded supported limits"
 _NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 
 
-class StatementWrite(NamedTuple):
-    """A write that was carried out, and the item that it answers with."""
-
-    write: ItemWrite
-    returned: bytes | None
-
-
 def key_of_write(planned: PlannedStatement) -> Item:
-    """Return the key of the one item that an UPDATE or DELETE is about."""
+    """Return the key of the one item that an UPDATE or DELETE writes."""
     where = planned.plan.where
     found = single_key(
         None if where is None else where.tree, planned.table.schema, planned.plan.bindings.values
@@ -59,7 +50,7 @@ def key_of_write(planned: PlannedStatement) -> Item:
 
 
 def item_of(call: OperationCall, planned: PlannedStatement) -> tuple[Item, int]:
-    """Return the item that INSERT writes, admitted, and its size."""
+    """Return the item that INSERT writes, its values checked, and its size."""
     item = planned.plan.item
     size = call.admit(item)
     if size > ITEM_BYTES_MAX:
@@ -68,81 +59,74 @@ def item_of(call: OperationCall, planned: PlannedStatement) -> tuple[Item, int]:
 
 
 def encoded_key_of_write(call: OperationCall, planned: PlannedStatement) -> bytes:
-    """Return the ordered key of the item that a write is about."""
+    """Return the encoded key of the item that a statement writes."""
     if planned.statement.kind == "insert":
         return key_of_item(planned.table, item_of(call, planned)[0])
     return key_of_request(planned.table, key_of_write(planned))
 
 
-def execute_write(call: OperationCall, planned: PlannedStatement, shown: str | None) -> StatementWrite:
-    """Carry out one statement that writes; `shown` ALL_OLD: a failed condition shows the item."""
+def execute_write(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
+    """Carry out one INSERT, UPDATE or DELETE; `show="ALL_OLD"` puts the item on a failed condition's fault."""
     try:
-        standing, change, applied = _prepare(call, planned, shown)
+        write = _prepare(call, planned, show)
     except ValidationFault as fault:
         if fault.message == TOO_DEEP:
             raise ValidationFault(STATEMENT_TOO_DEEP) from fault
         raise
-    commit_write(call, change)
-    return StatementWrite(change, _render_returning(planned, standing, change, applied))
+    commit_write(call, write)
+    return write
 
 
-def _prepare(
-    call: OperationCall, planned: PlannedStatement, shown: str | None
-) -> tuple[CurrentItem, ItemWrite, Applied | None]:
+def _prepare(call: OperationCall, planned: PlannedStatement, show: str | None) -> ItemWrite:
     plan, table = planned.plan, planned.table
-    guard = plan.guard(table.definition.hash)
+    condition = plan.guard(table.definition.hash)
+    emulation = call.services.emulation
     kind = planned.statement.kind
     if kind == "insert":
         item, size = item_of(call, planned)
-        standing = read_current(call, table, key_of_item(table, item))
+        current = read_current(call, table, key_of_item(table, item))
         try:
-            check_charged(call, standing, guard, plan.bindings, None)
+            check_condition(current, condition, plan.bindings, show=None, emulation=emulation)
         except ConditionalCheckFailedFault as fault:
             raise DuplicateItemFault() from fault
-        return standing, prepare_put(standing, item, size), None
+        return prepare_put(current, item, size)
     key = key_of_write(planned)
     check_keys_not_updated(table, plan.update)
-    standing = read_current(call, table, key_of_request(table, key))
-    check_charged(call, standing, guard, plan.bindings, shown)
+    current = read_current(call, table, key_of_request(table, key))
+    check_condition(current, condition, plan.bindings, show=show, emulation=emulation)
     if kind == "delete":
-        return standing, prepare_delete(standing), None
-    change, applied = prepare_update(standing, key, plan.update, plan.bindings)
-    return standing, change, applied
+        return prepare_delete(current)
+    return prepare_update(current, key, plan.update, plan.bindings)
 
 
-def _render_returning(
-    planned: PlannedStatement, standing: CurrentItem, change: ItemWrite, applied: Applied | None
-) -> bytes | None:
+def returned_item(planned: PlannedStatement, write: ItemWrite) -> bytes | None:
+    """Return the item that a RETURNING clause selects; None without one."""
     returning = planned.statement.returning
     if returning is None:
         return None
     old = returning.image == "OLD"
     if returning.part == "ALL":
-        return standing.data if old else change.data
-    image = standing.item if old else change.item
-    part = None if image is None or applied is None else touched_part(image, applied)
-    return encode(part) if part else None
+        return write.current.data if old else write.data
+    return updated_attributes(write, write.current.item if old else write.item)
 
 
-def transaction_action(
-    call: OperationCall, planned: PlannedStatement, shown: str | None
-) -> TransactionAction:
-    """Return a statement as an action of a transaction; refuse one that does not name its item by its key."""
+def transaction_action(call: OperationCall, planned: PlannedStatement, show: str | None) -> TransactionAction:
+    """Return a statement as an action of a transaction; its WHERE clause must fix the key."""
     plan, table = planned.plan, planned.table
-    named: dict[str, Any] = {
+    common: dict[str, Any] = {
         "table_name": planned.statement.table,
-        "return_values_on_condition_check_failure": shown,
+        "return_values_on_condition_check_failure": show,
     }
     condition = plan.guard(table.definition.hash)
     text = planned.statement.text
-    asked: Put | Update | Delete | ConditionCheck
+    action: Put | Update | Delete | ConditionCheck
     if planned.statement.kind == "insert":
         item, size = item_of(call, planned)
         key_of_item(table, item)
-        asked = Put(item=item, **named | {"return_values_on_condition_check_failure": None})
+        action = Put(item=item, **common | {"return_values_on_condition_check_failure": None})
         return TransactionAction(
-            asked, item, size, plan.bindings, condition, None
-        )  # a duplicate shows nobody's item
+            action, item, size, plan.bindings, condition, None
+        )  # DuplicateItem never shows the item
     where = plan.where
     found = single_key(None if where is None else where.tree, table.schema, plan.bindings.values)
     exists = planned.statement.kind == "exists"
@@ -150,15 +134,15 @@ def transaction_action(
         raise ValidationFault(KEY_MISMATCH)
     key_of_request(table, found.key)
     if exists:
-        asked = ConditionCheck(key=found.key, condition_expression=text, **named)
+        action = ConditionCheck(key=found.key, condition_expression=text, **common)
     elif planned.statement.kind == "update":
-        asked = Update(key=found.key, update_expression=text, **named)
+        action = Update(key=found.key, update_expression=text, **common)
     else:
-        asked = Delete(key=found.key, **named)
-    return TransactionAction(asked, found.key, 0, plan.bindings, condition, plan.update)
+        action = Delete(key=found.key, **common)
+    return TransactionAction(action, found.key, 0, plan.bindings, condition, plan.update)
 
 
 def refuses_transaction(fault: ValidationFault) -> bool:
-    """Tell whether a key is refused for the whole transaction and not as one statement's reason."""
+    """Return whether a bad key fails the request, rather than being one statement's cancellation reason."""
     cause = fault.__cause__
     return isinstance(cause, KeyRefused) and cause.reason not in ("missing", "type")

@@ -11,7 +11,7 @@ import msgspec
 from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.isolation import digest_of
 from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.items import add_write_units
+from tavola.engine.operations.items import add_write_units, read_item
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.statement_plans import (
     EXISTS_MISPLACED,
@@ -22,12 +22,13 @@ from tavola.engine.operations.statement_plans import (
     plan_read,
     plan_statement,
 )
-from tavola.engine.operations.statement_reads import check_no_token, read_by_key, select_items
+from tavola.engine.operations.statement_reads import check_no_token, select_items
 from tavola.engine.operations.statement_writes import (
     STATEMENT_TOO_DEEP,
     encoded_key_of_write,
     execute_write,
     refuses_transaction,
+    returned_item,
     transaction_action,
 )
 from tavola.engine.operations.transactions import (
@@ -61,7 +62,7 @@ _NONE = CancellationReason("None")
 _READ_BY_KEY = "Select statements within {} must specify the primary key in the where clause."
 _BAD_EXISTS = "EXISTS() must contain a single item read with additional condition"
 _DUPLICATES = "Provided list of item keys contains duplicates"
-# What a fault is called where one statement of a batch is refused.
+# The error code of a batch entry for each fault.
 _BATCH_CODES = {
     "ConditionalCheckFailedException": "ConditionalCheckFailed",
     "ItemCollectionSizeLimitExceededException": "ItemCollectionSizeLimitExceeded",
@@ -77,7 +78,7 @@ _BATCH_CODES = {
 
 
 def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> bytes:
-    """Carry out one statement: a page of a read, or a write of one item."""
+    """Carry out one statement: a SELECT returns a page, anything else writes one item."""
     parameters = admit_parameters(call, request.parameters)
     statement = parse_text(request.statement)
     if statement.kind == "exists":
@@ -88,13 +89,14 @@ def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> 
     if statement.kind == "select":
         return select_items(call, request, planned, index, parameters)
     check_no_token(request)
-    written = execute_write(call, planned, request.return_values_on_condition_check_failure)
-    members: dict[str, Any] = {"Items": [] if written.returned is None else [msgspec.Raw(written.returned)]}
+    write = execute_write(call, planned, request.return_values_on_condition_check_failure)
+    returned = returned_item(planned, write)
+    members: dict[str, Any] = {"Items": [] if returned is None else [msgspec.Raw(returned)]}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        tally = CapacityUsage(table, statement.table)
-        add_write_units(tally, written.write)
-        members["ConsumedCapacity"] = tally.render(mode)
+        usage = CapacityUsage(table, statement.table)
+        add_write_units(usage, write)
+        members["ConsumedCapacity"] = usage.render(mode)
     return encode(members)
 
 
@@ -103,7 +105,7 @@ def execute_statement(call: OperationCall, request: ExecuteStatementRequest) -> 
 
 @dataclass(slots=True)
 class _BatchMember:
-    """One statement of a batch on its way, and what it is refused with."""
+    """One statement of a batch: its progress, and the fault that stopped it."""
 
     request: BatchStatementRequest
     parameters: Sequence[Value] = ()
@@ -115,22 +117,22 @@ class _BatchMember:
     item: bytes | None = None
 
     def render(self) -> dict[str, Any]:
-        """Return its part of the answer; a table is named once the statement has come to it."""
-        told: dict[str, Any] = {}
+        """Return its entry in Responses; TableName is set once the statement has run."""
+        entry: dict[str, Any] = {}
         if self.fault is not None:
             code = _BATCH_CODES.get(self.fault.code, "InternalServerError")
-            told["Error"] = {"Code": code, "Message": self.fault.message}
+            entry["Error"] = {"Code": code, "Message": self.fault.message}
             if isinstance(self.fault, ConditionalCheckFailedFault) and self.fault.item is not None:
-                told["Error"]["Item"] = self.fault.item
+                entry["Error"]["Item"] = self.fault.item
         if self.ran and self.planned is not None:
-            told["TableName"] = self.planned.table.name
+            entry["TableName"] = self.planned.table.name
         if self.item is not None:
-            told["Item"] = msgspec.Raw(self.item)
-        return told
+            entry["Item"] = msgspec.Raw(self.item)
+        return entry
 
 
 def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementRequest) -> bytes:
-    """Carry out up to 25 statements, each for itself; all read or all write."""
+    """Carry out up to 25 independent statements, either all reads or all writes."""
     members = [_BatchMember(each) for each in request.statements]
     for member in members:
         try:
@@ -141,35 +143,35 @@ def batch_execute_statement(call: OperationCall, request: BatchExecuteStatementR
     kinds = {member.statement.kind == "select" for member in members if member.statement is not None}
     if len(kinds) > 1:
         raise ValidationFault("Read and write requests together in the same batch is not supported.")
-    for place, member in enumerate(members):
+    for position, member in enumerate(members):
         if member.fault is None:
             try:
-                _plan_member(call, request, place, member)
+                _plan_member(call, request, position, member)
             except Fault as fault:
                 member.fault = fault
     _check_distinct(members)
-    tallies: dict[str, CapacityUsage] = {}
+    usages: dict[str, CapacityUsage] = {}
     for member in members:
         if member.fault is None:
             try:
-                _run_member(call, member, tallies)
+                _run_member(call, member, usages)
             except Fault as fault:
                 member.fault = fault
-    told: dict[str, Any] = {"Responses": [member.render() for member in members]}
+    response: dict[str, Any] = {"Responses": [member.render() for member in members]}
     mode = capacity_mode(request.return_consumed_capacity)
     if mode is not None:
-        told["ConsumedCapacity"] = [tally.render(mode) for tally in tallies.values()]
-    return encode(told)
+        response["ConsumedCapacity"] = [usage.render(mode) for usage in usages.values()]
+    return encode(response)
 
 
 def _plan_member(
-    call: OperationCall, request: BatchExecuteStatementRequest, place: int, member: _BatchMember
+    call: OperationCall, request: BatchExecuteStatementRequest, position: int, member: _BatchMember
 ) -> None:
     statement = member.statement
-    assert statement is not None, "what was not read has a fault"
+    assert statement is not None, "a statement that was not parsed has a fault"
     if call.visit is not None and call.visit.guard is not None:
         try:
-            call.visit.guard.check_statement(call.operation, place, request, call)
+            call.visit.guard.check_statement(call.operation, position, request, call)
         except AccessDeniedFault:
             call.visit.denied += 1
             raise
@@ -200,23 +202,29 @@ def _check_distinct(members: list[_BatchMember]) -> None:
         raise ValidationFault(_DUPLICATES)
 
 
-def _run_member(call: OperationCall, member: _BatchMember, tallies: dict[str, CapacityUsage]) -> None:
+def _run_member(call: OperationCall, member: _BatchMember, usages: dict[str, CapacityUsage]) -> None:
     planned = member.planned
-    assert planned is not None, "what has no plan has a fault"
+    assert planned is not None, "a statement without a plan has a fault"
     member.ran = True
-    told_as = planned.statement.table
+    table_name = planned.statement.table
     if planned.statement.kind == "select":
-        member.item, read = read_by_key(call, planned, member.key, member.request.consistent_read)
-        tally = tallies.setdefault(told_as, CapacityUsage(planned.table, told_as))
-        tally.reads += read.reads
+        member.item, units = read_item(
+            call,
+            planned.table,
+            member.key,
+            planned.plan.projection,
+            consistent=member.request.consistent_read,
+        )
+        usage = usages.setdefault(table_name, CapacityUsage(planned.table, table_name))
+        usage.reads += units
         return
-    written = execute_write(call, planned, member.request.return_values_on_condition_check_failure)
-    member.item = written.returned
-    add_write_units(tallies.setdefault(told_as, CapacityUsage(planned.table, told_as)), written.write)
+    write = execute_write(call, planned, member.request.return_values_on_condition_check_failure)
+    member.item = returned_item(planned, write)
+    add_write_units(usages.setdefault(table_name, CapacityUsage(planned.table, table_name)), write)
 
 
 def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
-    """Return the key that a SELECT gives; refuse one that does not give it, or asks for more."""
+    """Return the key that a WHERE clause fixes; refuse a clause with less or more than that."""
     where = planned.plan.where
     found = single_key(
         None if where is None else where.tree,
@@ -233,21 +241,21 @@ def _exact_key(planned: PlannedStatement, refusal: str) -> Item:
 
 
 def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest) -> bytes:
-    """Carry out up to 100 statements together: all read, or all write and check."""
+    """Carry out up to 100 statements as one transaction: all reads, or all writes and EXISTS checks."""
     check_payload_size(call)
     token = request.client_request_token
     digest = digest_of(request.transact_statements) if token is not None else ""
-    given = [admit_parameters(call, each.parameters) for each in request.transact_statements]
+    parameters = [admit_parameters(call, each.parameters) for each in request.transact_statements]
     statements: list[Statement] = []
-    for place, each in enumerate(request.transact_statements):
-        with _StatementNumber(place):
+    for position, each in enumerate(request.transact_statements):
+        with _StatementNumber(position):
             statements.append(parse_text(each.statement))
     reading = {statement.kind == "select" for statement in statements}
     if len(reading) > 1:
         raise ValidationFault(
             "ExecuteTransaction API does not support both read and write operations in the same request."
         )
-    planned = _plan_all(call, statements, given)
+    planned = _plan_all(call, statements, parameters)
     if True in reading:
         return read_items(call, _prepare_reads(planned), request.return_consumed_capacity)
     actions = _prepare_actions(call, request, planned)
@@ -265,12 +273,12 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
 
 
 class _StatementNumber:
-    """Says of a refusal which statement of the transaction it is about."""
+    """Context manager that adds the statement's position to a validation error."""
 
-    __slots__ = ("place",)
+    __slots__ = ("position",)
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, position: int) -> None:
+        self.position = position
 
     def __enter__(self) -> None:
         return
@@ -278,29 +286,29 @@ class _StatementNumber:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ValidationFault):
             raise ValidationFault(
-                f"Validation failed in TransactStatements[{self.place}]: {error.message}"
+                f"Validation failed in TransactStatements[{self.position}]: {error.message}"
             ) from error
 
 
 def _plan_all(
-    call: OperationCall, statements: list[Statement], given: list[list[Value]]
+    call: OperationCall, statements: list[Statement], parameters: list[list[Value]]
 ) -> list[PlannedStatement]:
-    """Return every statement ready; a table that is missing is told only if nothing else is wrong."""
+    """Return all statements compiled for their tables; a missing table is reported after any other error."""
     planned: list[PlannedStatement] = []
     reasons: list[CancellationReason] = []
-    for place, (statement, parameters) in enumerate(zip(statements, given, strict=True)):
+    for position, (statement, values) in enumerate(zip(statements, parameters, strict=True)):
         try:
             table = call.table(statement.table)
         except ResourceNotFoundFault as fault:
             reasons.append(CancellationReason("ResourceNotFound", fault.message))
             continue
         reasons.append(_NONE)
-        with _StatementNumber(place):
+        with _StatementNumber(position):
             if statement.returning is not None:
                 raise ValidationFault("RETURNING clause is not supported in ExecuteTransaction.")
             if statement.index is not None and statement.kind in ("select", "exists"):
                 raise ValidationFault("Reads on indices are not supported within transactions.")
-            each = plan_statement(table, statement, parameters)
+            each = plan_statement(table, statement, values)
             if statement.kind == "select":
                 _check_read(each)
             if statement.kind == "exists":
@@ -311,7 +319,10 @@ def _plan_all(
 
 
 def _check_read(planned: PlannedStatement) -> None:
-    """Refuse a SELECT that does not give exactly its key; values of a wrong type are a reason of their own."""
+    """Refuse a SELECT whose WHERE clause is not exactly a key.
+
+    Key values of a wrong type pass here: they become the cancellation reason of this statement.
+    """
     where, schema = planned.plan.where, planned.table.schema
     values = planned.plan.bindings.values
     try:
@@ -340,14 +351,14 @@ def _prepare_reads(planned: list[PlannedStatement]) -> list[ItemRead]:
     for each in planned:
         key = _exact_key(each, KEY_MISMATCH)
         try:
-            place = key_of_request(each.table, key)
+            position = key_of_request(each.table, key)
         except ValidationFault as fault:
             if refuses_transaction(fault):
                 raise
             reasons.append(CancellationReason("ValidationError", fault.message))
             continue
         reasons.append(_NONE)
-        reads.append(ItemRead(each.statement.table, each.table, place, each.plan.projection))
+        reads.append(ItemRead(each.statement.table, each.table, position, each.plan.projection))
     _raise_if_cancelled(reasons)
     return reads
 
@@ -357,9 +368,9 @@ def _prepare_actions(
 ) -> list[TransactionAction]:
     actions: list[TransactionAction] = []
     reasons: list[CancellationReason] = []
-    for each, given in zip(planned, request.transact_statements, strict=True):
+    for each, sent in zip(planned, request.transact_statements, strict=True):
         try:
-            actions.append(transaction_action(call, each, given.return_values_on_condition_check_failure))
+            actions.append(transaction_action(call, each, sent.return_values_on_condition_check_failure))
         except ValidationFault as fault:
             if refuses_transaction(fault):
                 raise
@@ -376,7 +387,7 @@ def _raise_if_cancelled(reasons: list[CancellationReason]) -> None:
 
 
 def _statement_reason(reason: CancellationReason, planned: PlannedStatement) -> CancellationReason:
-    """Return a reason as statements have it: an item that INSERT found is a duplicate."""
+    """Return a cancellation reason in PartiQL's terms: an INSERT of an existing item is a DuplicateItem."""
     if planned.statement.kind == "insert" and reason.code == "ConditionalCheckFailed":
         return CancellationReason("DuplicateItem", DuplicateItemFault().message)
     if reason.message == TOO_DEEP:

@@ -1,4 +1,4 @@
-"""UpdateTable: throughput, billing, indexes, stream, class, protection, encryption."""
+"""UpdateTable: changes of throughput, billing, indexes, stream, class, protection and encryption."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 from tavola.engine.catalog import IndexDefinition, Stream, Table, TableDefinition
 from tavola.engine.operations.call import OperationCall
-from tavola.engine.operations.descriptions import changing_indexes, is_changing
-from tavola.engine.operations.encryption import changed_encryption
+from tavola.engine.operations.descriptions import changing_indexes, describe, describe_index, is_changing
+from tavola.engine.operations.encryption import changed_encryption, changing
 from tavola.engine.operations.regions import refuse_replicas, settings_replication
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import (
@@ -27,6 +27,8 @@ from tavola.engine.operations.throughput import (
     check_provisions_none,
     check_units_allowed,
     check_warmer,
+    echo_units,
+    echoed_bounds,
     index_warmth,
     merged_bounds,
     moved,
@@ -34,8 +36,7 @@ from tavola.engine.operations.throughput import (
     switched,
     table_warmth,
 )
-from tavola.engine.operations.update_answers import describe_update
-from tavola.engine.operations.vectors import with_vector_updates
+from tavola.engine.operations.vectors import describe_vector, with_vector_updates
 from tavola.limits import GLOBAL_INDEXES_MAX
 from tavola.protocol.definitions import check_keys_defined, check_projections
 from tavola.protocol.faults import LimitExceededFault, ResourceNotFoundFault, ValidationFault
@@ -83,7 +84,7 @@ def update_table(call: OperationCall, request: UpdateTableRequest) -> bytes:
     definition = with_vector_updates(call, definition, request)
     call.services.begin()
     changed = _carry_out(call, table, definition)
-    return encode({"TableDescription": describe_update(request, table, changed, now_s)})
+    return encode({"TableDescription": _describe_update(request, table, changed, now_s)})
 
 
 def _settings(
@@ -329,3 +330,99 @@ def _carry_out(call: OperationCall, table: Table, definition: TableDefinition) -
             call.services.streams.enable(changed, now_s)
     call.services.streams.widen(changed, call.services.clock.now())
     return changed
+
+
+# The response. AWS answers before most changes are made, so its description still shows old values; here the changes are
+# already made, and the description is turned back to what AWS shows, since programs compare it.
+
+
+def _describe_update(request: UpdateTableRequest, old: Table, new: Table, now_s: float) -> dict[str, Any]:
+    """Return the TableDescription of the response to UpdateTable."""
+    described = describe(new, now_s, status="UPDATING" if _changes_table_status(request) else "ACTIVE")
+    before = describe(old, now_s)
+    described["AttributeDefinitions"] = _merged_attributes(before, described)
+    described["WarmThroughput"] = before["WarmThroughput"]
+    if request.warm_throughput is not None:
+        described["WarmThroughput"] |= {"Status": "UPDATING"}
+    if request.on_demand_throughput is not None:
+        bounds = old.definition.on_demand if old.definition.billing == new.definition.billing else None
+        described["OnDemandThroughput"] = echoed_bounds(bounds, request.on_demand_throughput)
+    if old.definition.billing != new.definition.billing:
+        described["BillingModeSummary"] = {"BillingMode": new.definition.billing}
+        if new.definition.billing == "PAY_PER_REQUEST":
+            described["ProvisionedThroughput"]["LastDecreaseDateTime"] = now_s
+    elif request.provisioned_throughput is not None:
+        echo_units(described["ProvisionedThroughput"], old.definition.throughput, now_s)
+    if request.table_class is not None:
+        described.pop("TableClassSummary", None)
+        if "TableClassSummary" in before:
+            described["TableClassSummary"] = before["TableClassSummary"]
+    if request.sse_specification is not None:
+        described["SSEDescription"] = changing(old.definition.encryption)
+    indexes = {each["IndexName"]: each for each in described.get("GlobalSecondaryIndexes", ())}
+    for update in request.global_secondary_index_updates or ():
+        _restore_old_index_settings(update, indexes, old, new, now_s)
+    _add_deleted_indexes(described, old, new, now_s)
+    return described
+
+
+def _changes_table_status(request: UpdateTableRequest) -> bool:
+    """Return whether AWS reports the table as UPDATING, which it does not for changes it makes at once."""
+    changed = (
+        request.billing_mode,
+        request.provisioned_throughput,
+        request.stream_specification,
+        request.table_class,
+        request.vector_index_updates or None,
+        request.global_table_settings_replication_mode,
+        *(update.create or update.delete for update in request.global_secondary_index_updates or ()),
+    )
+    return any(member is not None for member in changed)
+
+
+def _merged_attributes(before: dict[str, Any], described: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the attribute definitions of both descriptions: a deleted index is still described."""
+    types = {
+        each["AttributeName"]: each
+        for each in (*before["AttributeDefinitions"], *described["AttributeDefinitions"])
+    }
+    return [types[name] for name in sorted(types)]
+
+
+def _restore_old_index_settings(
+    update: GlobalSecondaryIndexUpdate,
+    indexes: dict[str, dict[str, Any]],
+    old: Table,
+    new: Table,
+    now_s: float,
+) -> None:
+    """Restore in an index's description the settings that AWS still reports unchanged."""
+    if update.create is not None:
+        indexes[update.create.index_name]["Backfilling"] = False
+    action = update.update
+    if action is None:
+        return
+    described, definition = indexes[action.index_name], old.by_name[action.index_name].definition
+    same_mode = old.definition.billing == new.definition.billing
+    if action.provisioned_throughput is not None or action.on_demand_throughput is not None:
+        described["IndexStatus"] = "UPDATING"
+    if action.provisioned_throughput is not None and same_mode:
+        echo_units(described["ProvisionedThroughput"], definition.throughput or NO_UNITS, now_s)
+    if action.on_demand_throughput is not None:
+        described["OnDemandThroughput"] = echoed_bounds(definition.on_demand, action.on_demand_throughput)
+    described["WarmThroughput"] = describe_index(old, old.by_name[action.index_name], now_s)["WarmThroughput"]
+    if action.warm_throughput is not None:
+        described["WarmThroughput"] |= {"Status": "UPDATING"}
+
+
+def _add_deleted_indexes(described: dict[str, Any], old: Table, new: Table, now_s: float) -> None:
+    """Add the deleted indexes, which are described once more, as DELETING."""
+    for vector in old.vectors:
+        if all(each.column != vector.column for each in new.vectors):
+            deleted = describe_vector(old, vector, now_s) | {"IndexStatus": "DELETING"}
+            described.setdefault("VectorIndexes", []).append(deleted)
+    for index in old.indexes:
+        if index.name not in new.by_name:
+            deleted = describe_index(old, index, now_s) | {"IndexStatus": "DELETING"}
+            deleted.pop("Backfilling", None)
+            described.setdefault("GlobalSecondaryIndexes", []).append(deleted)

@@ -16,6 +16,7 @@ from tavola.engine.operations.items import (
     check_condition,
     check_keys_not_updated,
     prepare_update,
+    project_row,
     record_write_access,
 )
 from tavola.engine.operations.request_expressions import (
@@ -39,7 +40,7 @@ from tavola.engine.writes import (
 )
 from tavola.expressions.bindings import Bindings
 from tavola.expressions.conditions import Condition
-from tavola.expressions.projections import Projection, project
+from tavola.expressions.projections import Projection
 from tavola.expressions.updates import Update
 from tavola.keys import KeyRefused
 from tavola.limits import ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_UNITS_FACTOR
@@ -57,7 +58,7 @@ from tavola.protocol.transactions import (
     TransactWriteItemsRequest,
 )
 from tavola.protocol.transactions import Update as UpdateAction
-from tavola.values import TOO_LARGE, Item, decode_item, encode_item, transact_read_units, transact_write_units
+from tavola.values import TOO_LARGE, Item, transact_read_units, transact_write_units
 
 _ONCE = "Transaction request cannot include multiple operations on one item"
 _NONE = CancellationReason("None")
@@ -65,10 +66,10 @@ _NONE = CancellationReason("None")
 
 @dataclass(slots=True)
 class TransactionAction:
-    """One action of a transaction, admitted and compiled, before any table is looked at."""
+    """One action of a transaction: values checked and expressions compiled, no table read yet."""
 
-    request: Any  # Put, Update, Delete or ConditionCheck as the request has it
-    attributes: Item  # the item of a put, the key of anything else
+    request: Any  # Put, Update, Delete or ConditionCheck
+    attributes: Item  # the item of a Put, the key of any other
     size: int
     bindings: Bindings
     condition: Condition | None
@@ -77,7 +78,7 @@ class TransactionAction:
 
 @dataclass(slots=True)
 class PreparedAction:
-    """An action that nothing stands in the way of; a check changes nothing."""
+    """A validated action; `write` is None for a ConditionCheck."""
 
     action: TransactionAction
     current: CurrentItem
@@ -85,43 +86,43 @@ class PreparedAction:
 
     @property
     def name(self) -> str:
-        """Return the table as the request named it."""
+        """The table name or ARN in the request."""
         name: str = self.action.request.table_name
         return name
 
     @property
     def largest(self) -> int:
-        """Return the bytes of the larger image."""
+        """The size of the larger of old and new item."""
         return max(self.current.size, 0 if self.write is None else self.write.size)
 
 
 @dataclass(slots=True)
 class TransactionResult:
-    """What a transaction did; of one that was done before, what reading its items again is billed."""
+    """A committed transaction; for a repeated token, the read units that AWS bills by table instead."""
 
     prepared: list[PreparedAction]
     replayed: list[tuple[str, float]] | None
 
     def render_capacity(self, call: OperationCall, mode: str) -> list[dict[str, Any]]:
-        """Return what it consumed, twice on the tables and once on the indexes."""
-        tallies: dict[str, CapacityUsage] = {}
+        """Return ConsumedCapacity: doubled for tables, plain for indexes."""
+        usages: dict[str, CapacityUsage] = {}
         for each in self.prepared:
-            tally = tallies.setdefault(each.name, CapacityUsage(each.current.table, each.name))
+            usage = usages.setdefault(each.name, CapacityUsage(each.current.table, each.name))
             if each.write is None:
-                tally.writes += transact_write_units(each.largest, 0)
+                usage.writes += transact_write_units(each.largest, 0)
             else:
-                add_write_units(tally, each.write, factor=TRANSACTION_UNITS_FACTOR)
+                add_write_units(usage, each.write, factor=TRANSACTION_UNITS_FACTOR)
         for name, units in self.replayed or ():
-            tallies[name] = CapacityUsage(call.table(name), name)
-            tallies[name].reads = units
-        return [tally.render(mode, split=True) for tally in tallies.values()]
+            usages[name] = CapacityUsage(call.table(name), name)
+            usages[name].reads = units
+        return [usage.render(mode, split=True) for usage in usages.values()]
 
 
 def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest) -> bytes:
-    """Do all of up to 100 writes and checks, or none and say of each why."""
+    """Carry out up to 100 writes and checks, all or none; a cancellation lists a reason per action."""
     check_payload_size(call)
     token = request.client_request_token
-    # Taken before admission rewrites numbers, so that only what was sent counts.
+    # Computed before checking values normalizes numbers: the token covers the request as sent.
     digest = digest_of(request.transact_items) if token is not None else ""
     actions = [_parse_action(call, item.action) for item in request.transact_items]
     done = execute_actions(call, actions, token, digest)
@@ -140,7 +141,7 @@ def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest
 
 
 def check_payload_size(call: OperationCall) -> None:
-    """Refuse a request that is larger than a transaction may be."""
+    """Refuse a body over the size limit of transactions."""
     if len(call.body) > TRANSACTION_BYTES_MAX:
         raise ValidationFault(
             "The total size of the transaction payload is too large: "
@@ -151,7 +152,7 @@ def check_payload_size(call: OperationCall) -> None:
 def execute_actions(
     call: OperationCall, actions: list[TransactionAction], token: str | None, digest: str
 ) -> TransactionResult:
-    """Do all actions or none; what the token says was done before is not done again."""
+    """Carry out all actions or none; a token seen before with the same request repeats nothing."""
     tokens = call.services.tokens
     emulation = call.services.emulation
     if token is not None:
@@ -165,15 +166,15 @@ def execute_actions(
     if emulation is not None:
         emulation.meet_transaction([_item_address(*each) for each in zip(tables, actions, strict=True)])
     try:
-        staged = _prepare_all(tables, actions)
+        prepared = _prepare_all(tables, actions)
     except TransactionCanceledFault:
         if emulation is not None:
             emulation.cancelled(_read_all_current(tables, actions))
         raise
     if emulation is not None:
-        emulation.transact([(each.current, each.write) for each in staged], call.scope, token)
+        emulation.transact([(each.current, each.write) for each in prepared], call.scope, token)
     call.services.begin()
-    for each in staged:
+    for each in prepared:
         if each.write is None:
             call.record_access(
                 each.current.table, None, each.current.key, writes=transact_write_units(each.largest, 0)
@@ -182,12 +183,12 @@ def execute_actions(
             record_write_access(call, each.write, factor=TRANSACTION_UNITS_FACTOR)
             apply_write(call.services.catalog, each.write)
     if token is not None:
-        tokens.keep(call.scope, token, digest, _replay_read_units(staged))
-    return TransactionResult(staged, None)
+        tokens.keep(call.scope, token, digest, _replay_read_units(prepared))
+    return TransactionResult(prepared, None)
 
 
 def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) -> bytes:
-    """Answer up to 100 items as they were at one moment, in the order they were asked for."""
+    """Return up to 100 items from one snapshot, in request order."""
     projections: list[Projection | None] = []
     for item in request.transact_items:
         call.admit(item.get.key)
@@ -209,53 +210,52 @@ def transact_get_items(call: OperationCall, request: TransactGetItemsRequest) ->
 
 
 class ItemRead(NamedTuple):
-    """One read of a transaction, ready."""
+    """One validated read of a transaction."""
 
-    name: str  # the table as the request names it
+    name: str  # the table name or ARN in the request
     table: Table
     key: bytes
     projection: Projection | None
 
 
 def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str | None) -> bytes:
-    """Answer items as they are at one moment; refuse to read one twice."""
+    """Return items from one snapshot; the same item twice is refused."""
     numbered = [(read.table.definition.number, read.key) for read in reads]
     if len(set(numbered)) != len(numbered):
         raise ValidationFault(_ONCE)
     if call.services.emulation is not None:
         _charge_reads(call.services.emulation, reads)
-    answers: list[bytes] = []
-    tallies: dict[str, CapacityUsage] = {}
+    responses: list[bytes] = []
+    usages: dict[str, CapacityUsage] = {}
     total = 0
     for name, table, key, projection in reads:
-        line = table.rack.get(key)
-        tally = tallies.setdefault(name, CapacityUsage(table, name))
-        units = transact_read_units(0 if line is None else line[1])
-        tally.reads += units
+        row = table.rack.get(key)
+        usage = usages.setdefault(name, CapacityUsage(table, name))
+        units = transact_read_units(0 if row is None else row[1])
+        usage.reads += units
         call.record_access(table, None, key, reads=units)
-        if line is None:
-            answers.append(EMPTY)
+        if row is None:
+            responses.append(EMPTY)
         else:
-            total += line[1]
+            total += row[1]
             if total > TRANSACTION_BYTES_MAX:
                 raise ValidationFault(
                     f"The aggregate size of the items in the transaction exceeds {TRANSACTION_BYTES_MAX} bytes"
                 )
-            data = line[0] if projection is None else encode_item(project(projection, decode_item(line[0])))
-            answers.append(b'{"Item":' + data + b"}")
+            responses.append(b'{"Item":' + project_row(row[0], projection) + b"}")
     mode = capacity_mode(return_capacity)
     tail = b"]}"
     if mode is not None:
-        consumed = [tally.render(mode, split=True) for tally in tallies.values()]
+        consumed = [usage.render(mode, split=True) for usage in usages.values()]
         tail = b"]," + encode({"ConsumedCapacity": consumed})[1:]
-    return b"".join((b'{"Responses":[', b",".join(answers), tail))
+    return b"".join((b'{"Responses":[', b",".join(responses), tail))
 
 
 def _charge_reads(emulation: Emulation, reads: list[ItemRead]) -> None:
     charged: list[tuple[Table, bytes, float]] = []
     for read in reads:
-        line = read.table.rack.get(read.key)
-        units = transact_read_units(0 if line is None else line[1])
+        row = read.table.rack.get(read.key)
+        units = transact_read_units(0 if row is None else row[1])
         charged.append((read.table, read.key, units))
     emulation.read_transacted(charged)
 
@@ -276,20 +276,22 @@ def _keys_of_gets(tables: list[Table], request: TransactGetItemsRequest) -> list
     return keys
 
 
-def _parse_action(call: OperationCall, asked: Any) -> TransactionAction:
-    attributes = asked.item if isinstance(asked, Put) else asked.key
+def _parse_action(call: OperationCall, request: Any) -> TransactionAction:
+    attributes = request.item if isinstance(request, Put) else request.key
     size = call.admit(attributes)
-    if isinstance(asked, Put) and size > ITEM_BYTES_MAX:
+    if isinstance(request, Put) and size > ITEM_BYTES_MAX:
         raise ValidationFault(TOO_LARGE)
-    bindings = bind_placeholders(call, asked.expression_attribute_names, asked.expression_attribute_values)
-    update = parse_update(call, asked, bindings) if isinstance(asked, UpdateAction) else None
-    condition = parse_condition(call, asked, bindings)
+    bindings = bind_placeholders(
+        call, request.expression_attribute_names, request.expression_attribute_values
+    )
+    update = parse_update(call, request, bindings) if isinstance(request, UpdateAction) else None
+    condition = parse_condition(call, request, bindings)
     check_placeholders_used(call, bindings, (update, condition))
-    return TransactionAction(asked, attributes, size, bindings, condition, update)
+    return TransactionAction(request, attributes, size, bindings, condition, update)
 
 
 def _check_distinct(tables: list[Table], actions: list[TransactionAction]) -> None:
-    """Refuse two actions on one item; a key that is none is left for its own reason."""
+    """Refuse two actions on one item; an invalid key becomes that action's cancellation reason later."""
     seen: set[tuple[int, bytes]] = set()
     for table, action in zip(tables, actions, strict=True):
         try:
@@ -304,7 +306,7 @@ def _check_distinct(tables: list[Table], actions: list[TransactionAction]) -> No
 
 
 def _item_address(table: Table, action: TransactionAction) -> tuple[Table, bytes] | None:
-    """Return where an action acts; None for a key that is none."""
+    """Return the table and encoded key of an action; None if its key is invalid."""
     try:
         return table, table.schema.key_of(action.attributes)
     except KeyRefused:
@@ -312,18 +314,18 @@ def _item_address(table: Table, action: TransactionAction) -> tuple[Table, bytes
 
 
 def _read_all_current(tables: list[Table], actions: list[TransactionAction]) -> list[CurrentItem]:
-    places = [_item_address(table, action) for table, action in zip(tables, actions, strict=True)]
-    return [find_current(*place) for place in places if place is not None]
+    addresses = [_item_address(table, action) for table, action in zip(tables, actions, strict=True)]
+    return [find_current(*address) for address in addresses if address is not None]
 
 
 def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[PreparedAction]:
-    """Return every change, or say of each action what stood in its way."""
+    """Return all actions validated, or raise TransactionCanceledFault with a reason for each."""
     reasons: list[CancellationReason] = []
-    staged: list[PreparedAction] = []
+    prepared: list[PreparedAction] = []
     for table, action in zip(tables, actions, strict=True):
         reason = _NONE
         try:
-            staged.append(PreparedAction(action, *_prepare(table, action)))
+            prepared.append(PreparedAction(action, *_prepare(table, action)))
         except ConditionalCheckFailedFault as fault:
             reason = CancellationReason("ConditionalCheckFailed", fault.message, fault.item)
         except ItemCollectionSizeLimitExceededFault as fault:
@@ -333,39 +335,39 @@ def _prepare_all(tables: list[Table], actions: list[TransactionAction]) -> list[
         reasons.append(reason)
     if any(reason is not _NONE for reason in reasons):
         raise TransactionCanceledFault(_keep_first_validation_error(reasons))
-    return staged
+    return prepared
 
 
 def _prepare(table: Table, action: TransactionAction) -> tuple[CurrentItem, ItemWrite | None]:
-    asked = action.request
-    shown = asked.return_values_on_condition_check_failure
+    request = action.request
+    show = request.return_values_on_condition_check_failure
     check_scalar_keys(table, action.condition)
-    if isinstance(asked, Put):
+    if isinstance(request, Put):
         current = find_current(table, key_of_item(table, action.attributes))
         write = prepare_put(current, action.attributes, action.size)
-        check_condition(current, action.condition, action.bindings, shown)
+        check_condition(current, action.condition, action.bindings, show=show)
         return current, write
     check_keys_not_updated(table, action.update)
     current = find_current(table, key_of_request(table, action.attributes))
-    check_condition(current, action.condition, action.bindings, shown)
-    if isinstance(asked, UpdateAction):
-        return current, prepare_update(current, action.attributes, action.update, action.bindings)[0]
-    return current, None if isinstance(asked, ConditionCheck) else prepare_delete(current)
+    check_condition(current, action.condition, action.bindings, show=show)
+    if isinstance(request, UpdateAction):
+        return current, prepare_update(current, action.attributes, action.update, action.bindings)
+    return current, None if isinstance(request, ConditionCheck) else prepare_delete(current)
 
 
 def _keep_first_validation_error(reasons: list[CancellationReason]) -> list[CancellationReason]:
-    """Return the reasons as AWS tells them: every failed condition, but one invalid request."""
-    told: list[CancellationReason] = []
+    """Return reasons as AWS lists them: every failed condition, but only the first validation error."""
+    listed: list[CancellationReason] = []
     invalid = False
     for reason in reasons:
         repeated = invalid and reason.code == "ValidationError"
-        told.append(_NONE if repeated else reason)
+        listed.append(_NONE if repeated else reason)
         invalid = invalid or reason.code == "ValidationError"
-    return told
+    return listed
 
 
-def _replay_read_units(staged: list[PreparedAction]) -> list[tuple[str, float]]:
+def _replay_read_units(prepared: list[PreparedAction]) -> list[tuple[str, float]]:
     reads: dict[str, float] = {}
-    for each in staged:
+    for each in prepared:
         reads[each.name] = reads.get(each.name, 0.0) + transact_read_units(each.largest)
     return list(reads.items())
