@@ -25,8 +25,8 @@ from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.studio.app import create
 from tavola.studio.assets import STATIC, Assets
+from tavola.studio.monitoring import Watch
 from tavola.studio.studio import Studio, Where
-from tavola.studio.watching import Watch
 from tavola.web import serving
 
 REGION = "eu-west-1"

@@ -13,8 +13,8 @@ from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.studio.api import BY_NAME
 from tavola.studio.endpoint import encode_answer
+from tavola.studio.monitoring import Watch
 from tavola.studio.studio import Studio, Where
-from tavola.studio.watching import Watch
 
 
 class Asking:

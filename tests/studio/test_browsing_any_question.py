@@ -16,10 +16,10 @@ from tavola.errors import TavolaError
 from tavola.expressions.renderer import Renderer
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ValidationFault
-from tavola.studio.api.browsing import BrowsePage, page, planned, subject
-from tavola.studio.browsing.conditions import BrowseCondition, joined
-from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.api.data import BrowsePage, page, planned, subject
 from tavola.studio.problems import Refused
+from tavola.studio.queries.conditions import BrowseCondition, joined
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.studio import Studio, Where
 
 _TYPES = {"h": "S", "n": "N", "b": "B", "g": "S", "m": "N", "x": "S"}

@@ -12,10 +12,10 @@ import pytest
 
 import tavola
 from tavola import connect
-from tavola.studio.api.browsing import AskItemCode, BrowsePage, item_code, page, question_code
-from tavola.studio.browsing.conditions import BrowseCondition
-from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.api.data import AskItemCode, BrowsePage, item_code, page, question_code
 from tavola.studio.problems import Refused
+from tavola.studio.queries.conditions import BrowseCondition
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.studio import Where
 from tests.studio.browsed import REGION, Browsed, browsed
 

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.studio.api.browsing import BrowsePage, page
-from tavola.studio.browsing.key_cuts import KeyCutter, KeyShape
-from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.api.data import BrowsePage, page
 from tavola.studio.endpoint import encode_answer
+from tavola.studio.queries.key_shapes import KeyCutter, KeyShape
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.recognition import KeyPiece, Recogniser, designed_keys
 from tests.studio.browsed import browsed, shop_design
 

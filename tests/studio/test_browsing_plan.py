@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tavola.studio.api.browsing import AskStatement, BrowsePage, page, planned, statement_plan
-from tavola.studio.browsing.conditions import BrowseCondition, parse_path
-from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.api.data import AskStatement, BrowsePage, page, planned, statement_plan
 from tavola.studio.problems import Refused
+from tavola.studio.queries.conditions import BrowseCondition, parse_path
+from tavola.studio.queries.planner import BrowseQuestion
 from tests.studio.browsed import Browsed, browsed
 
 TABLE = "studio-shop"
@@ -115,7 +115,7 @@ def test_what_is_planned_is_what_dynamodb_answers(
 def _scanned(shop: Browsed, question: BrowseQuestion) -> list[tuple[str, str]]:
     """Return what a Scan of the same way finds, decided item by item."""
     from tavola.expressions.conditions import decider_of
-    from tavola.studio.browsing.conditions import joined
+    from tavola.studio.queries.conditions import joined
 
     request: dict[str, Any] = {"TableName": TABLE}
     if question.index:

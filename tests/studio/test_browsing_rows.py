@@ -9,7 +9,7 @@ import pytest
 
 from tavola import connect
 from tavola.engine import Engine
-from tavola.studio.api.browsing import (
+from tavola.studio.api.data import (
     AskMembers,
     AskStatement,
     BrowsePage,
@@ -20,11 +20,11 @@ from tavola.studio.api.browsing import (
     statement,
 )
 from tavola.studio.api.tables import AskTable, describe
-from tavola.studio.browsing.collections import AskCollection
-from tavola.studio.browsing.conditions import BrowseCondition
-from tavola.studio.browsing.planner import BrowseQuestion
 from tavola.studio.endpoint import encode_answer
 from tavola.studio.problems import Refused
+from tavola.studio.queries.conditions import BrowseCondition
+from tavola.studio.queries.planner import BrowseQuestion
+from tavola.studio.queries.rows import AskCollection
 from tests.studio.browsed import REGION, Browsed, browsed
 
 TABLE = "studio-shop"

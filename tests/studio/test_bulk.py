@@ -9,14 +9,14 @@ import pytest
 
 from tavola import connect
 from tavola.connections import AsyncConnection
-from tavola.studio.api.bulk import BulkQuestion, BulkSlice, preview, run
-from tavola.studio.browsing.conditions import BrowseCondition
-from tavola.studio.browsing.planner import BrowseQuestion
-from tavola.studio.editing import bulk_edits
-from tavola.studio.editing.bulk_edits import BulkAction
-from tavola.studio.editing.selections import ItemSelection
-from tavola.studio.editing.writes import write
+from tavola.studio.api.items import BulkQuestion, BulkSlice, preview, run
+from tavola.studio.edits import bulk_edits
+from tavola.studio.edits.bulk_edits import BulkAction
+from tavola.studio.edits.selections import ItemSelection
+from tavola.studio.edits.writes import write
 from tavola.studio.problems import Refused
+from tavola.studio.queries.conditions import BrowseCondition
+from tavola.studio.queries.planner import BrowseQuestion
 from tests.studio.edited import Club, Stage, club, key_of, plain_table
 
 ALL = ItemSelection("studio-club")

@@ -19,7 +19,7 @@ from tavola.errors import TavolaError
 from tavola.studio.api import BY_NAME
 from tavola.studio.api import changes as changes_api
 from tavola.studio.api.changes import AskChanges, AskStream, SetStream, event_of, live, page, state, switch
-from tavola.studio.following import (
+from tavola.studio.changes import (
     CHANGES_MAX,
     Actors,
     ChangeTeller,
@@ -29,7 +29,7 @@ from tavola.studio.following import (
     decode_position,
     encode_position,
 )
-from tavola.studio.following.follower import BYTES_MAX
+from tavola.studio.changes.follower import BYTES_MAX
 from tavola.studio.problems import Refused, problem_of
 from tavola.studio.recognition import recogniser_for
 from tavola.studio.studio import Studio, Where

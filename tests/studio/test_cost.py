@@ -33,7 +33,7 @@ from tavola.prices import load_book
 from tavola.studio.api import BY_NAME
 from tavola.studio.api import cost as api
 from tavola.studio.api.cost import AskCostOptions, AskVectors, CostAnswer
-from tavola.studio.costing.questions import AskCalculation, AskCost, CostAssumptions, CostSliders
+from tavola.studio.cost import AskCalculation, AskCost, CostAssumptions, CostSliders
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Declared, Studio, Where
 from tests.command_line import invoked, printed_json

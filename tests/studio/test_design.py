@@ -22,7 +22,7 @@ from tavola.iac import PlanRefused
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, read_document, write_document
 from tavola.protocol.faults import AccessDeniedFault
-from tavola.studio.designing import Subject, changed_lines, subject
+from tavola.studio.designs import Subject, analysis, changed_lines
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Declared, Where
 from tests.design.builders import design, entity, gsi, key, query, table, text
@@ -575,13 +575,13 @@ def test_what_is_kept_of_a_design_is_bounded(desk: Asking, monkeypatch: pytest.M
     assert about.once(("remedy", 0), lambda: "another") == "another"
 
     read: list[str] = []
-    real = subject._read
+    real = analysis._read
 
     def reading(text_: str) -> Subject:
         read.append(threading.current_thread().name)
         return real(text_)
 
-    monkeypatch.setattr(subject, "_read", reading)
+    monkeypatch.setattr(analysis, "_read", reading)
     documents = [
         json.dumps(write_document(design(table(entity("User", text("id"), pk="U#{id}"), label=f"T{number}"))))
         for number in range(8)

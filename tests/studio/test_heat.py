@@ -21,15 +21,15 @@ from tavola.engine import Engine, Touch
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
+from tavola.studio.monitoring import heat_recorder
+from tavola.studio.monitoring.heat_diagnosis import diagnose
+from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, hottest, hottest_items
+from tavola.studio.monitoring.heat_map import ROWS_MAX, columns_of, layout_of, painted
+from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, Window
+from tavola.studio.monitoring.heat_slots import Slot, merged
+from tavola.studio.monitoring.heat_traffic import traffic_of
+from tavola.studio.monitoring.key_order import SchemaKeys, hash_count, natural, partition_of
 from tavola.studio.problems import Refused
-from tavola.studio.watching import heat
-from tavola.studio.watching.heat import TIERS, HeatRecorder, Window
-from tavola.studio.watching.heat_diagnosis import diagnose
-from tavola.studio.watching.heat_keys import KEYS_SHOWN, hottest, hottest_items
-from tavola.studio.watching.heat_map import ROWS_MAX, columns_of, layout_of, painted
-from tavola.studio.watching.heat_traffic import traffic_of
-from tavola.studio.watching.key_order import SchemaKeys, hash_count, natural, partition_of
-from tavola.studio.watching.slots import Slot, merged
 from tests.studio.asking import Asking
 
 NOW = 1_700_000_000
@@ -281,7 +281,7 @@ def test_the_past_is_made_coarser_bit_by_bit(monkeypatch: pytest.MonkeyPatch) ->
         merges.append(start)
         return merged(start, *more)
 
-    monkeypatch.setattr(heat, "merged", counted)
+    monkeypatch.setattr(heat_recorder, "merged", counted)
     planting.clock.advance(3 * 3600.0)
     planting.write("KEY#0")
 

@@ -11,7 +11,7 @@ import pytest
 from tavola import Attr, Entity, Gsi, PrimaryKey, Query, Table, attr, connect
 from tavola.limits import ITEM_BYTES_MAX, NESTING_LEVELS_MAX
 from tavola.model.document import design_of
-from tavola.studio.api import bulk, items, transfer
+from tavola.studio.api import items, transfer
 from tavola.studio.api.items import (
     AskForms,
     DeleteItem,
@@ -506,7 +506,7 @@ def test_a_new_item_has_its_defaults_or_a_warning() -> None:
 
 def test_read_only_refuses_every_write() -> None:
     """What changes something is marked so, and read-only refuses what is marked."""
-    changing = {e.name for module in (items, bulk, transfer) for e in module.ENDPOINTS if e.changes}
+    changing = {e.name for module in (items, transfer) for e in module.ENDPOINTS if e.changes}
 
     assert changing == {
         "POST /items/put",

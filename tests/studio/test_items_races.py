@@ -17,7 +17,7 @@ from tavola.connections import AsyncConnection
 from tavola.model.document import design_of
 from tavola.protocol.faults import InternalServerFault
 from tavola.studio.api.items import DeleteItem, PutItem, Written, delete, put
-from tavola.studio.editing import writes
+from tavola.studio.edits import writes
 from tavola.studio.problems import Refused
 from tests.studio.edited import Stage, club, key_of, plain_table
 

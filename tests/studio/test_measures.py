@@ -17,23 +17,26 @@ from tavola.engine import Engine, Touch
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, TransactionConflictFault
-from tavola.studio.watching import Watch
-from tavola.studio.watching.dearest import ALL_MAX, EACH_MAX, SPAN_BYTES_MAX, By, Dear, chosen
-from tavola.studio.watching.latency import QUANTILES, bucket_of, duration_of, quantiles
-from tavola.studio.watching.measures import TROUBLES_MAX, UNKNOWN, Measures
-from tavola.studio.watching.shapes import SHAPE_BYTES_MAX, is_read, shape_of
-from tavola.studio.watching.slices import (
+from tavola.studio.monitoring import Watch
+from tavola.studio.monitoring.counters import (
     CELLS_MAX,
     OTHERS,
     PLACES_MAX,
+    QUANTILES,
     Asked,
     ClosedSlice,
     Place,
     Slice,
     Tally,
+    bucket_of,
+    duration_of,
+    quantiles,
     sum_of,
 )
-from tavola.studio.watching.timeline import BYTES_MAX, STEPS, Timeline
+from tavola.studio.monitoring.expensive_requests import ALL_MAX, EACH_MAX, SPAN_BYTES_MAX, By, Dear, chosen
+from tavola.studio.monitoring.request_metrics import TROUBLES_MAX, UNKNOWN, Measures
+from tavola.studio.monitoring.request_shapes import SHAPE_BYTES_MAX, is_read, shape_of
+from tavola.studio.monitoring.timeline import BYTES_MAX, STEPS, Timeline
 
 ARN = table_arn(DEFAULT_SCOPE, "Orders")
 
@@ -287,7 +290,7 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
         looked.append(operation)
         return shape_of(operation, body)
 
-    monkeypatch.setattr("tavola.studio.watching.dearest.shape_of", counted)
+    monkeypatch.setattr("tavola.studio.monitoring.expensive_requests.shape_of", counted)
     clock = ManualClock(1_700_000_000.0)
     measures = Measures(clock)
     dice = random.Random(3)

@@ -30,11 +30,11 @@ from tavola import (
 )
 from tavola.engine import Engine
 from tavola.model.document import Design, design_of
+from tavola.studio.access_patterns import runs
+from tavola.studio.access_patterns.catalogue import DesignedPattern
+from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
 from tavola.studio.api.patterns import AskCoverage, ListPatterns, PatternRun, RunPattern
-from tavola.studio.asking import running
-from tavola.studio.asking.catalogue import DesignedPattern
-from tavola.studio.asking.questions import EnteredValue
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Studio, Where
 from tests.studio.bookshop import Numbers, Order, Reading, Shop, orders
@@ -316,15 +316,15 @@ def test_a_limit_counts_what_is_given_and_not_what_is_read(engine: Engine) -> No
 
 def test_a_run_ends_after_so_many_calls(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan that finds nothing is not read for ever, and that it ended there is said."""
-    monkeypatch.setattr(running, "CALLS_MAX", 2)
-    monkeypatch.setattr(running, "SIFTED_MIN", 10)
+    monkeypatch.setattr(runs, "CALLS_MAX", 2)
+    monkeypatch.setattr(runs, "SIFTED_MIN", 10)
     need = Need("none", Order, (), route=Route("scan", filters=(Given("total", ">="),)))
 
     ran = run(engine, need, "bookshop", {"total": "9999"}, limit=5)
 
     assert (ran.calls, ran.returned, ran.more) == (2, 0, True)
     assert any("after 2 calls" in line for line in ran.why)
-    monkeypatch.setattr(running, "RUN_CALLS_MAX", 1)
+    monkeypatch.setattr(runs, "RUN_CALLS_MAX", 1)
     several = Need("of some", Order, Given("customer", "in"))
     whole = run(engine, several, "bookshop", {"customer": "c0,c1"})
     assert (whole.calls, whole.more) == (1, True)

@@ -13,21 +13,24 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault
 from tavola.server import running
-from tavola.studio.api.dearest import AskDearest, AskTroubles, dearest, troubles
-from tavola.studio.api.operations import AskOperations, operations
-from tavola.studio.api.replays import (
+from tavola.studio.api.expensive_requests import (
+    AskDearest,
     AskLimits,
+    AskTroubles,
     Replay,
     SampleReads,
+    dearest,
     limits,
     replay,
     sample,
+    troubles,
 )
+from tavola.studio.api.operations import AskOperations, operations
 from tavola.studio.endpoint import encode_answer
+from tavola.studio.monitoring import Watch, told_by
+from tavola.studio.monitoring.counters import CELLS_MAX, sum_of
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Studio, Where
-from tavola.studio.watching import Watch, told_by
-from tavola.studio.watching.slices import CELLS_MAX, sum_of
 
 R = TypeVar("R")
 

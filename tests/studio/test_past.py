@@ -17,36 +17,34 @@ from tavola.model.document import design_of
 from tavola.patterns import AuditEntry, Versioned, Versions
 from tavola.protocol.faults import UnknownOperationFault
 from tavola.server import running
-from tavola.studio import histories
+from tavola.studio import item_history
 from tavola.studio.api import BY_NAME
-from tavola.studio.api.browsing import BrowsePage, page
 from tavola.studio.api.changes import SetStream, switch
-from tavola.studio.api.items import undo
-from tavola.studio.api.past import (
+from tavola.studio.api.data import BrowsePage, page
+from tavola.studio.api.history import (
     AskHistory,
     AskPast,
+    AskRestore,
     AskThen,
     KeepPast,
-    PutBack,
-    history,
-    keep,
-    put_back,
-    then_and_now,
-    window,
-)
-from tavola.studio.api.restoring import (
-    AskRestore,
     MakeBackup,
+    PutBack,
     RestoreBackup,
     RestoreTable,
     back_up,
+    history,
+    keep,
     progress,
+    put_back,
     restore,
     restore_backup,
+    then_and_now,
+    window,
 )
-from tavola.studio.browsing.planner import BrowseQuestion
+from tavola.studio.api.items import undo
 from tavola.studio.endpoint import encode_answer
 from tavola.studio.problems import Refused
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.studio import Studio, Where
 
 ORDERS = {
@@ -382,8 +380,8 @@ def test_a_long_history_is_told_in_part_and_counted_whole(
     bytes_each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither many versions nor large ones fill the memory; the earliest shown was not created, it was changed."""
-    monkeypatch.setattr(histories, "VERSIONS_MAX", 20)
-    monkeypatch.setattr(histories, "BYTES_MAX", 200_000)
+    monkeypatch.setattr(item_history, "VERSIONS_MAX", 20)
+    monkeypatch.setattr(item_history, "BYTES_MAX", 200_000)
 
     async def story() -> None:
         async with orders() as (studio, clock):

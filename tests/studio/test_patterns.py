@@ -16,10 +16,10 @@ from tavola.apps.support_desk import model as support_desk
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.model.document import design_of
+from tavola.studio.access_patterns.catalogue import DesignedPattern, catalogue
+from tavola.studio.access_patterns.requests import EnteredValue
 from tavola.studio.api import patterns as api
 from tavola.studio.api.patterns import AskCoverage, AskPattern, ListPatterns, PatternRun, RunPattern
-from tavola.studio.asking.catalogue import DesignedPattern, catalogue
-from tavola.studio.asking.questions import EnteredValue
 from tavola.studio.problems import Refused
 from tests.studio.bookshop import (
     FIRST,

@@ -14,8 +14,8 @@ from tavola.connections import connect_async
 from tavola.engine import Engine
 from tavola.protocol.operations import OPERATIONS
 from tavola.studio import Endpoint, Refused, Studio, Where
-from tavola.studio.reading import TELLING, ReadingBackend
-from tavola.studio.watching.shapes import READS, is_read
+from tavola.studio.monitoring.request_shapes import READS, is_read
+from tavola.studio.read_only import TELLING, ReadingBackend
 from tests.studio.asking import Asking
 
 TABLE = {

@@ -16,7 +16,7 @@ from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.studio import Assets, Endpoint, Studio, create
 from tavola.studio.api import BY_NAME
-from tavola.studio.api.simulating import AskSimulation, AskSimulationRun, SimulationProgress
+from tavola.studio.api.simulation import AskSimulation, AskSimulationRun, SimulationProgress
 from tavola.studio.problems import Refused
 from tavola.web import serving
 from tests.design.builders import design, entity, table, text, update

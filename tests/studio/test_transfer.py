@@ -25,12 +25,12 @@ from tavola.studio.api.transfer import (
     export_table,
     run,
 )
-from tavola.studio.browsing.conditions import BrowseCondition
-from tavola.studio.browsing.planner import BrowseQuestion
-from tavola.studio.editing import delimited
-from tavola.studio.editing.delimited import ImportColumn
-from tavola.studio.editing.files import FileForm, Writer, guess_form, read_piece
-from tavola.studio.editing.selections import ItemSelection
+from tavola.studio.edits import delimited
+from tavola.studio.edits.delimited import ImportColumn
+from tavola.studio.edits.files import FileForm, Writer, guess_form, read_piece
+from tavola.studio.edits.selections import ItemSelection
+from tavola.studio.queries.conditions import BrowseCondition
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.values import admit_item, equal
 from tests.studio.edited import Stage, club, plain_table
 from tests.studio.test_items import TEN

@@ -1,17 +1,17 @@
-"""Studio: the web face for people.
+"""Studio: the web interface for people.
 
-Holds a JSON API and the pages that use it; can do nothing that the API and the command line cannot. Knows
-neither the server nor the applications: what lies in their hands is handed in by whoever starts it.
+A JSON API and the pages that use it, with no abilities beyond the Python API and the command line. Independent of the server
+and the applications; what it needs from them is passed in by the command that starts it.
 """
 
 from tavola.studio.api import BY_NAME, ENDPOINTS
 from tavola.studio.app import CONTENT_SECURITY_POLICY, TOKEN_HEADER, create
 from tavola.studio.assets import Assets
 from tavola.studio.endpoint import Endpoint, encode_answer
+from tavola.studio.monitoring import Watch
+from tavola.studio.monitoring.observed_backend import TellingBackend
 from tavola.studio.problems import Refused, problem_of
 from tavola.studio.studio import Declared, LogPort, LogQuestion, Studio, Where
-from tavola.studio.watching import Watch
-from tavola.studio.watching.telling import TellingBackend
 from tavola.web import Problem
 
 __all__ = [

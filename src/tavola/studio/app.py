@@ -1,9 +1,8 @@
-"""App: the API and the pages over HTTP, and what keeps others out.
+"""The API and the pages over HTTP.
 
-Whoever reaches this can read and change every table, so four things stand before it. The guard answers to addresses and to
-names that it was given, and to no page of another site, neither for a change nor for a question. A change must bring the token that only
-the page itself was given. Nothing that is sent runs: the policy of content allows scripts of our own files alone. And where
-the studio is read-only, an endpoint that changes something is refused before it begins.
+Whoever reaches this application can read and change every table, so four checks protect it. The guard accepts only known
+host names and rejects requests from other sites, reads included. A change needs the token that only the page received. The
+content security policy runs only our own script files. And a read-only studio refuses endpoints that change something.
 """
 
 from __future__ import annotations

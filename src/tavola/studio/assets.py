@@ -1,7 +1,7 @@
-"""Assets: the built pages, as they lie in the package, ready to be sent.
+"""The built pages of the package.
 
-A file's name holds a hash of its content, so a browser keeps it for good. Each is read once and packed once. Where nothing
-has been built, the index says so: the questions of the API are answered all the same.
+File names contain a content hash, so browsers cache them forever. Each file is read and compressed once. Without a build the
+index page says how to build; the API works all the same.
 """
 
 from __future__ import annotations

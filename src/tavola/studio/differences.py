@@ -1,8 +1,7 @@
-"""Differences: what is not the same in two items, place by place, by the types that DynamoDB knows.
+"""The differences of two items, path by path, by DynamoDB's types.
 
-A number is what it is worth and not how it is written, a set has no order, documents and lists are gone into. Elements of
-a list that stand the same at its beginning and its end are passed over, so that one that was put in between is one
-difference and not a row of them.
+Numbers compare by value, sets without order, and maps and lists recursively. Equal elements at both ends of a list are
+skipped, so that one inserted element is one difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Endpoint: one question of the API, typed: a function, and how it is asked.
+"""One typed endpoint of the API: a function and how it is called.
 
-The types of what is asked and given are read from the function, so the pages' types can be made of them, and a request is
-checked before the function sees it. HTTP is `app`'s; here a question is data, and the command line asks the same.
+Request and response types are read from the function's annotations. They validate requests and generate the pages'
+TypeScript types. HTTP is in `app`; here a request is data, and the command line (`tavola api`) calls the same endpoints.
 """
 
 from __future__ import annotations

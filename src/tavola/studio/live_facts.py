@@ -1,7 +1,7 @@
-"""LiveFacts: what a decision about access may depend on, of the tables that are there.
+"""Facts about live tables that an access decision may depend on.
 
-The policies' guard asks for facts as it goes, and cannot wait; tables are asked over the connection, which must be
-waited for. So a question is put again until all tables that it names are known.
+Policy evaluation asks for facts synchronously, but tables are described over an async connection. So the evaluation is
+repeated until every table it names has been loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Recognition: which entity an item is, and what its keys say.
+"""Recognise which entity an item is, and parse its keys.
 
-By the design's tag, then by its key templates; without either a guess by what the key begins with, which is told as a
-guess. Everything is compiled once for a table, so a page of a thousand items costs milliseconds.
+By the design's tag, then by its key templates. Without either, the key's first word gives a guess that is reported as one.
+Everything is compiled once per table, so a page of a thousand items takes milliseconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tavola.errors import TavolaError
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE
 from tavola.model.document import EntityDesign, KeyDesign, SourceDesign, TableDesign
-from tavola.studio.key_texts import (
+from tavola.studio.key_text import (
     KeyPiece,
     KeyReader,
     field_reader,

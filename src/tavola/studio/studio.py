@@ -1,7 +1,7 @@
-"""Studio: what every endpoint works with: the tables, the design, and what is known of their use.
+"""The state shared by all endpoints: connection, designs, monitor, access log and user directory.
 
-Made by whoever starts the studio and closed by them. What lies in other rooms' hands (the access log, the directory of
-users and roles) comes in as a function.
+Created and closed by the command that starts the studio. Dependencies on other packages (access log, directory of users and
+roles) are passed in as functions.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tavola.engine import Engine
 from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
 from tavola.prices import BookUnknown, PriceBook, load_book
+from tavola.studio.monitoring import Watch, owned
 from tavola.studio.problems import Refused
-from tavola.studio.reading import reading
-from tavola.studio.watching import Watch, owned
+from tavola.studio.read_only import reading
 
 P = ParamSpec("P")
 R = TypeVar("R")

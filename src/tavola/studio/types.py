@@ -1,7 +1,7 @@
-"""Types: what the API's own types are made of, beside dataclasses, texts and numbers.
+"""Types shared by the API beside dataclasses, strings and numbers.
 
-Attribute values travel as DynamoDB JSON, in which a number is text: nothing between the table and the page may take
-it for a float.
+Attribute values travel as DynamoDB JSON, in which numbers are strings, so nothing between table and page can turn one into a
+float.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Web: what every face in a browser shares.
+"""Web: what every browser application shares.
 
-Holds the guard before an application (Host, Origin, body sizes, headers, errors that nobody foresaw), the problems it answers
-with, and serving on a port. Knows no page, no table and no ticket: the applications and the studio bring those.
+The guard in front of an application (host, origin, body size, headers, unexpected errors), problem responses, and serving
+on a port. Knows no pages, tables or tickets; applications and studio bring those.
 """
 
 from tavola.web.guard import (

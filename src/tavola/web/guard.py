@@ -1,9 +1,9 @@
-"""Guard: what every request passes before a route sees it, and every answer on its way out.
+"""Checks that every request passes before routing, and headers that every response gets.
 
-A page of another site can make a browser send requests here. It cannot forge two headers: `Host` tells the name
-it used, `Origin` (or `Sec-Fetch-Site`) where it is from. So an application that only this machine can reach answers to names of
-this machine alone, and a change must come from its own pages or from a program. Bodies are held to a size and to
-JSON that can be stored. An error that nobody foresaw is logged by its kind and place, without what was sent.
+A page of another site can make a browser send requests here. It cannot forge two headers: `Host` names the address it used,
+`Origin` (or `Sec-Fetch-Site`) where it comes from. So an application that only this machine can reach answers only to names
+of this machine, and a change must come from its own pages or from a program. Bodies are limited in size and must be storable
+JSON. An unexpected error is logged by type and location, without the request's content.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Serving: an application on a port, from its socket to its last answer.
+"""Serve an application on a port, from opening the socket to the last response.
 
-`serve` is for a program that does nothing else, `serving` for one whose loop runs already. The socket is opened before the
-application is, so that a port that is taken is told at once; the application is closed after its last answer.
+`serve` is for a program that does nothing else, `serving` for one whose loop is already running. The socket is opened before
+the application starts, so that a taken port is reported at once; the application is closed after its last response.
 """
 
 from __future__ import annotations

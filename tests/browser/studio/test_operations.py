@@ -15,8 +15,8 @@ from playwright.sync_api import Page, Route, expect
 from tavola.cli.studios import directory_port
 from tavola.engine import Engine
 from tavola.protocol.faults import Fault
+from tavola.studio.monitoring.counters import CELLS_MAX
 from tavola.studio.studio import LogQuestion
-from tavola.studio.watching.slices import CELLS_MAX
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tools.house import REGION, SCOPE, House

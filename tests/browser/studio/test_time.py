@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.studio.api import changes as changes_api
-from tavola.studio.following import Follower
+from tavola.studio.changes import Follower
 from tests.browser.stage import accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tools.house import SCOPE, House

@@ -1,30 +1,26 @@
-"""API: every question that a page or the command line may ask, one module a noun.
+"""The studio's API: one module per subject, one plain function over a `Studio` per endpoint.
 
-An endpoint is a plain function over a `Studio`; its types are the pages' types too.
+The pages' TypeScript types are generated from the endpoints' types.
 """
 
 from __future__ import annotations
 
 from tavola.studio.api import (
     access,
-    browsing,
-    bulk,
     changes,
     cost,
-    dearest,
+    data,
     design,
+    expensive_requests,
     heat,
+    history,
     infrastructure,
     items,
     operations,
-    past,
     patterns,
-    replays,
-    restoring,
-    samples,
     session,
-    simulating,
-    solving,
+    simulation,
+    solver,
     tables,
     targets,
     transfer,
@@ -33,24 +29,20 @@ from tavola.studio.endpoint import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *session.ENDPOINTS,
-    *samples.ENDPOINTS,
+    *tables.ENDPOINTS,
     *changes.ENDPOINTS,
     *items.ENDPOINTS,
-    *bulk.ENDPOINTS,
     *transfer.ENDPOINTS,
-    *past.ENDPOINTS,
-    *restoring.ENDPOINTS,
-    *tables.ENDPOINTS,
-    *browsing.ENDPOINTS,
+    *history.ENDPOINTS,
+    *data.ENDPOINTS,
     *patterns.ENDPOINTS,
     *operations.ENDPOINTS,
-    *dearest.ENDPOINTS,
-    *replays.ENDPOINTS,
+    *expensive_requests.ENDPOINTS,
     *access.ENDPOINTS,
     *heat.ENDPOINTS,
-    *simulating.ENDPOINTS,
+    *simulation.ENDPOINTS,
     *design.ENDPOINTS,
-    *solving.ENDPOINTS,
+    *solver.ENDPOINTS,
     *infrastructure.ENDPOINTS,
     *targets.ENDPOINTS,
     *cost.ENDPOINTS,

@@ -1,7 +1,7 @@
-"""Access: who asked for what, as the access log has it, and who may do what, as the policies say.
+"""The access log, and explanations of access decisions.
 
-The log's records are given as they are written, so they are those that `tavola log --json` prints; an explanation is
-the document of `tavola iam explain --json`, with the tables' keys, tags and policies as they are, not as somebody says.
+Log records are returned as written, as `tavola log --json` prints them. An explanation is the document of `tavola iam explain
+--json`, based on the live tables' keys, tags and policies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Changes: a table's stream for pages, live as server-sent events, or some at a time for whoever has no stream.
+"""A table's stream: live as server-sent events, or page by page.
 
-An event's id is a position in all shards. Given back, as a browser does after a lost connection, it goes on right there:
-nothing is left out and nothing comes twice.
+An event's id is a position in all shards. A browser sends it back after a lost connection and resumes exactly there.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tavola.client import StreamMissing
 from tavola.clock import monotonic
-from tavola.studio.endpoint import Endpoint
-from tavola.studio.following import (
+from tavola.studio.changes import (
     Actors,
     ChangeTeller,
     Follower,
@@ -30,6 +28,7 @@ from tavola.studio.following import (
     decode_position,
     wanted_of,
 )
+from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused
 from tavola.studio.recognition import recogniser_for
 from tavola.studio.studio import Studio

@@ -1,7 +1,6 @@
-"""Cost: a month of the design, as it is declared and with its numbers turned; and the calculator that needs no design.
+"""The monthly cost of the design as declared and with its sliders moved, and the calculator without a design.
 
-Every sum is the document that `tavola cost --json` prints, computed by the same functions, so the page and the command line
-agree to the cent.
+Sums are the documents that `tavola cost --json` prints, from the same functions, so page and command line agree to the cent.
 """
 
 from __future__ import annotations
@@ -29,17 +28,21 @@ from tavola.design.cost import (
 from tavola.model.document import write_document
 from tavola.prices import books, labelled_book, load_book
 from tavola.protocol.faults import ResourceNotFoundFault
-from tavola.studio.costing.commands import command_of, number, shared_words, writable
-from tavola.studio.costing.months import (
+from tavola.studio.cost import (
     DEFAULT_REGION,
+    AskCalculation,
+    AskCost,
     assumptions_of,
     book_of,
+    command_of,
     costing_of,
     design_for,
+    number,
     region_of,
+    shared_words,
     sliders_of,
+    writable,
 )
-from tavola.studio.costing.questions import AskCalculation, AskCost
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Studio

@@ -1,4 +1,4 @@
-"""Design: the design as a diagram, what the rules find in it and where, each remedy as a difference, and what stands otherwise."""
+"""The design as a diagram, its lint findings, their remedies as diffs, and its differences from live tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tavola.design.solver import declared
 from tavola.errors import TavolaError
 from tavola.iac import Change, Comparison, comparing
 from tavola.prices import PriceBook
-from tavola.studio.designing import (
+from tavola.studio.designs import (
     DesignLine,
     Subject,
     TablePicture,

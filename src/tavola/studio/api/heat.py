@@ -1,7 +1,7 @@
-"""Heat: which keys are asked for, over time: the map, the keys behind a cell, the hottest keys, and what it means.
+"""Heat maps of key accesses: the map, the keys behind a cell, the hottest keys, and the diagnosis.
 
-A map is asked for whole once, and then only its new columns: the answer names its rows (`layout`), and whoever asks with
-that name gets columns for the same rows, with the rows that came in between.
+A map is requested whole once and then only by its new columns. The response names its rows (`layout`); a request with that
+name gets columns for the same rows, plus rows that were added since.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import scope_of, table_name_of
 from tavola.protocol.faults import ResourceNotFoundFault
-from tavola.studio.api.heat_shapes import (
+from tavola.studio.api.heat_types import (
     AskHeat,
     AskHeatCell,
     AskHottest,
@@ -34,12 +34,10 @@ from tavola.studio.api.heat_shapes import (
     Source,
 )
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
-from tavola.studio.studio import LogQuestion, Studio
-from tavola.studio.watching.heat import TIERS, HeatRecorder, Window, part_of
-from tavola.studio.watching.heat_diagnosis import HeatFinding, diagnose
-from tavola.studio.watching.heat_keys import KeyCount, hottest, hottest_items
-from tavola.studio.watching.heat_map import (
+from tavola.studio.monitoring.heat_diagnosis import HeatFinding, diagnose
+from tavola.studio.monitoring.heat_from_log import heat_of_log
+from tavola.studio.monitoring.heat_keys import KeyCount, hottest, hottest_items
+from tavola.studio.monitoring.heat_map import (
     ROWS_MAX,
     Layout,
     Places,
@@ -51,10 +49,12 @@ from tavola.studio.watching.heat_map import (
     layout_of,
     painted,
 )
-from tavola.studio.watching.heat_traffic import traffic_of
-from tavola.studio.watching.key_order import HashedKeys, Keys, Order, SchemaKeys
-from tavola.studio.watching.log_heat import heat_of_log
-from tavola.studio.watching.slots import METRICS, Sums
+from tavola.studio.monitoring.heat_recorder import TIERS, HeatRecorder, Window, part_of
+from tavola.studio.monitoring.heat_slots import METRICS, Sums
+from tavola.studio.monitoring.heat_traffic import traffic_of
+from tavola.studio.monitoring.key_order import HashedKeys, Keys, Order, SchemaKeys
+from tavola.studio.problems import Refused
+from tavola.studio.studio import LogQuestion, Studio
 
 _LAYOUTS_MAX = 32
 _LOG_RECORDS = 200_000

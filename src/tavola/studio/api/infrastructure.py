@@ -1,4 +1,4 @@
-"""Infrastructure: a design as the files of other tools, and the files of other tools as a design."""
+"""Export a design to other tools' files, and import their files as a design."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tavola.iac import (
 )
 from tavola.iac.formats import FormatRefused, Imported, read_design_text, write_onetable, write_workbench
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
-from tavola.studio.designing import Subject, design_text, subject_of
+from tavola.studio.designs import Subject, design_text, subject_of
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused
 from tavola.studio.studio import Studio

@@ -1,7 +1,7 @@
-"""Operations: how much is asked, how long it takes, and what it consumes.
+"""Request rates, latency and consumed capacity.
 
-Answers come from the watch, which is memory only. Where the engine is in this process it saw every call; elsewhere it
-saw the studio's own, and the answer says so.
+The numbers come from the monitor, which is in memory. With the engine in this process it saw every call; otherwise only the
+studio's own, and the response says so.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.studio.endpoint import Endpoint
-from tavola.studio.problems import Refused
-from tavola.studio.studio import Studio
-from tavola.studio.watching import Watch
-from tavola.studio.watching.latency import QUANTILES
-from tavola.studio.watching.measures import View
-from tavola.studio.watching.slices import (
+from tavola.studio.monitoring import Watch
+from tavola.studio.monitoring.counters import (
     ALL_OTHERS,
     OTHERS,
+    QUANTILES,
     Asked,
     Cell,
     ClosedSlice,
@@ -27,7 +24,10 @@ from tavola.studio.watching.slices import (
     Used,
     sum_of,
 )
-from tavola.studio.watching.timeline import WINDOW_S_MAX, joined
+from tavola.studio.monitoring.request_metrics import View
+from tavola.studio.monitoring.timeline import WINDOW_S_MAX, joined
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
 
 _PLACES_SHOWN = 12
 _ROWS_SHOWN = 100

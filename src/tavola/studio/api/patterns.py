@@ -1,7 +1,7 @@
-"""Patterns: the access patterns of the design: listed, asked of the tables, and held against the indexes.
+"""The access patterns of the design: list, run and compare with the indexes.
 
-A run says what it asked, what each call took at each place as DynamoDB told it, what the design foretells of it and why the
-two differ. Writes are forecast and never run.
+A run reports its requests, the units of each call as DynamoDB returned them, the design's forecast, and why the two differ.
+Writes are forecast and never run.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tavola.studio.asking.catalogue import DesignedPattern, catalogue, listed
-from tavola.studio.asking.code import PatternCode, code_of
-from tavola.studio.asking.coverage import Coverage, coverage
-from tavola.studio.asking.examples import PatternExample, example_of
-from tavola.studio.asking.forecasts import (
+from tavola.studio.access_patterns.catalogue import DesignedPattern, catalogue, listed
+from tavola.studio.access_patterns.code import PatternCode, code_of
+from tavola.studio.access_patterns.coverage import Coverage, coverage
+from tavola.studio.access_patterns.examples import PatternExample, example_of
+from tavola.studio.access_patterns.forecasts import (
     PatternForecast,
     dollars,
     forecast,
@@ -21,9 +21,9 @@ from tavola.studio.asking.forecasts import (
     questions_of,
     reasons,
 )
-from tavola.studio.asking.planning import plan
-from tavola.studio.asking.questions import EnteredValue, How
-from tavola.studio.asking.running import PlaceUnits, RanRequest, run, summed
+from tavola.studio.access_patterns.plans import plan
+from tavola.studio.access_patterns.requests import EnteredValue, How
+from tavola.studio.access_patterns.runs import PlaceUnits, RanRequest, run, summed
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.recognition import Recogniser, designed_keys
 from tavola.studio.studio import Studio

@@ -1,4 +1,4 @@
-"""Session: what a page must know before it shows anything: where it is, what it may do, which tables there are."""
+"""What a page needs first: where the tables are, what is allowed, and which tables exist."""
 
 from __future__ import annotations
 

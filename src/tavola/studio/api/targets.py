@@ -1,11 +1,11 @@
-"""Targets: whether a design will run on each engine that speaks DynamoDB's API, cell by cell, with the reason and its source."""
+"""Whether a design runs on each DynamoDB-compatible engine, capability by capability, with sources."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tavola.design.targets import Value, capabilities, check, targets
-from tavola.studio.designing import Subject, node_of, subject_of
+from tavola.studio.designs import Subject, node_of, subject_of
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.studio import Studio
 

@@ -1,4 +1,4 @@
-"""Transfer: items out to a file and in from one, a piece at a time."""
+"""Export items to a file and import them from one, a piece at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from urllib.parse import quote
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from tavola.studio.browsing.planner import BrowseQuestion
-from tavola.studio.editing.delimited import ImportColumn
-from tavola.studio.editing.drafts import Desk, open_desk
-from tavola.studio.editing.files import (
+from tavola.studio.edits.delimited import ImportColumn
+from tavola.studio.edits.drafts import Desk, open_desk
+from tavola.studio.edits.files import (
     ENDINGS,
     MEDIA_TYPES,
     FileForm,
@@ -22,10 +21,11 @@ from tavola.studio.editing.files import (
     guess_form,
     read_piece,
 )
-from tavola.studio.editing.imports import ImportFailure, ImportMode, Ready, existing, judge, load
-from tavola.studio.editing.selections import ItemSelection, Slice, SliceCursor, read_slice
+from tavola.studio.edits.imports import ImportFailure, ImportMode, Ready, existing, judge, load
+from tavola.studio.edits.selections import ItemSelection, Slice, SliceCursor, read_slice
 from tavola.studio.endpoint import Endpoint
 from tavola.studio.problems import Refused
+from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.studio import Studio
 from tavola.studio.types import Item as GivenItem
 

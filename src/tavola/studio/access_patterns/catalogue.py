@@ -1,0 +1,445 @@
+"""List every access pattern of a design with the parameters its form needs.
+
+Primary keys, queries, collections, needs and writes appear in design order. A need runs as its route says or, without one,
+by the key that serves it best; a need that no key serves is listed with the reason and cannot be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tavola.design.access_paths import shards_to_read
+from tavola.design.lint import Subject
+from tavola.keys import Template
+from tavola.model import SHARD
+from tavola.model.document import (
+    AccessPattern,
+    CollectionDesign,
+    Design,
+    EntityDesign,
+    FieldDesign,
+    Given,
+    KeyDesign,
+    Need,
+    PatternDesign,
+    SourceDesign,
+    TableDesign,
+    WritePattern,
+)
+from tavola.studio.access_patterns.input_values import EntryKind, kind_of, text_of, typed
+from tavola.studio.problems import Refused
+from tavola.studio.types import AttributeValue
+
+PatternKind = Literal["key", "query", "collection", "need", "write"]
+ParameterRole = Literal["partition", "sort", "filter"]
+
+SORT_OPERATORS = ("=", "<", "<=", ">", ">=", "between")
+_OPERATIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
+MANY_ITEMS = 25  # that a run asks for, where nobody declared how many it gives
+_LAST_FIRST = ("newest first", "latest first", "last first")
+
+
+@dataclass(frozen=True, slots=True)
+class PatternParameter:
+    """One value that a pattern is asked with, as a form shows it."""
+
+    name: str
+    kind: EntryKind
+    role: ParameterRole
+    required: bool
+    operators: tuple[str, ...]  # that it may be compared by, the usual one first
+    choices: tuple[str, ...]  # all the values there can be; none: any
+    attribute: str
+    constant: tuple[str, ...]  # what it is always compared with; none: what is given
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class DesignedPattern:
+    """An access pattern as the design declares it."""
+
+    id: str
+    kind: PatternKind
+    title: str
+    place: str  # as `tavola cost` and `tavola lint` name it
+    table: str  # empty: of a need whose entities no table has
+    entities: tuple[str, ...]
+    index: str | None
+    operation: str
+    key: tuple[str, ...]  # its key in words, an attribute each: `PK = TICKET#{ticket_id}`
+    result: str
+    parameters: tuple[PatternParameter, ...]
+    runnable: bool
+    reason: str  # why it cannot be run
+    shards: int
+    ordered: bool  # whether the answer has an order to turn round
+    consistent: bool
+    consistency: bool  # whether it can be read consistently
+    descending: bool
+    limit: int | None  # that a run begins with
+    per_second: float | None
+    peak_per_second: float | None
+    items: int | None
+    item_bytes: int | None
+    transactional: bool
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A pattern with what it was made of: the parts of the design that planning goes by."""
+
+    told: DesignedPattern
+    table: TableDesign | None
+    entity: EntityDesign | None = None
+    key: KeyDesign | None = None
+    pattern: PatternDesign | None = None
+    collection: CollectionDesign | None = None
+    need: Need | None = None
+    write: WritePattern | None = None
+    filtered: tuple[Given, ...] = ()  # conditions of a need that its key does not decide
+    stretched: tuple[
+        str, ...
+    ] = ()  # fields of a partition that are given as a stretch: a query for each grain
+
+
+def catalogue(design: Design) -> tuple[Listed, ...]:
+    """Return every pattern of a design."""
+    found = [each for table in design.tables for each in _of_table(table)]
+    found += [_need(design, need) for need in design.needs]
+    return tuple(found)
+
+
+def listed(design: Design, id_: str) -> Listed:
+    """Return a pattern by its id; refuse one that the design has not."""
+    for each in catalogue(design):
+        if each.told.id == id_:
+            return each
+    raise Refused(
+        "pattern-unknown",
+        "There is no such access pattern",
+        f"The design has no access pattern {id_}.",
+        "Choose one of the list; the design may have changed since the link was made.",
+        status=404,
+    )
+
+
+def home_of(design: Design, need: Need) -> TableDesign | None:
+    """Return the table that has all the entities of a need; None where there is none, or they are in several."""
+    for table in design.tables:
+        names = {entity.name for entity in table.entities}
+        if names.issuperset(need.entities):
+            return table
+    return None
+
+
+def routed(need: Need) -> bool:
+    """Tell whether a need's route says all of its request: a document may name an operation and none of its keys."""
+    return need.route is not None and (need.route.operation == "scan" or bool(need.route.keys))
+
+
+def alone(design: Design, table: TableDesign | None) -> Design:
+    """Return the part of a design that is of one table: two designs side by side may call entities alike."""
+    tables = () if table is None else (table,)
+    needs = tuple(need for need in design.needs if home_of(design, need) is table)
+    return Design(tables, design.views, needs)
+
+
+def _of_table(table: TableDesign) -> Iterator[Listed]:
+    for entity in table.entities:
+        if entity.primary is not None and entity.key is not None:
+            yield _pattern(table, entity, entity.key, entity.primary)
+        for pattern in entity.patterns:
+            key = entity.key_on(pattern.index)
+            if key is not None:
+                yield _pattern(table, entity, key, pattern)
+        for write in entity.writes:
+            yield _write(table, entity, write)
+    for collection in table.collections:
+        yield _collection(table, collection)
+
+
+def _pattern(table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign) -> Listed:
+    own = pattern is entity.primary
+    access = pattern.access or AccessPattern(f"{entity.name}.{pattern.name}")
+    parameters = [_parameter(entity.field(name), "partition", required=True) for name in pattern.partition]
+    parameters += [
+        _parameter(entity.field(name), "partition", required=True) for name in pattern.sorts if own
+    ]
+    parameters += [
+        _parameter(entity.field(name), "sort", required=False, operators=_operators(entity.field(name)))
+        for name in pattern.sorts
+        if not own
+    ]
+    index = None if pattern.index is None else table.index(pattern.index)
+    shards = shards_to_read(key)
+    got = "TransactGetItems" if access.transactional else "GetItem"
+    told = DesignedPattern(
+        id=f"{table.name}/{entity.name}.{pattern.name}",
+        kind="key" if own else "query",
+        title=access.title,
+        place=f"{entity.name}.{pattern.name}",
+        table=table.name,
+        entities=(entity.name,),
+        index=pattern.index,
+        operation=got if own else "Query",
+        key=key_words(key),
+        result=pattern.result or entity.name,
+        parameters=tuple(parameters),
+        runnable=True,
+        reason="",
+        shards=shards,
+        ordered=not own and bool(key.range),
+        consistent=access.consistent and (index is None or index.local),
+        consistency=(index is None or index.local) and not access.transactional,
+        descending=_is_descending(access),
+        limit=None if own else access.items or MANY_ITEMS,
+        per_second=access.per_second,
+        peak_per_second=access.peak_per_second,
+        items=access.items,
+        item_bytes=access.item_bytes,
+        transactional=access.transactional,
+        description="",
+    )
+    return Listed(told, table, entity, key, pattern)
+
+
+def _collection(table: TableDesign, collection: CollectionDesign) -> Listed:
+    access = collection.access or AccessPattern(collection.name)
+    members = [table.entity(member.entity) for member in collection.members]
+    owner = next(
+        (each for each in members if {f.name for f in each.fields}.issuperset(collection.parts)), members[0]
+    )
+    key = owner.key_on(collection.index)
+    index = None if collection.index is None else table.index(collection.index)
+    hash_ = table.settings.hash if index is None else index.hash[0]
+    range_ = table.settings.range if index is None else next(iter(index.range), None)
+    words = [f"{hash_} = {collection.partition.source}"]
+    words += [f"{range_} begins with {collection.prefix}"] if collection.prefix and range_ else []
+    told = DesignedPattern(
+        id=f"{table.name}/{collection.name}",
+        kind="collection",
+        title=access.title,
+        place=collection.name,
+        table=table.name,
+        entities=tuple(dict.fromkeys(member.entity for member in collection.members)),
+        index=collection.index,
+        operation="Query",
+        key=tuple(words),
+        result=collection.name,
+        parameters=tuple(
+            _parameter(owner.field(name), "partition", required=True) for name in collection.parts
+        ),
+        runnable=True,
+        reason="",
+        shards=1,
+        ordered=range_ is not None,
+        consistent=access.consistent and (index is None or index.local),
+        consistency=index is None or index.local,
+        descending=_is_descending(access),
+        limit=None,
+        per_second=access.per_second,
+        peak_per_second=access.peak_per_second,
+        items=access.items,
+        item_bytes=access.item_bytes,
+        transactional=False,
+        description=collection.description,
+    )
+    return Listed(told, table, owner, key, collection=collection)
+
+
+def _write(table: TableDesign, entity: EntityDesign, write: WritePattern) -> Listed:
+    assert entity.key is not None, "what lives in a table has a key"
+    together = write.transactional or bool(write.together)
+    verb = {"put": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}[write.kind]
+    told = DesignedPattern(
+        id=f"{table.name}/{entity.name}: {write.title}",
+        kind="write",
+        title=write.title,
+        place=f"{entity.name}: {write.title}",
+        table=table.name,
+        entities=(entity.name,),
+        index=None,
+        operation="TransactWriteItems" if together else verb if write.items == 1 else "BatchWriteItem",
+        key=key_words(entity.key),
+        result=entity.name,
+        parameters=(),
+        runnable=False,
+        reason="A write is not run from here, since it would change the table: its units are forecast.",
+        shards=1,
+        ordered=False,
+        consistent=False,
+        consistency=False,
+        descending=False,
+        limit=None,
+        per_second=write.per_second,
+        peak_per_second=write.peak_per_second,
+        items=write.items,
+        item_bytes=write.item_bytes,
+        transactional=together,
+        description=_changes(write),
+    )
+    return Listed(told, table, entity, entity.key, write=write)
+
+
+def _need(design: Design, need: Need) -> Listed:
+    """Return a need as it is asked: by its route, or by the key that serves it best."""
+    table = home_of(design, need)
+    entity = None if table is None else table.entity(need.entities[0])
+    key, reason, operation, index = None, "", "Query", None
+    filtered: tuple[Given, ...] = ()
+    stretched: tuple[str, ...] = ()
+    if table is None:
+        reason = f"No table has {_joined(need.entities)}, so nothing can be asked yet."
+    elif need.route is not None and need.route.index not in (None, *(each.name for each in table.indexes)):
+        index = need.route.index
+        reason = f"It is asked on {index}, and {table.name} has no such index."
+    elif need.route is not None and routed(need):
+        operation, index = _OPERATIONS[need.route.operation], need.route.index
+    else:
+        ways = Subject(alone(design, table)).access_paths(need)
+        if need.route is not None:  # which says where, and not by which key
+            ways = tuple(way for way in ways if way.key.index == need.route.index)
+        best = next(iter(ways), None)
+        if best is None or best.operation == "scan":
+            reason = "No key serves it: every item would have to be read."
+        else:
+            key, index = best.key, best.key.index
+            operation = "GetItem" if best.operation == "get" else "Query"
+            filtered, stretched = best.filtered, best.partition_ranges
+            if best.operation == "get" and any(given.operator == "in" for given in need.where):
+                operation = "BatchGetItem"
+    access = need.access or AccessPattern(need.name)
+    found = None if table is None or index is None or reason else table.index(index)
+    single = operation in ("GetItem", "BatchGetItem")
+    told = DesignedPattern(
+        id=f"{'' if table is None else table.name}/{need.name}",
+        kind="need",
+        title=access.title,
+        place=need.name,
+        table="" if table is None else table.name,
+        entities=need.entities,
+        index=index,
+        operation=operation if not reason else "",
+        key=() if key is None else key_words(key),
+        result=_joined(need.entities),
+        parameters=() if table is None or entity is None else tuple(_conditions(table, entity, need)),
+        runnable=not reason,
+        reason=reason,
+        shards=shards_to_read(key),
+        ordered=operation == "Query",
+        consistent=access.consistent and (found is None or found.local),
+        consistency=found is None or found.local,
+        descending=_is_descending(access),
+        limit=None if single else access.items or MANY_ITEMS,
+        per_second=access.per_second,
+        peak_per_second=access.peak_per_second,
+        items=access.items,
+        item_bytes=access.item_bytes,
+        transactional=access.transactional,
+        description="",
+    )
+    return Listed(told, table, entity, key, need=need, filtered=filtered, stretched=stretched)
+
+
+def _conditions(table: TableDesign, entity: EntityDesign, need: Need) -> Iterator[PatternParameter]:
+    """Give the conditions of a need, or of its route: each is compared in the way that it says."""
+    for name, field, given, role in conditions_of(table, entity, need):
+        yield replace(_condition(field, given, role), name=name)
+
+
+def conditions_of(
+    table: TableDesign, entity: EntityDesign, need: Need
+) -> Iterator[tuple[str, FieldDesign, Given, ParameterRole]]:
+    """Give each condition of a need, or of its route, with its name in a form: the field's, and its operator where it has two."""
+    told: list[tuple[FieldDesign, Given, ParameterRole]] = []
+    if need.route is None or not routed(need):
+        known = {field.name: field for field in entity.fields}
+        told += [(known[given.field], given, "partition") for given in need.where if given.field in known]
+    else:
+        many = need.route.operation == "batch_get"
+        for given in need.route.keys:
+            each = Given(given.field, "in") if many and given.value is None else given
+            told.append((attribute_field(table, entity, given.field), each, "partition"))
+        for given in need.route.filters:
+            told.append((attribute_field(table, entity, given.field), given, "filter"))
+    names = [field.name for field, _, _ in told]
+    taken: dict[str, int] = {}
+    for field, given, role in told:
+        name = f"{field.name} {given.operator}" if names.count(field.name) > 1 else field.name
+        taken[name] = taken.get(name, 0) + 1
+        yield name if taken[name] == 1 else f"{name} {taken[name]}", field, given, role
+
+
+def attribute_field(table: TableDesign, entity: EntityDesign, attribute: str) -> FieldDesign:
+    """Return the field that an attribute is of; of a key that a template makes, one that has its type."""
+    for field in entity.fields:
+        if field.attribute == attribute:
+            return field
+    tag = table.key_types.get(attribute, "S")
+    return FieldDesign(
+        attribute, attribute, {"S": "text", "N": "decimal", "B": "bytes"}[tag], (tag,), key_kind="text"
+    )
+
+
+def _condition(field: FieldDesign, given: Given, role: ParameterRole) -> PatternParameter:
+    values: tuple[AttributeValue, ...] = ()
+    if given.value is not None:
+        values = tuple(given.value["L"]) if given.operator in ("in", "between") else (given.value,)
+    told = tuple(text_of(field, value) or "" for value in values)
+    constant = told or (("",) if given.operator == "exists" else ())
+    base = _parameter(field, role, required=not constant, operators=(given.operator,))
+    return replace(base, constant=constant)
+
+
+def _parameter(
+    field: FieldDesign, role: ParameterRole, *, required: bool, operators: tuple[str, ...] = ("=",)
+) -> PatternParameter:
+    choices = field.choices if field.choices and kind_of(field) == "choice" else ()
+    return PatternParameter(
+        field.name,
+        kind_of(field),
+        role,
+        required,
+        operators,
+        tuple(map(typed, choices)),
+        field.attribute,
+        (),
+        field.description,
+    )
+
+
+def _operators(field: FieldDesign) -> tuple[str, ...]:
+    return (*SORT_OPERATORS, "begins_with") if kind_of(field) == "text" else SORT_OPERATORS
+
+
+def key_words(key: KeyDesign) -> tuple[str, ...]:
+    """Return a key as people write it, an attribute each, a shard's number by its word."""
+    return tuple(f"{source.attribute} = {source_words(source)}" for source in key.sources)
+
+
+def source_words(source: SourceDesign) -> str:
+    """Return what a key attribute is made of, as people write it."""
+    if source.template is None:
+        return f"{{{source.field}}}"
+    return _shard_told(source.template)
+
+
+def _shard_told(template: Template) -> str:
+    return template.source.replace(f"{{{SHARD}:04}}", "{shard}")
+
+
+def _changes(write: WritePattern) -> str:
+    told = _joined((*write.changes, *write.adds))
+    return f"Changes {told}." if told else ""
+
+
+def _is_descending(access: AccessPattern) -> bool:
+    """Tell whether a pattern is meant from the last to the first: it declares so, or its title says so."""
+    return access.descending or any(words in access.title.lower() for words in _LAST_FIRST)
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

@@ -1,0 +1,107 @@
+"""Fill in a pattern's parameters from an item of the live table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.connections import AsyncConnection
+from tavola.model import SHARD
+from tavola.model.document import EntityDesign, KeyDesign, TableDesign
+from tavola.studio.access_patterns.catalogue import Listed, attribute_field
+from tavola.studio.access_patterns.input_values import text_of, typed
+from tavola.studio.access_patterns.requests import Clause, expressed
+from tavola.studio.recognition import Recogniser, designed_keys
+from tavola.studio.types import Item
+
+_PAGE = 100
+_PAGES_MAX = 5  # that are looked through for an item of the entity
+
+
+@dataclass(frozen=True, slots=True)
+class PatternExample:
+    """The fields of one item, as a form takes them."""
+
+    pattern: str
+    values: Mapping[str, str]  # by parameter
+    found: bool
+    read: int  # items that were looked at for it
+    note: str
+
+
+async def example_of(db: AsyncConnection, found: Listed) -> PatternExample:
+    """Return values that an item of the pattern's entity has; a few hundred items are looked through at most."""
+    told, table, entity = found.told, found.table, found.entity
+    if table is None or entity is None or not told.runnable:
+        return PatternExample(told.id, {}, found=False, read=0, note=told.reason)
+    if not told.parameters:
+        return PatternExample(told.id, {}, found=True, read=0, note="It is asked without a value.")
+    item, read = await _item(db, table, entity, told.index, found.key)
+    if item is None:
+        where = table.name if told.index is None else told.index
+        return PatternExample(
+            told.id,
+            {},
+            found=False,
+            read=read,
+            note=f"No {entity.name} is among the first {read} items of {where}; type values of your own.",
+        )
+    values: dict[str, str] = {}
+    parts = {} if found.key is None else _parts(entity, found.key, item)
+    for parameter in told.parameters:
+        field = attribute_field(table, entity, parameter.attribute)
+        stored = item.get(parameter.attribute)
+        text = parts.get(field.name) if stored is None else text_of(field, stored)
+        if text:
+            values[parameter.name] = text
+    return PatternExample(
+        told.id, values, found=True, read=read, note=f"Filled in from a {entity.name} of the table."
+    )
+
+
+async def _item(
+    db: AsyncConnection, table: TableDesign, entity: EntityDesign, index: str | None, key: KeyDesign | None
+) -> tuple[Item | None, int]:
+    """Return an item of an entity that is in an index, or in the table, and how many were looked at."""
+    recogniser = Recogniser(designed_keys(table), table)
+    body: dict[str, Any] = {"TableName": table.name, "Limit": _PAGE}
+    if index is not None:
+        body["IndexName"] = index
+    operation = "Scan"
+    constant = None if key is None else _constant(entity, key)
+    if constant is not None:  # one partition: asked, and not looked for
+        operation, body = "Query", body | expressed(constant, ())
+    read = 0
+    for _ in range(_PAGES_MAX):
+        answer = await db.call(operation, body)
+        read += answer.get("ScannedCount", 0)
+        for item in answer["Items"]:
+            if recogniser.recognise(item).entity == entity.name:
+                return item, read
+        if "LastEvaluatedKey" not in answer:
+            break
+        body = {**body, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
+    return None, read
+
+
+def _constant(entity: EntityDesign, key: KeyDesign) -> list[Clause] | None:
+    """Return the condition of a partition that all items share, its first shard; None where they have several."""
+    clauses: list[Clause] = []
+    for source in key.hash:
+        bound = None if source.fields else entity.bound(source)
+        if bound is None or (key.shards is not None and key.shards.by == "time"):
+            return None
+        clauses.append(Clause(source.attribute, "=", ({"S": bound.render({SHARD: 0})},)))
+    return clauses
+
+
+def _parts(entity: EntityDesign, key: KeyDesign, item: Item) -> dict[str, str]:
+    """Return the fields that an item's keys tell, for an index may hold no more than them."""
+    told: dict[str, str] = {}
+    for own in (key, entity.key):
+        for source in () if own is None else own.sources:
+            bound, text = entity.bound(source), item.get(source.attribute, {}).get("S")
+            read = None if bound is None or text is None else bound.read(text)
+            told |= {name: typed(value) for name, value in (read or {}).items() if name not in told}
+    return told

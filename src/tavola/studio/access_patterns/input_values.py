@@ -1,0 +1,202 @@
+"""Convert between the text in a form and the values that keys and attributes are made of.
+
+The design's field decides what the text must be. Text that does not fit is rejected with the field's name and an example.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Literal
+from uuid import UUID
+
+from tavola.errors import TavolaError
+from tavola.keys import part_for
+from tavola.model.document import FieldDesign
+from tavola.studio.problems import Refused
+from tavola.studio.types import AttributeValue
+from tavola.values import NumberRefused, canonical_number
+
+EntryKind = Literal["text", "int", "decimal", "datetime", "date", "bool", "uuid", "choice", "bytes"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BY_TYPE: dict[str, EntryKind] = {
+    "datetime": "datetime",
+    "epoch-seconds": "datetime",
+    "epoch-milliseconds": "datetime",
+    "date": "date",
+    "uuid": "uuid",
+    "int": "int",
+    "decimal": "decimal",
+    "float": "decimal",
+    "bool": "bool",
+    "bytes": "bytes",
+}
+_BY_TAG: dict[str, EntryKind] = {"N": "decimal", "BOOL": "bool", "B": "bytes"}
+_EXAMPLES: dict[EntryKind, str] = {
+    "text": "a text",
+    "int": "a whole number such as 42",
+    "decimal": "a number such as 0.25",
+    "datetime": "a moment such as 2026-08-01T12:00:00Z",
+    "date": "a day such as 2026-08-01",
+    "bool": "true or false",
+    "uuid": "a UUID such as 1b4e28ba-2fa1-4d2b-883f-0016d3cca427",
+    "choice": "one of its choices",
+    "bytes": "bytes in base64",
+}
+
+
+def kind_of(field: FieldDesign) -> EntryKind:
+    """Return what a person types for a field."""
+    if field.choices and field.key_kind != "bool":
+        return "choice"
+    if field.key_kind in ("datetime", "date", "uuid", "int", "decimal", "bool"):
+        return _BY_TYPE[field.key_kind]
+    if field.type in _BY_TYPE:
+        return _BY_TYPE[field.type]
+    return _BY_TAG.get(field.tags[0], "text") if field.tags else "text"
+
+
+def value_of(field: FieldDesign, text: str) -> Any:
+    """Return the value that a text stands for, as a key's template takes it; refuse what the field cannot be."""
+    kind = kind_of(field)
+    try:
+        return _VALUES[kind](field, text.strip() if kind != "text" else text)
+    except (ValueError, OverflowError, Base64Error, NumberRefused) as error:
+        told = f"one of {', '.join(map(str, field.choices or ()))}" if kind == "choice" else _EXAMPLES[kind]
+        raise Refused(
+            "parameter-malformed",
+            f"{field.name} is not {told.partition(' such')[0]}",
+            f"{field.name} was given as “{text[:200]}”.",
+            f"Give {told}.",
+        ) from error
+
+
+def stored_of(field: FieldDesign, value: Any) -> AttributeValue:
+    """Return a value as the field's attribute holds it."""
+    tag = field.tags[0] if field.tags else "S"
+    match value:
+        case bool():
+            return {"BOOL": value} if tag == "BOOL" else {"S": str(value).lower()}
+        case datetime():
+            return {"N": _epoch(field, value)} if tag == "N" else {"S": part_for("datetime").encode(value)}
+        case date():
+            return {"S": value.isoformat()}
+        case int() | Decimal():
+            return {"N" if tag == "N" else "S": canonical_number(str(value))}
+        case bytes():
+            return {"B": b64encode(value).decode()}
+        case UUID():
+            return {"S": str(value)}
+        case _:
+            return {"N": canonical_number(value)} if tag == "N" else {"S": str(value)}
+
+
+def read_of(field: FieldDesign, stored: AttributeValue) -> Any:
+    """Return the value in an attribute; None where it is not what the field says."""
+    text = text_of(field, stored)
+    if text is None:
+        return None
+    try:
+        return value_of(field, text)
+    except TavolaError:
+        return None
+
+
+def text_of(field: FieldDesign, stored: AttributeValue) -> str | None:
+    """Return an attribute's value as a person would type it for the field; None for what nobody types."""
+    [(tag, held)] = stored.items()
+    if tag == "N" and kind_of(field) == "datetime":
+        try:
+            since = (
+                timedelta(milliseconds=float(held))
+                if field.type == "epoch-milliseconds"
+                else timedelta(seconds=float(held))
+            )
+            return (_EPOCH + since).isoformat().replace("+00:00", "Z")
+        except (ValueError, OverflowError):
+            return None
+    if tag in ("S", "N"):
+        return str(held)
+    if tag == "BOOL":
+        return "true" if held else "false"
+    return str(held) if tag == "B" and isinstance(held, str) else None
+
+
+def typed(value: Any) -> str:
+    """Return a value read from a key as a person would type it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+def _epoch(field: FieldDesign, value: datetime) -> str:
+    since = value - _EPOCH
+    unit = timedelta(milliseconds=1) if field.type == "epoch-milliseconds" else timedelta(seconds=1)
+    return str(since // unit)
+
+
+def _text(field: FieldDesign, text: str) -> str:
+    if not text:
+        raise ValueError("a key cannot be empty")
+    return text
+
+
+def _whole(field: FieldDesign, text: str) -> int:
+    return int(canonical_number(text))
+
+
+def _decimal(field: FieldDesign, text: str) -> Decimal:
+    return Decimal(canonical_number(text))  # so that no exponent is written out that no number can have
+
+
+def _moment(field: FieldDesign, text: str) -> datetime:
+    """Return a moment; without a zone it is UTC, which is how every key is written."""
+    told = datetime.fromisoformat(text)
+    return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+
+
+def _day(field: FieldDesign, text: str) -> date:
+    return date.fromisoformat(text)
+
+
+def _truth(field: FieldDesign, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text.lower() == "true"
+
+
+def _identifier(field: FieldDesign, text: str) -> UUID:
+    return UUID(text)
+
+
+def _choice(field: FieldDesign, text: str) -> Any:
+    for choice in field.choices or ():
+        if typed(choice) == text:
+            return choice
+    raise ValueError("none of its choices")
+
+
+def _binary(field: FieldDesign, text: str) -> bytes:
+    return b64decode(text, validate=True)
+
+
+_VALUES: dict[EntryKind, Any] = {
+    "text": _text,
+    "int": _whole,
+    "decimal": _decimal,
+    "datetime": _moment,
+    "date": _day,
+    "bool": _truth,
+    "uuid": _identifier,
+    "choice": _choice,
+    "bytes": _binary,
+}

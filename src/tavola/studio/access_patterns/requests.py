@@ -1,0 +1,217 @@
+"""The values entered for a pattern, key conditions, and the requests they become."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
+from tavola.studio.access_patterns.input_values import stored_of, value_of
+from tavola.studio.problems import Refused
+from tavola.studio.types import AttributeValue, Item
+
+_TEXT_MAX = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One comparison of an attribute."""
+
+    attribute: str
+    operator: str  # = < <= > >= BETWEEN begins_with IN contains exists
+    operands: tuple[AttributeValue, ...] = ()
+
+    def __str__(self) -> str:
+        return _spelled(self, self.attribute, [shown(operand) for operand in self.operands])
+
+
+def expressed(key: Sequence[Clause], filters: Sequence[Clause]) -> dict[str, Any]:
+    """Return the members of a request that say these conditions."""
+    names: dict[str, str] = {}
+    values: dict[str, AttributeValue] = {}
+    body: dict[str, Any] = {}
+    for member, clauses in (("KeyConditionExpression", key), ("FilterExpression", filters)):
+        told = []
+        for clause in clauses:
+            name = next((held for held, of in names.items() if of == clause.attribute), f"#{len(names)}")
+            names[name] = clause.attribute
+            operands = []
+            for operand in clause.operands:
+                operands.append(f":{len(values)}")
+                values[operands[-1]] = operand
+            told.append(_spelled(clause, name, operands))
+        if told:
+            body[member] = " AND ".join(told)
+    if names:
+        body["ExpressionAttributeNames"] = names
+    if values:
+        body["ExpressionAttributeValues"] = values
+    return body
+
+
+def told(clauses: Sequence[Clause]) -> str:
+    """Return conditions as a person reads them."""
+    return " AND ".join(map(str, clauses))
+
+
+def shown(value: AttributeValue) -> str:
+    """Return a value as a condition shows it, cut short."""
+    [(tag, held)] = value.items()
+    text = str(held)
+    # What ends a range of texts is the last character there is, which no font has.
+    text = text.replace("\U0010ffff", "…")
+    text = text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
+    return text if tag == "N" else f'"{text}"'
+
+
+def _spelled(clause: Clause, name: str, operands: Sequence[str]) -> str:
+    match clause.operator:
+        case "BETWEEN":
+            return f"{name} BETWEEN {operands[0]} AND {operands[1]}"
+        case "begins_with" | "contains":
+            return f"{clause.operator}({name}, {operands[0]})"
+        case "IN":
+            return f"{name} IN ({', '.join(operands)})"
+        case "exists":
+            return f"attribute_exists({name})"
+        case _:
+            return f"{name} {clause.operator} {operands[0]}"
+
+
+Order = Literal["merged", "in turn"]
+
+WORDS = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between", "begins_with": "begins_with"}
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredValue:
+    """What was typed for one parameter; `until` is the other end of a between."""
+
+    name: str
+    value: str = ""
+    operator: str = "="
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """In which order, how many and how surely a pattern is asked."""
+
+    newest_first: bool = False
+    limit: int | None = None
+    consistent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One request, and its conditions as a person reads them."""
+
+    body: Mapping[str, Any]
+    condition: str
+    filter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The requests of a run."""
+
+    operation: str
+    requests: tuple[Outgoing, ...]
+    order: Order = "in turn"
+    places: tuple[str, ...] = ()  # the attributes that put the answers of several requests in order
+    limit: int | None = None
+    newest_first: bool = False
+    fetches: bool = False  # what an index gives is fetched whole from the table
+    accepts: Callable[[Item], bool] | None = None  # compares what the key does not decide alone
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A range of one field's values."""
+
+    field: FieldDesign
+    operator: str
+    operands: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to one key: values of fields, a stretch of one more, and what is left to a filter."""
+
+    table: TableDesign
+    entity: EntityDesign
+    key: KeyDesign
+    fixed: Mapping[str, Any]
+    stretch: Stretch | None = None
+    filters: tuple[Clause, ...] = ()
+    grain: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # a moment of the stretch, which names its partition
+    held: tuple[
+        Stretch, ...
+    ] = ()  # what the stretch does not decide alone: compared when the items are there
+
+
+def needed_value(given: Mapping[str, EnteredValue], name: str) -> str:
+    """Return what was typed for a part of the partition key; refuse none, and anything but equality."""
+    if name not in given:
+        raise Refused(
+            "parameter-missing", f"{name} is missing", f"The key is made of {name}.", f"Give {name} a value."
+        )
+    if given[name].operator != "=":
+        raise Refused(
+            "parameter-refused",
+            f"{name} is compared with = alone",
+            f"{name} is part of the partition key.",
+            "Choose =.",
+        )
+    return given[name].value
+
+
+def stretch_of(field: FieldDesign, entered: EnteredValue) -> Stretch:
+    """Return the range of a field that was typed."""
+    if entered.operator not in WORDS:
+        raise Refused(
+            "parameter-refused",
+            f"{entered.operator} is no comparison",
+            f"A sort key is compared with =, {', '.join(WORDS)}.",
+            "Choose one of them.",
+        )
+    texts = [entered.value]
+    if entered.operator == "between":
+        if entered.until == "":
+            raise Refused(
+                "parameter-missing",
+                f"{entered.name} has one end",
+                "between takes two values.",
+                f"Give {entered.name} its other end, or choose >= instead.",
+            )
+        texts.append(entered.until)
+    return Stretch(field, entered.operator, tuple(part_of(field, text) for text in texts))
+
+
+def part_of(field: FieldDesign, text: str) -> Any:
+    """Return a value as templates take it: a number that other code writes as text stays as it was typed."""
+    value = value_of(field, text)
+    return text.strip() if field.key_kind == "text" and not isinstance(value, str) else value
+
+
+def rendered(entity: EntityDesign, source: SourceDesign, values: Mapping[str, Any]) -> AttributeValue:
+    """Return the value of a key attribute that these values make."""
+    bound = entity.bound(source)
+    if bound is not None:
+        return {"S": bound.render(values)}
+    assert source.field is not None
+    return stored_of(entity.field(source.field), values[source.field])
+
+
+def sortable(value: AttributeValue) -> Any:
+    """Return a key's value as DynamoDB sorts it among those of its type."""
+    [(tag, held)] = value.items()
+    if tag == "N":
+        return Decimal(held)
+    return b64decode(held) if tag == "B" and isinstance(held, str) else held

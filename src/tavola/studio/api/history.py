@@ -1,0 +1,476 @@
+"""The past of a table and its items: recovery window, versions, restoring one item or a whole table, backups.
+
+Reading as of a moment needs no endpoint here: everything that reads takes `as_of`. A restore creates a new table, overwrites
+nothing, and continues without a client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tavola.backends import PastUnavailable
+from tavola.client import AsyncRemembering, RawChange
+from tavola.errors import TavolaError
+from tavola.model.document import EntityDesign
+from tavola.protocol.accounts import DEFAULT_SCOPE
+from tavola.protocol.arns import Scope
+from tavola.protocol.faults import Fault, UnknownOperationFault
+from tavola.protocol.instants import instant_text, parse_instant
+from tavola.studio.api.items import UndoWrite
+from tavola.studio.differences import Compared, compare_items, same_item
+from tavola.studio.edits.derivation import counted_on
+from tavola.studio.edits.drafts import Desk, open_desk
+from tavola.studio.edits.writes import Change, Outcome, write
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.item_history import ItemHistory, audits_of, plain_item, read_history
+from tavola.studio.problems import Refused
+from tavola.studio.recognition import recogniser_for
+from tavola.studio.studio import Studio
+from tavola.studio.types import Item
+
+_SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTable:
+    """Make a new table of what another was at a moment; no moment: at the latest that can be had."""
+
+    table: str
+    to: str
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskRestore:
+    """How far a restored table is; `of` is the table or backup that it is made of, where that is known."""
+
+    table: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreProgress:
+    """A table that is being restored: it is there when it is done."""
+
+    table: str
+    status: str
+    done: bool
+    items: int
+    of_items: int | None  # about; None: not known
+    at: str | None  # the moment that it is restored to
+
+
+@dataclass(frozen=True, slots=True)
+class AskBackups:
+    """Of which table."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableBackup:
+    """A backup that was made by hand, or when its table was deleted."""
+
+    arn: str
+    name: str
+    table: str
+    status: str
+    kind: str
+    at: str
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableBackups:
+    """The backups of a table, the latest first."""
+
+    backups: tuple[TableBackup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeBackup:
+    """Back a table up as it is now."""
+
+    table: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreBackup:
+    """Make a new table of a backup."""
+
+    arn: str
+    to: str
+
+
+async def restore(studio: Studio, asked: RestoreTable) -> RestoreProgress:
+    """Begin to restore a table as it was to a new one; `GET /past/restore` tells how far it is."""
+    _check_name(asked.to)
+    request: dict[str, Any] = {"SourceTableName": asked.table, "TargetTableName": asked.to}
+    if asked.at:
+        request["RestoreDateTime"] = parse_instant(asked.at) / _SECOND_US
+    else:
+        request["UseLatestRestorableTime"] = True
+    await studio.db.call("RestoreTableToPointInTime", request)
+    return await progress(studio, AskRestore(asked.to, asked.table))
+
+
+async def progress(studio: Studio, asked: AskRestore) -> RestoreProgress:
+    """Return how far the restore of a table is."""
+    described = (await studio.db.call("DescribeTable", {"TableName": asked.table}))["Table"]
+    summary = described.get("RestoreSummary", {})
+    of_items: int | None = None
+    if asked.of and not asked.of.startswith("arn:"):
+        with suppress(Fault):  # the source may be gone by now
+            source = (await studio.db.call("DescribeTable", {"TableName": asked.of}))["Table"]
+            of_items = source.get("ItemCount")
+    status: str = described["TableStatus"]
+    return RestoreProgress(
+        table=asked.table,
+        status=status,
+        done=status == "ACTIVE" and not summary.get("RestoreInProgress", False),
+        items=described.get("ItemCount", 0),
+        of_items=of_items,
+        at=moment_text(moment_us(summary.get("RestoreDateTime"))),
+    )
+
+
+async def backups(studio: Studio, asked: AskBackups) -> TableBackups:
+    """Return the backups that there are of a table."""
+    found: list[TableBackup] = []
+    request: dict[str, Any] = {"TableName": asked.table, "BackupType": "ALL"}
+    while True:
+        answer = await studio.db.call("ListBackups", request)
+        found += map(_backup, answer.get("BackupSummaries", ()))
+        if "LastEvaluatedBackupArn" not in answer:
+            break
+        request["ExclusiveStartBackupArn"] = answer["LastEvaluatedBackupArn"]
+    return TableBackups(tuple(sorted(found, key=lambda backup: backup.at, reverse=True)))
+
+
+async def back_up(studio: Studio, asked: MakeBackup) -> TableBackups:
+    """Make a backup of a table."""
+    await studio.db.call("CreateBackup", {"TableName": asked.table, "BackupName": asked.name})
+    return await backups(studio, AskBackups(asked.table))
+
+
+async def restore_backup(studio: Studio, asked: RestoreBackup) -> RestoreProgress:
+    """Begin to make a new table of a backup."""
+    _check_name(asked.to)
+    request = {"BackupArn": asked.arn, "TargetTableName": asked.to}
+    await studio.db.call("RestoreTableFromBackup", request)
+    return await progress(studio, AskRestore(asked.to))
+
+
+def _backup(told: Mapping[str, Any]) -> TableBackup:
+    return TableBackup(
+        arn=told["BackupArn"],
+        name=told["BackupName"],
+        table=told["TableName"],
+        status=told["BackupStatus"],
+        kind=told["BackupType"],
+        at=moment_text(moment_us(told["BackupCreationDateTime"])) or "",
+        bytes=told.get("BackupSizeBytes"),
+    )
+
+
+def _check_name(name: str) -> None:
+    if not name.strip():
+        raise Refused(
+            "table-missing",
+            "The new table has no name",
+            "A restore makes a table of its own, and never writes over the one that is there.",
+            "Give it a name of 3 to 255 letters, digits, _, - and .",
+        )
+
+
+def moment_us(told: float | None) -> int | None:
+    """Return a time of an answer, which is seconds, in microseconds."""
+    return None if told is None else round(told * _SECOND_US)
+
+
+def moment_text(at_us: int | None) -> str | None:
+    """Return a time as a page is told it."""
+    return None if at_us is None else instant_text(at_us)
+
+
+BUCKETS_MAX = 400
+_RECORDS_MAX = 5_000  # of a stream that are counted for the track of a slider
+
+
+@dataclass(frozen=True, slots=True)
+class AskPast:
+    """The past of a table; `since` and `until` say which part of it is counted, and in how many buckets."""
+
+    table: str
+    since: str = ""
+    until: str = ""
+    buckets: int = 120  # 0: nothing is counted
+
+
+@dataclass(frozen=True, slots=True)
+class PastMark:
+    """A moment worth a stop."""
+
+    at: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastWindow:
+    """From when to when a table can be read and restored, and how much changed along the way."""
+
+    table: str
+    on: bool  # its past is kept
+    readable: bool  # this endpoint answers reads as of a moment; AWS only restores
+    earliest: str | None
+    latest: str | None
+    days: int | None
+    now: str
+    since: str | None  # what is counted
+    until: str | None
+    density: tuple[int, ...]  # changes in each of as many equal stretches
+    counted: bool  # all changes are in it
+    marks: tuple[PastMark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPast:
+    """Keep a table's past from now on, or no more; not to keep it forgets what was kept."""
+
+    table: str
+    on: bool = True
+    days: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskHistory:
+    """Of which item."""
+
+    table: str
+    key: Item
+
+
+@dataclass(frozen=True, slots=True)
+class AskThen:
+    """An item at one moment beside another; no moment is now."""
+
+    table: str
+    key: Item
+    then: str
+    now: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThenAndNow:
+    """An item as it was and as it is."""
+
+    then: Item | None
+    now: Item | None
+    compared: Compared
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """Put one item back as it was at a moment, if it is still what `stands` says; without that, whatever stands."""
+
+    table: str
+    key: Item
+    at: str
+    stands: Item | None = None
+    gone: bool = False  # there was no item when it was looked at, and there must be none still
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """How it ended, and what takes it back again (`POST /items/undo`)."""
+
+    outcome: Outcome
+    stands: Item | None
+    undo: UndoWrite | None
+    others: Compared  # what is otherwise than it was then: a lock that counts on, what somebody else wrote meanwhile
+
+
+async def window(studio: Studio, asked: AskPast) -> PastWindow:
+    """Return how far back a table can be seen, and where in that time something changed."""
+    try:
+        answer = await studio.db.call("DescribeContinuousBackups", {"TableName": asked.table})
+    except UnknownOperationFault as fault:
+        raise Refused(
+            "past-unknown",
+            "This endpoint knows no past",
+            "It does not keep what tables were (it does not know DescribeContinuousBackups).",
+            "Look at the table as it is; the tab Live and an item's history work with its stream.",
+            status=409,
+        ) from fault
+    told = answer["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+    on = told.get("PointInTimeRecoveryStatus") == "ENABLED"
+    earliest_us, latest_us = (
+        moment_us(told.get(f"{end}RestorableDateTime")) for end in ("Earliest", "Latest")
+    )
+    since_us, until_us = earliest_us, latest_us
+    density: tuple[int, ...] = ()
+    counted = False
+    if on and earliest_us is not None and latest_us is not None:
+        since_us = max(parse_instant(asked.since), earliest_us) if asked.since else earliest_us
+        until_us = min(parse_instant(asked.until), latest_us) if asked.until else latest_us
+        if since_us < until_us and asked.buckets > 0:
+            buckets = min(asked.buckets, BUCKETS_MAX)
+            density, counted = await _density(studio, asked.table, since_us, until_us, buckets)
+    return PastWindow(
+        table=asked.table,
+        on=on,
+        readable=await _readable(studio),
+        earliest=moment_text(earliest_us),
+        latest=moment_text(latest_us),
+        days=told.get("RecoveryPeriodInDays"),
+        now=instant_text(int(studio.clock.now() * _SECOND_US)),
+        since=moment_text(since_us),
+        until=moment_text(until_us),
+        density=density,
+        counted=counted,
+        marks=await _marks(studio, asked.table) if on else (),
+    )
+
+
+async def keep(studio: Studio, asked: KeepPast) -> PastWindow:
+    """Turn point-in-time recovery of a table on or off."""
+    setting: dict[str, Any] = {"PointInTimeRecoveryEnabled": asked.on}
+    if asked.on and asked.days is not None:
+        setting["RecoveryPeriodInDays"] = asked.days
+    await studio.db.call(
+        "UpdateContinuousBackups",
+        {"TableName": asked.table, "PointInTimeRecoverySpecification": setting},
+    )
+    return await window(studio, AskPast(asked.table))
+
+
+async def history(studio: Studio, asked: AskHistory) -> ItemHistory:
+    """Return all that an item has been, with what changed each time and who changed it."""
+    return await read_history(studio, asked.table, asked.key, await recogniser_for(studio, asked.table))
+
+
+async def then_and_now(studio: Studio, asked: AskThen) -> ThenAndNow:
+    """Return an item as it was at a moment beside what it is, or was at another."""
+    then = await _item(studio, asked.table, asked.key, asked.then)
+    now = await _item(studio, asked.table, asked.key, asked.now)
+    return ThenAndNow(then, now, compare_items(then, now))
+
+
+async def put_back(studio: Studio, asked: PutBack) -> BroughtBack:
+    """Write an item as it was at a moment, over exactly what stands; nothing is written if that is another by now."""
+    then = await _item(studio, asked.table, asked.key, asked.at)
+    stands = asked.stands
+    if stands is None and not asked.gone:
+        stands = await _item(studio, asked.table, asked.key, "")
+    desk = await open_desk(studio, asked.table)
+    image = stands or then
+    if image is None:
+        raise Refused(
+            "item-missing",
+            "There is nothing to put back",
+            f"At {asked.at} there was no item of this key, and there is none now.",
+            "Choose a moment at which there was one.",
+            status=409,
+        )
+    if not same_item(desk.layout.key_of(image), desk.layout.key_of(asked.key)):
+        raise Refused(
+            "key-other",
+            "That is another item",
+            "What is said to stand has another key than the item that is to be put back.",
+            "Read the item again, and put back that one.",
+        )
+    entity = desk.entity_of(image)
+    _check_unversioned(desk, entity)
+    before = None if stands is None else plain_item(stands)
+    after = counted_on(entity, before, None if then is None else plain_item(then))
+    result = await write(studio, desk.layout, Change(before, after, desk.design, entity))
+    written = result.outcome == "written"
+    undo = UndoWrite(asked.table, before, after) if written else None
+    others = compare_items(then, result.stands if written else then)
+    return BroughtBack(result.outcome, result.stands, undo, others)
+
+
+def _check_unversioned(desk: Desk, entity: EntityDesign | None) -> None:
+    """Refuse a record with versions: set back behind its history, no program could change it any more."""
+    if desk.design is None or entity is None or entity.immutable:
+        return
+    if next(audits_of(desk.design, entity), None) is not None:
+        raise Refused(
+            "record-versioned",
+            "This record counts its versions",
+            f"{entity.name} is written together with a version and an audit row. Put back alone it would stand behind "
+            "its own history, and no program could change it any more.",
+            "Restore it where it is written: Versions.restore makes an old version's content the next version.",
+            status=409,
+        )
+
+
+async def _item(studio: Studio, table: str, key: Item, at: str) -> Item | None:
+    db = await studio.at(at)
+    answer = await db.call("GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": True})
+    found: Item | None = answer.get("Item")
+    return found
+
+
+async def _readable(studio: Studio) -> bool:
+    """Tell whether reads as of a moment are answered here."""
+    if not isinstance(studio.db.backend, AsyncRemembering):
+        return False
+    try:
+        past = await studio.db.as_of(studio.clock.now())
+    except PastUnavailable:
+        return False
+    if studio.engine is None:
+        await past.close()  # its own sockets; what is in this process has none
+    return True
+
+
+async def _density(
+    studio: Studio, table: str, since_us: int, until_us: int, buckets: int
+) -> tuple[tuple[int, ...], bool]:
+    """Return how many changes fell into each stretch, and whether all are counted: by the engine, or by the stream."""
+    edges = [since_us + (until_us - since_us) * place // buckets for place in range(buckets + 1)]
+    if studio.engine is not None:
+        where = studio.where
+        scope = Scope(where.account or DEFAULT_SCOPE.account, where.region or DEFAULT_SCOPE.region)
+        return studio.engine.changes_between(table, [edges[0] - 1, *edges[1:]], scope), True
+    counts = [0] * buckets
+    try:
+        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="go on")
+        read = 0
+        while read < _RECORDS_MAX and (batch := await subscription.take()) is not None:
+            read += len(batch)
+            for change in batch:
+                assert isinstance(change, RawChange), "a table that is read by its name has changes of items"
+                place = (change.at.timestamp() * _SECOND_US - since_us) * buckets // (until_us - since_us)
+                if 0 <= place < buckets:
+                    counts[int(place)] += 1
+    except TavolaError:
+        return (), False  # no stream: the slider has no track, and works
+    return tuple(counts), False  # a stream keeps a day, and recovery more
+
+
+async def _marks(studio: Studio, table: str) -> tuple[PastMark, ...]:
+    try:
+        found = await backups(studio, AskBackups(table))
+    except Fault:
+        return ()  # an endpoint that keeps no backups, or may not list them
+    return tuple(PastMark(backup.at, f"Backup {backup.name}") for backup in found.backups)
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/past/restore", restore, changes=True),
+    Endpoint("GET", "/past/restore", progress),
+    Endpoint("GET", "/past/backups", backups),
+    Endpoint("POST", "/past/backups", back_up, changes=True),
+    Endpoint("POST", "/past/backups/restore", restore_backup, changes=True),
+    Endpoint("GET", "/past", window),
+    Endpoint("POST", "/past", keep, changes=True),
+    Endpoint("POST", "/past/history", history),
+    Endpoint("POST", "/past/then", then_and_now),
+    Endpoint("POST", "/past/put-back", put_back, changes=True),
+)

@@ -1,0 +1,200 @@
+"""Simulate the heat of a design's declared traffic.
+
+The result is the document of `tavola simulate --json`. A named run can be asked for its progress and stopped.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Literal
+
+from tavola.errors import TavolaError
+from tavola.model.document import Design
+from tavola.studio.endpoint import Endpoint
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Studio
+from tavola.studio.types import Document
+
+_RUNS_MAX = 16
+_AT_ONCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBurst:
+    """So many times the traffic, for so many seconds, so often an hour."""
+
+    factor: float
+    seconds: float
+    per_hour: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AskSimulation:
+    """A stretch of time and its circumstances, as the options of `tavola simulate`."""
+
+    hours: float = 6.0
+    rate_factor: float = 1.0
+    skew: float = 0.8
+    peak: float = 2.0
+    bursts: tuple[SimulatedBurst, ...] = ()
+    mode: Literal["declared", "on-demand", "provisioned"] = "declared"
+    read_units: float | None = None
+    write_units: float | None = None
+    quota: float | None = None
+    warm: bool = False
+    cold: bool = False
+    seed: int = 0
+    table: str | None = None  # this one alone, with its indexes; None: the whole design
+    run: str | None = None  # a name to ask for progress by
+
+
+@dataclass(frozen=True, slots=True)
+class AskSimulationRun:
+    """A run by the name that it was given."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationProgress:
+    """How far a run is: seconds simulated, of how many."""
+
+    state: Literal["running", "ended", "unknown"]
+    done: int
+    of: int
+
+
+class _Ended(TavolaError):
+    """Somebody ended the run."""
+
+
+class _Run:
+    """One simulation at work."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.of = 0
+        self.ended = False
+        self.running = True
+
+    def progress(self, done: int, of: int) -> None:
+        self.done, self.of = done, of
+        if self.ended:
+            raise _Ended("the simulation was ended")
+
+
+class _Runs:
+    """The runs of this process: those that have a name, the oldest forgotten first, and those at work."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Run] = OrderedDict()
+        self._working: list[_Run] = []
+        self._lock = Lock()
+
+    def begin(self, name: str | None) -> _Run:
+        run = _Run()
+        with self._lock:
+            self._working = [each for each in self._working if each.running]
+            for each in self._working[: 1 - _AT_ONCE]:  # others wait for the same processors
+                each.ended = True
+            self._working.append(run)
+            if name is not None:
+                standing = self._kept.pop(name, None)
+                if standing is not None:
+                    standing.ended = True
+                self._kept[name] = run
+                while len(self._kept) > _RUNS_MAX:
+                    self._kept.popitem(last=False)
+        return run
+
+    def find(self, name: str) -> _Run | None:
+        with self._lock:
+            return self._kept.get(name)
+
+
+_RUNS = _Runs()
+
+
+async def simulate_heat(studio: Studio, asked: AskSimulation) -> Document:
+    """Simulate the design's traffic; the same numbers as the command line's."""
+    design = studio.needed_design()
+    if asked.table is not None:
+        tables = tuple(table for table in design.tables if table.name == asked.table)
+        if not tables:
+            raise Refused(
+                "table-undesigned",
+                "The design has no such table",
+                f"Nothing is declared of {asked.table}, so nobody knows how often it is asked for what.",
+                "Choose a table of the design, or declare this one with its access patterns.",
+                status=404,
+            )
+        design = replace(design, tables=tables)
+    run = _RUNS.begin(asked.run)
+    try:
+        return await studio.work(_simulated, design, asked, run.progress)
+    except _Ended as error:
+        raise Refused(
+            "simulation-ended",
+            "The simulation was ended",
+            "Somebody stopped it, or began others that need the processor; nothing of it was kept.",
+            "Run it again.",
+            status=409,
+        ) from error
+    finally:
+        run.running = False
+        run.ended = True  # whoever asked has gone, and so may the thread
+
+
+async def simulation_progress(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+    """Tell how far a run is."""
+    run = _RUNS.find(asked.run)
+    if run is None:
+        return SimulationProgress("unknown", 0, 0)
+    return SimulationProgress("running" if run.running else "ended", run.done, run.of)
+
+
+async def end_simulation(studio: Studio, asked: AskSimulationRun) -> SimulationProgress:
+    """End a run, within a minute of the time that it simulates."""
+    run = _RUNS.find(asked.run)
+    if run is not None:
+        run.ended = True
+    return await simulation_progress(studio, asked)
+
+
+def _simulated(design: Design, asked: AskSimulation, progress: Callable[[int, int], None]) -> Document:
+    from tavola.design import simulation  # noqa: PLC0415 - numpy is an optional extra
+
+    if asked.warm and asked.cold:
+        raise simulation.SimulationRefused("warm and cold exclude one another; leave one out")
+    units = asked.read_units is not None or asked.write_units is not None
+    if units and asked.mode == "on-demand":
+        raise simulation.SimulationRefused(
+            "read and write units are of provisioned tables; leave them out, or the mode"
+        )
+    standard = simulation.Scenario()
+    scenario = simulation.Scenario(
+        hours=asked.hours,
+        seed=asked.seed,
+        rate_factor=asked.rate_factor,
+        skew=asked.skew,
+        peak=asked.peak,
+        bursts=tuple(simulation.Burst(each.factor, each.seconds, each.per_hour) for each in asked.bursts),
+        mode="provisioned" if units else asked.mode,
+        read_units=asked.read_units,
+        write_units=asked.write_units,
+        quota=standard.quota if asked.quota is None else asked.quota,
+        warm=asked.warm,
+        settled=asked.hours < 24 and not asked.cold,
+    )
+    found = simulation.run_workload(simulation.workload_of(design, scenario), scenario, progress)
+    return {"schema": simulation.SCHEMA, **found.to_json()}
+
+
+ENDPOINTS = (
+    Endpoint("POST", "/heat/simulate", simulate_heat, leaves=True),
+    Endpoint("GET", "/heat/simulate/progress", simulation_progress),
+    Endpoint("POST", "/heat/simulate/end", end_simulation),
+)

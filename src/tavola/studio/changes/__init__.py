@@ -1,0 +1,26 @@
+"""A table's stream as messages for one reader, who may disconnect at any time.
+
+Holds stream positions, changes as the page shows them, and the follower that turns a subscription into messages. Knows no
+HTTP: a message has an event, a position and data.
+"""
+
+from tavola.studio.changes.actors import Actors
+from tavola.studio.changes.follower import CHANGES_MAX, Follower, Gap, Manners, Message, Start
+from tavola.studio.changes.positions import decode_position, encode_position
+from tavola.studio.changes.records import ChangeTeller, StreamChange, Wanted, wanted_of
+
+__all__ = [
+    "CHANGES_MAX",
+    "Actors",
+    "ChangeTeller",
+    "Follower",
+    "Gap",
+    "Manners",
+    "Message",
+    "Start",
+    "StreamChange",
+    "Wanted",
+    "decode_position",
+    "encode_position",
+    "wanted_of",
+]

@@ -1,0 +1,240 @@
+"""Turn a table's stream into messages for one reader, each with the position to resume from.
+
+Changes that arrive together are sent together, up to a bound on number and bytes, which keeps up with thousands per second.
+The next message is built only after the reader took the last one, so a slow reader slows the follower and nothing
+accumulates. Records the stream has lost are reported as a message too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tavola.client import AsyncSubscription, ChangeBatch, RecordsLost
+from tavola.clock import monotonic
+from tavola.connections import AsyncConnection
+from tavola.errors import TavolaError
+from tavola.studio.changes.positions import encode_position
+from tavola.studio.changes.records import ChangeTeller
+from tavola.studio.problems import problem_of
+
+CHANGES_MAX = 500
+BYTES_MAX = 512 * 1024
+
+MessageEvent = Literal["hello", "changes", "position", "gap", "over", "problem", "beat"]
+Start: TypeAlias = Literal["latest", "start"] | Mapping[str, Any]  # or a checkpoint
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a follower goes about it, in seconds."""
+
+    poll_s: float = 0.5
+    gather_s: float = 0.05  # how long changes wait for others to be told with
+    beat_s: float = 10.0  # how long a silence lasts before a sign of life
+    changes_max: int = CHANGES_MAX  # of one message
+    mark_s: float = 1.0  # how often at most a position is told that no wanted change goes with
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Changes that the stream no longer has: some may be missing here."""
+
+    loss: Literal["trimmed", "gone", "ahead"]
+    shard: str
+    after: str | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something for the reader, and the position to go on from once it has it."""
+
+    event: MessageEvent
+    data: bytes = b"{}"
+    position: str | None = None
+    full: bool = False  # it holds as many changes as it may, and the next one goes on
+
+
+class _Kept:
+    """A checkpoint in memory: what is dealt with is what was told."""
+
+    def __init__(self, document: Mapping[str, Any] | None) -> None:
+        self.document = document
+
+    def load(self) -> Mapping[str, Any] | None:
+        """Return where to go on from."""
+        return self.document
+
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
+        """Keep how far it is."""
+        self.document = checkpoint
+
+    def clear(self) -> None:
+        """Forget it."""
+        self.document = None
+
+
+class Follower:
+    """A table's stream for one reader; `open` makes it, `messages` ends it when its reader goes."""
+
+    def __init__(
+        self,
+        subscription: AsyncSubscription,
+        kept: _Kept,
+        losses: list[RecordsLost],
+        teller: ChangeTeller,
+        manners: Manners,
+    ) -> None:
+        self._subscription = subscription
+        self._kept = kept
+        self._losses = losses
+        self._teller = teller
+        self._manners = manners
+        self._told = ""  # the position that the reader was given last
+        self._marked_s = monotonic()
+
+    @classmethod
+    async def open(
+        cls,
+        db: AsyncConnection,
+        table: str,
+        teller: ChangeTeller,
+        *,
+        start: Start,
+        manners: Manners,
+        follow: bool = True,
+    ) -> Follower:
+        """Return a follower from now, from the start of what is kept, or from a checkpoint."""
+        kept = _Kept(None if isinstance(start, str) else start)
+        losses: list[RecordsLost] = []
+        subscription = await db.subscribe(
+            table,
+            from_="start" if start == "start" else "now",
+            checkpoint=kept,
+            follow=follow,
+            on_loss=losses.append,
+            poll_s=manners.poll_s,
+        )
+        return cls(subscription, kept, losses, teller, manners)
+
+    @property
+    def position(self) -> str:
+        """The place after everything that was taken from the stream."""
+        assert self._kept.document is not None, "a subscription that has begun has a place"
+        return encode_position(self._kept.document)
+
+    async def messages(self) -> AsyncGenerator[Message, None]:
+        """Yield messages until the stream is over or the reader goes; no task outlives it."""
+        taking: asyncio.Task[ChangeBatch | None] | None = None
+        pending = _Pending(self._manners.changes_max)
+        try:
+            yield self._marked(Message("hello"))
+            while True:
+                if taking is None:
+                    taking = asyncio.create_task(self._subscription.take())
+                await asyncio.wait({taking}, timeout=self._patience(pending))
+                for gap in self._gaps():
+                    yield gap
+                silent = not taking.done()
+                if not silent:
+                    batch, taking = taking.result(), None
+                    if batch is None:
+                        break
+                    for message in self._split(pending, batch):
+                        yield message
+                if pending.changes:
+                    if monotonic() >= pending.due_s:
+                        yield self._marked(pending.flush(self.position))
+                elif (mark := self._mark()) is not None:
+                    yield mark
+                elif silent:
+                    yield Message("beat")
+            if pending.changes:
+                yield self._marked(pending.flush(self.position))
+            yield Message("over", position=self.position)
+        except TavolaError as error:
+            yield Message("problem", _encode(problem_of(error)))
+        finally:
+            self._subscription.close()
+            if taking is not None:
+                taking.cancel()
+                with suppress(asyncio.CancelledError, TavolaError):
+                    await taking
+
+    def _patience(self, pending: _Pending) -> float:
+        """Return how long to wait for more before something is said."""
+        if pending.changes:
+            return max(0.0, pending.due_s - monotonic())
+        return self._manners.beat_s
+
+    def _split(self, pending: _Pending, batch: ChangeBatch) -> list[Message]:
+        """Put a batch to what is pending; return the messages that are full, each with its own position."""
+        before = self._kept.document or {}
+        shards = before.get("shards", {})
+        full: list[Message] = []
+        for change in batch:
+            told = self._teller.told(change)
+            if told is None:
+                continue
+            pending.add(_encode(told), monotonic() + self._manners.gather_s)
+            if pending.full:
+                place = {"after": change.sequence}
+                document = {**before, "shards": {**shards, batch.shard: place}}
+                full.append(replace(pending.flush(encode_position(document)), full=True))
+        self._subscription.done()
+        return full
+
+    def _gaps(self) -> list[Message]:
+        told = [
+            Message("gap", _encode(Gap(lost.loss, lost.shard, lost.after, str(lost))))
+            for lost in self._losses
+        ]
+        self._losses.clear()
+        return told
+
+    def _mark(self) -> Message | None:
+        """Return the position alone where it has moved without a change that is wanted, now and then."""
+        if monotonic() - self._marked_s < self._manners.mark_s or self.position == self._told:
+            return None
+        return self._marked(Message("position"))
+
+    def _marked(self, message: Message) -> Message:
+        self._told = message.position or self.position
+        self._marked_s = monotonic()
+        return replace(message, position=self._told)
+
+
+class _Pending:
+    """Changes that wait for others, encoded."""
+
+    def __init__(self, changes_max: int) -> None:
+        self.changes: list[bytes] = []
+        self._changes_max = changes_max
+        self.due_s = 0.0
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a message should hold no more."""
+        return len(self.changes) >= self._changes_max or self._bytes >= BYTES_MAX
+
+    def add(self, change: bytes, due_s: float) -> None:
+        """Add a change; the first says when they are told at the latest."""
+        if not self.changes:
+            self.due_s = due_s
+        self.changes.append(change)
+        self._bytes += len(change)
+
+    def flush(self, position: str) -> Message:
+        """Return a message of what is there, and begin anew."""
+        data = b'{"changes":[' + b",".join(self.changes) + b"]}"
+        self.changes, self._bytes, self.due_s = [], 0, 0.0
+        return Message("changes", data, position)

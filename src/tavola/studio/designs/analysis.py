@@ -1,0 +1,235 @@
+"""The design a request is about, with results computed once and shared between requests.
+
+A request names one of the studio's designs or carries a document (an import, or a design with a remedy applied). For
+documents only the most recent results are cached.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Hashable
+from hashlib import sha256
+from typing import Any, TypeVar, cast
+
+from tavola.design.cost import Assumptions, CostRefused, estimate
+from tavola.design.findings import Finding
+from tavola.design.lint import Mended, Report, Source, lint, mend
+from tavola.errors import TavolaError
+from tavola.iac.formats import read_design_text
+from tavola.model.document import Design, TableDesign, write_document
+from tavola.prices import PriceBook
+from tavola.studio.problems import Refused
+from tavola.studio.studio import Declared, Studio
+
+T = TypeVar("T")
+
+_KEPT = 6  # designs that questions brought along
+_ANSWERS_MAX = 48  # of one design: a remedy holds a whole document
+_OWN = "the studio's design"
+
+
+class _Answer:
+    """What is known under a name, or is being found."""
+
+    __slots__ = ("found", "lock", "value")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.found = False
+        self.value: Any = None
+
+
+class Subject:
+    """A design, its name and its files, and what the judges said of it; safe to ask from several threads."""
+
+    def __init__(self, name: str, design: Design, sources: tuple[Source, ...] = (), target: str = "") -> None:
+        self.name = name
+        self.target = target  # what a command calls it; empty: it is in no file that a command could read
+        self.design = design
+        self.sources = sources
+        self._known: dict[Hashable, _Answer] = {}
+        self._lock = threading.Lock()
+
+    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+        """Return what was found before under a name, or find it.
+
+        Who asks the same meanwhile waits for it; who asks something else does not, so that a long search for keys holds up nobody
+        who looks at findings. The answers that were asked for last are kept.
+        """
+        with self._lock:
+            answer = self._known.pop(what, None) or _Answer()
+            self._known[what] = answer
+            while len(self._known) > _ANSWERS_MAX:
+                self._known.pop(next(iter(self._known)))
+        with answer.lock:
+            if not answer.found:
+                answer.value = find()
+                answer.found = True
+            return cast(T, answer.value)
+
+    def report(self, *, production: bool = False) -> Report:
+        """Return what the rules found."""
+        return self.once(("report", production), lambda: lint(self.design, production=production))
+
+    def findings(self, *, production: bool = False) -> dict[str, Finding]:
+        """Return what stands, each under an id that stays as long as its rule, its place and its words do."""
+        found: dict[str, Finding] = {}
+        for finding in self.report(production=production).findings:
+            found[finding_id(finding)] = finding
+        return found
+
+    def mended(self, known: str, *, production: bool = False) -> Mended | None:
+        """Return the design as a finding's remedy would have it; None where no change of the design alone does it."""
+        finding = self.findings(production=production)[known]
+        before = self.report(production=production)
+        return self.once(
+            ("mended", known, production),
+            lambda: mend(self.design, finding, production=production, before=before),
+        )
+
+    def month(self, book: PriceBook) -> str | None:
+        """Return what a month costs, as text; None where there is nothing to pay for."""
+        return self.once(("month", book.title), lambda: month_of(self.design, book))
+
+    @property
+    def text(self) -> str:
+        """The design as `tavola design --json` prints it."""
+        return self.once("text", lambda: design_text(self.design))
+
+
+def month_of(design: Design, book: PriceBook) -> str | None:
+    """Return what a month of a design costs, as text; None where nobody can tell."""
+    try:
+        return str(estimate(design, Assumptions(), book).total)
+    except CostRefused:
+        return None
+
+
+def finding_id(finding: Finding) -> str:
+    """Return a short name of a finding."""
+    place = finding.place
+    told = f"{finding.rule}\0{place.kind}\0{place.table}\0{place.name}\0{finding.message}"
+    return f"{finding.rule}-{sha256(told.encode()).hexdigest()[:10]}"
+
+
+def design_text(design: Design) -> str:
+    """Return a design as the document that `tavola design --json` prints."""
+    return json.dumps(write_document(design), indent=2)
+
+
+def subject_names(studio: Studio) -> tuple[str, ...]:
+    """Return the names of the studio's own designs."""
+    return tuple(each.name for each in _declared(studio))
+
+
+def design_with(studio: Studio, table: str | None) -> str | None:
+    """Return the name of the design that has a table; None where none has it."""
+    for each in _declared(studio):
+        if any(found.name == table for found in each.design.tables):
+            return each.name
+    return None
+
+
+async def subject_of(studio: Studio, name: str | None, document: str | None) -> Subject:
+    """Return the design that a question is about: one that it brings, one that it names, or the first there is."""
+    if document is None:
+        return own_subject(studio, name)
+    return await studio.work(_brought, studio, document)  # a document of megabytes takes a while to read
+
+
+def own_subject(studio: Studio, name: str | None) -> Subject:
+    """Return one of the studio's own designs by its name, or the first there is."""
+    declared = _declared(studio)
+    if not declared:
+        studio.needed_design()
+    found = declared[0] if not name else next((each for each in declared if each.name == name), None)
+    if found is None:
+        raise Refused(
+            "design-unknown",
+            "There is no such design",
+            f"The studio was not started with {name!r}.",
+            f"There are {', '.join(each.name for each in declared)}.",
+            status=404,
+        )
+    target = found.name if found.name in (*studio.designs, *(each.name for each in studio.declared)) else ""
+    made = Subject(found.name, found.design, found.sources, target)
+    return cast(Subject, studio.known.setdefault(("subject", found.name), made))
+
+
+def _declared(studio: Studio) -> tuple[Declared, ...]:
+    if studio.declared or studio.design is None:
+        return studio.declared
+    design, groups = studio.design, _groups(studio.design)
+    if len(groups) == 1:
+        return (Declared(" + ".join(studio.designs) or _OWN, design),)
+    return tuple(
+        Declared(", ".join(table.label for table in group), _alone(design, group)) for group in groups
+    )
+
+
+def _groups(design: Design) -> list[tuple[TableDesign, ...]]:
+    """Return the tables of a design, those apart that have an entity of one name: they come of two designs."""
+    groups: list[tuple[TableDesign, ...]] = [()]
+    for table in design.tables:
+        taken = {entity.name for other in groups[-1] for entity in other.entities}
+        if taken & {entity.name for entity in table.entities}:
+            groups.append(())
+        groups[-1] = (*groups[-1], table)
+    return groups
+
+
+def _alone(design: Design, tables: tuple[TableDesign, ...]) -> Design:
+    """Return some tables of a design with what speaks of them."""
+    entities = [entity for table in tables for entity in table.entities]
+    own = {entity.name for entity in entities}
+    given = {pattern.result for entity in entities for pattern in entity.patterns}
+    places = {"*", *own, *(table.label for table in tables)}
+    places |= {each.name for table in tables for each in table.collections}
+    places |= {each.name for table in tables for each in table.consumers}
+    names = {table.name for table in tables}
+    return Design(
+        tables,
+        tuple(view for view in design.views if view.name in given - own),
+        tuple(need for need in design.needs if set(need.entities) <= own),
+        tuple(policy for policy in design.policies if not policy.tables or names & set(policy.tables)),
+        tuple(each for each in design.ignores if each.place.partition(": ")[0].partition(".")[0] in places),
+    )
+
+
+class _Visitors:
+    """The designs that questions brought along, by their text; the last few that were asked about."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Subject] = {}
+        self._lock = threading.Lock()
+
+    def take(self, document: str) -> Subject:
+        key = sha256(document.encode()).hexdigest()
+        with self._lock:
+            kept = self._found.pop(key, None)
+        if kept is None:
+            kept = _read(document)
+        with self._lock:
+            kept = self._found.setdefault(key, kept)  # who read the same meanwhile has it already
+            while len(self._found) > _KEPT:
+                self._found.pop(next(iter(self._found)))
+        return kept
+
+
+def _brought(studio: Studio, document: str) -> Subject:
+    visitors = cast(_Visitors, studio.known.setdefault("visitors", _Visitors()))
+    return visitors.take(document)
+
+
+def _read(document: str) -> Subject:
+    try:
+        imported = read_design_text(document, "design.json")
+    except TavolaError as error:
+        raise Refused(
+            "document-refused",
+            "The document is no design",
+            str(error),
+            "Mend it there, or import the file again.",
+        ) from error
+    return Subject("the document", imported.design)

@@ -1,0 +1,283 @@
+"""Items as CSV or TSV rows that read back equal, with a type beside each column name.
+
+A column header is `name:TYPE` with one of DynamoDB's ten types. A cell holds a string or number as is, binary as base64,
+`true`, `false` or `null`, a set as a JSON list, and a list or map as DynamoDB JSON. An empty cell means the attribute is
+absent; an empty string is a pair of quotes. Attributes without a column of their own go to the last column, headed `:M`, as
+DynamoDB JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import msgspec
+
+from tavola.studio.edits.plain_json import DYNAMODB_JSON, EXACT_JSON, NumberText, PlainRefused
+from tavola.values import TAGS, Item, Value
+
+ColumnType = Literal["S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M", "rest", "skip"]
+REST = ":M"  # no attribute has an empty name
+COLUMNS_MAX = 1_000
+RECORD_CHARACTERS_MAX = 8 * 1024 * 1024  # an item of 400 KB, every byte of it escaped, has less
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_TRUTHS = {"true": True, "false": False}
+_QUOTED = re.compile(r'"([^"]*(?:""[^"]*)*)"')
+_BARE = {d: re.compile(f"[^{d}\\r\\n]*") for d in (",", "\t")}
+_END = re.compile(r"\r\n|\n|\r")
+_BEGINNINGS = (
+    "\ufeff{["  # by which a file would be taken for another form, or the sign for a mark that is dropped
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportColumn:
+    """A column of a file: as it is headed, the attribute that it becomes, and that attribute's type."""
+
+    header: str
+    attribute: str
+    type: ColumnType
+    typed: bool = False  # the header says so; otherwise it is a guess
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a file: its cells (None: nothing is written there), where it begins, and its source."""
+
+    cells: tuple[str | None, ...]
+    line: int
+    source: str
+    flaw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of an export."""
+
+    columns: tuple[tuple[str, str], ...]
+    rest: bool
+    delimiter: str
+
+    def header(self) -> str:
+        """Return the first line."""
+        names = [f"{name}:{tag}" for name, tag in self.columns]
+        return self._line([*names, *([REST] if self.rest else [])])
+
+    def row(self, item: Item) -> str:
+        """Return an item as a line; what no column holds goes into the last."""
+        left = dict(item)
+        cells: list[str | None] = []
+        for name, tag in self.columns:
+            value = item.get(name)
+            if value is None or tag not in value:
+                cells.append(None)
+                continue
+            cells.append(_cell(tag, value[tag]))
+            del left[name]
+        if self.rest:
+            cells.append(_json(left) if left else None)
+        assert self.rest or not left, "without a last column every attribute has one of its own"
+        return self._line(cells)
+
+    def _line(self, cells: Sequence[str | None]) -> str:
+        return self.delimiter.join("" if cell is None else self._quoted(cell) for cell in cells) + "\r\n"
+
+    def _quoted(self, cell: str) -> str:
+        if (
+            cell
+            and not any(sign in cell for sign in (self.delimiter, '"', "\r", "\n"))
+            and cell == cell.strip()
+            and cell[0] not in _BEGINNINGS
+        ):
+            return cell
+        return '"' + cell.replace('"', '""') + '"'
+
+
+def columns_for(items: Sequence[Item], keys: Sequence[str], delimiter: str, *, complete: bool) -> Columns:
+    """Return the columns that suit some items, keys first; `complete` says that there are no others to come."""
+    seen: dict[str, Counter[str]] = {}
+    for item in items:
+        for name, value in item.items():
+            seen.setdefault(name, Counter())[next(iter(value))] += 1
+    names = [*(key for key in keys if key in seen), *(name for name in seen if name not in keys)][
+        :COLUMNS_MAX
+    ]
+    columns = tuple((name, seen[name].most_common(1)[0][0]) for name in names)
+    uniform = len(names) == len(seen) and all(len(tags) == 1 for tags in seen.values())
+    return Columns(columns, not (complete and uniform), delimiter)
+
+
+def _cell(tag: str, content: Any) -> str:
+    match tag:
+        case "S" | "N" | "B":
+            return str(content)
+        case "BOOL":
+            return "true" if content else "false"
+        case "NULL":
+            return "null"
+        case _:
+            return _json(content)
+
+
+def _json(content: Any) -> str:
+    return msgspec.json.encode(content).decode()
+
+
+def read_records(text: str, delimiter: str, line: int, *, last: bool) -> Iterator[tuple[Record, int]]:
+    """Give the whole records of a text, each with where it ends; what is begun and not ended is left out.
+
+    Blank lines are passed over. Of the last text everything is given; of one that is longer than any record too.
+    """
+    at = 0
+    while at < len(text):
+        record, end = _record(text, at, delimiter, line, last=last)
+        if record is None:
+            return
+        line += text.count("\n", at, end)
+        at = end
+        if record.flaw or record.cells != (None,):
+            yield record, end
+
+
+def _record(text: str, start: int, delimiter: str, line: int, *, last: bool) -> tuple[Record | None, int]:
+    cells: list[str | None] = []
+    at = start
+    while True:
+        if text.startswith('"', at):
+            found = _QUOTED.match(text, at)
+            if found is None:
+                if not last and len(text) - start < RECORD_CHARACTERS_MAX:
+                    return None, start
+                # Where more is to come, the line costs itself alone: the next one may be sound.
+                ended = None if last else _END.search(text, at)
+                end = len(text) if ended is None else ended.end()
+                return Record((), line, text[start:end], "a quote is opened and never closed"), end
+            if found.end() == len(text) and not last:
+                return None, start  # the next text may begin with a quote, which would go on with this one
+            cells.append(found[1].replace('""', '"'))
+            at = found.end()
+        else:
+            bare = _BARE[delimiter].match(text, at)
+            assert bare is not None, "nothing matches too"
+            cells.append(bare[0] or None)
+            at = bare.end()
+        if at >= len(text):
+            if not last and len(text) - start >= RECORD_CHARACTERS_MAX:
+                return Record((), line, text[start:], "it is longer than any item can be"), at
+            return (Record(tuple(cells), line, text[start:]), at) if last else (None, start)
+        if text[at] == delimiter:
+            at += 1
+            continue
+        ended = _END.match(text, at)
+        if ended is None:
+            following = re.compile(r"\r\n|\n|\r|$").search(text, at)
+            assert following is not None, "a text has an end"
+            if following.end() == len(text) and not last:
+                return None, start
+            told = "something stands behind a closing quote"
+            return Record((), line, text[start : following.end()], told), following.end()
+        if ended[0] == "\r" and ended.end() == len(text) and not last:
+            return None, start  # a line feed may follow
+        return Record(tuple(cells), line, text[start : ended.end()]), ended.end()
+
+
+def header_columns(header: Sequence[str | None]) -> tuple[ImportColumn, ...]:
+    """Return the columns that a header names; those without a type are texts until they are guessed."""
+    columns = []
+    for cell in header:
+        told = cell or ""
+        name, colon, tag = told.rpartition(":")
+        if told == REST:
+            columns.append(ImportColumn(told, "", "rest", True))
+        elif colon and tag in TAGS:
+            columns.append(ImportColumn(told, name, _column_type(tag), True))
+        else:
+            columns.append(ImportColumn(told, told, "S" if told else "skip"))
+    return tuple(columns)
+
+
+def _column_type(tag: str) -> ColumnType:
+    return cast(ColumnType, tag)
+
+
+def guessed(
+    columns: Sequence[ImportColumn], records: Sequence[Record], key_types: Mapping[str, str]
+) -> tuple[ImportColumn, ...]:
+    """Return the columns with types guessed by their cells; a key attribute has the type that the table says."""
+    result = []
+    for at, column in enumerate(columns):
+        told = key_types.get(column.attribute)
+        if column.typed or column.type == "skip":
+            result.append(column)
+            continue
+        cells = [r.cells[at] for r in records if at < len(r.cells) and r.cells[at] is not None]
+        kind = _column_type(told) if told is not None else _guess([cell or "" for cell in cells])
+        result.append(ImportColumn(column.header, column.attribute, kind))
+    return tuple(result)
+
+
+def _guess(cells: list[str]) -> ColumnType:
+    if not cells:
+        return "S"
+    if all(_NUMBER.fullmatch(cell) and len(cell) < 40 for cell in cells):
+        return "N"
+    if all(cell.lower() in _TRUTHS for cell in cells):
+        return "BOOL"
+    return "S"
+
+
+def item_of(record: Record, columns: Sequence[ImportColumn]) -> Item:
+    """Return the item that a record is; raise `PlainRefused` where it is none."""
+    if record.flaw:
+        raise PlainRefused(record.flaw)
+    if len(record.cells) != len(columns):
+        raise PlainRefused(f"it has {len(record.cells)} cells, and the header {len(columns)}")
+    item: Item = {}
+    for column, cell in zip(columns, record.cells, strict=True):
+        if cell is None or column.type == "skip":
+            continue
+        if column.type == "rest":
+            item |= _content(column, "M", cell)
+        else:
+            item[column.attribute] = _parsed(column, column.type, cell)
+    return item
+
+
+def _parsed(column: ImportColumn, tag: str, cell: str) -> Value:
+    match tag:
+        case "S":
+            return {"S": cell}
+        case "N" | "B":
+            return {tag: cell.strip()}
+        case "BOOL":
+            if cell.strip().lower() not in _TRUTHS:
+                raise PlainRefused(f"{column.attribute}: {cell[:40]!r} is neither true nor false")
+            return {"BOOL": _TRUTHS[cell.strip().lower()]}
+        case "NULL":
+            return {"NULL": True}
+        case "SS" | "NS" | "BS":
+            members = _content(column, tag, cell)
+            return {tag: [str(member) for member in members]}
+        case _:
+            return {tag: _content(column, tag, cell)}
+
+
+def _content(column: ImportColumn, tag: str, cell: str) -> Any:
+    """Return the JSON in a cell of a container."""
+    place = column.attribute or "the last column"
+    try:
+        parsed = (DYNAMODB_JSON if tag in ("L", "M") else EXACT_JSON).decode(cell)
+    except (json.JSONDecodeError, PlainRefused, RecursionError) as error:
+        raise PlainRefused(f"{place}: {tag} is written as JSON, and this is none ({error})") from error
+    wanted = dict if tag == "M" else list
+    scalars = (str,) if tag in ("SS", "BS") else (str, NumberText)
+    if type(parsed) is not wanted or (
+        tag in ("SS", "NS", "BS") and any(type(member) not in scalars for member in parsed)
+    ):
+        raise PlainRefused(f"{place}: this is no {tag}")
+    return parsed

@@ -1,0 +1,153 @@
+"""Turn an entered item into one that is ready to write: validated, with derived keys and all its issues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tavola.model.document import EntityDesign, TableDesign
+from tavola.studio.edits.derivation import Derived, KeyChange, derive, same, stale_keys
+from tavola.studio.edits.layouts import Layout, layout_of
+from tavola.studio.edits.retries import patiently
+from tavola.studio.edits.validation import FLAWS_MAX, ItemFlaw, admit, key_flaws, size_flaws
+from tavola.studio.edits.writes import Change
+from tavola.studio.problems import Refused
+from tavola.studio.recognition import Recogniser, keys_of
+from tavola.studio.studio import Studio
+from tavola.values import Item, item_size
+
+KeysMode = Literal["design", "given"]
+"""Whether key attributes are made of the fields anew, as the design says, or written as they are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What is needed to judge an item of a table."""
+
+    layout: Layout
+    recogniser: Recogniser
+    design: TableDesign | None
+
+    def entity_of(self, item: Mapping[str, Any], named: str | None = None) -> EntityDesign | None:
+        """Return the entity of the design that an item is; None: nobody knows."""
+        if self.design is None:
+            return None
+        told = self.recogniser.recognise(item)
+        name = told.entity if told.kind == "entity" else named if told.kind != "guard" else None
+        return next((entity for entity in self.design.entities if entity.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An item ready to be written, if nothing is wrong with it."""
+
+    change: Change
+    item: Item
+    bytes: int
+    entity: str | None
+    keys: tuple[KeyChange, ...]  # attributes that are written otherwise than they were typed
+    flaws: tuple[ItemFlaw, ...]
+
+
+async def open_desk(studio: Studio, table: str) -> Desk:
+    """Return what is needed to judge the items of a table."""
+    if not table:
+        raise Refused("table-missing", "No table is named", "The question names no table.", "Choose one.")
+    described = (await patiently(studio.db, "DescribeTable", {"TableName": table}))["Table"]
+    design = studio.table_design(table)
+    return Desk(layout_of(described), Recogniser(keys_of(described), design), design)
+
+
+def drafted(
+    desk: Desk,
+    given: Mapping[str, Any],
+    before: Item | None,
+    *,
+    entity: str | None = None,
+    keys: KeysMode = "design",
+) -> Draft:
+    """Return an item made ready to be written over `before`, or anew."""
+    admission = admit(given)
+    item, flaws = admission.item, list(admission.flaws)
+    known = None if flaws else desk.entity_of(item, entity)
+    if flaws:
+        flaws += [f for f in key_flaws(desk.layout, item) if f.path[0] in item]
+        return _draft(desk, before, Derived(item), admission.bytes, known, flaws)
+    derived = Derived(item)
+    if known is not None and desk.design is not None:
+        if keys == "design":
+            derived = derive(desk.design, known, item, before)
+            flaws += derived.flaws
+        else:
+            flaws += stale_keys(desk.design, known, item, before)
+        flaws += _advice(known, derived.item, before)
+    size = item_size(derived.item)
+    flaws += key_flaws(desk.layout, derived.item)
+    flaws += size_flaws(size)
+    return _draft(desk, before, derived, size, known, flaws)
+
+
+def check_sound(draft: Draft) -> None:
+    """Refuse a draft that DynamoDB would refuse, with the first of its flaws."""
+    wrong = [flaw for flaw in draft.flaws if flaw.severity == "error"]
+    if wrong:
+        place = ".".join(wrong[0].path) or "The item"
+        more = f" {len(wrong) - 1} more like it." if len(wrong) > 1 else ""
+        raise Refused(
+            "item-refused",
+            "DynamoDB would not take this item",
+            f"{place}: {wrong[0].text}{more}",
+            "Mend it and save again; nothing was written.",
+        )
+
+
+def _draft(
+    desk: Desk,
+    before: Item | None,
+    derived: Derived,
+    size: int,
+    entity: EntityDesign | None,
+    flaws: list[ItemFlaw],
+) -> Draft:
+    # A field's flaw is told once, however many keys are made of it; what is refused goes before what is doubted.
+    told = sorted(dict.fromkeys(flaws), key=lambda flaw: flaw.severity != "error")[:FLAWS_MAX]
+    was = None if before is None else desk.entity_of(before)
+    design = desk.design if entity is not None or was is not None else None
+    change = Change(before, derived.item, design, entity, was)
+    name = None if entity is None else entity.name
+    return Draft(change, derived.item, size, name, derived.changes, tuple(told))
+
+
+def _advice(entity: EntityDesign, item: Item, before: Item | None) -> list[ItemFlaw]:
+    """Return what the design says against an item that DynamoDB would take."""
+    told: list[ItemFlaw] = []
+    changed = before is not None and any(not same(before.get(n), item.get(n)) for n in {*before, *item})
+    if changed and entity.immutable:
+        text = f"The design says that a {entity.name} is never written again; other programs may rely on it."
+        told.append(ItemFlaw((), text, "warning"))
+    for field in entity.fields:
+        value = item.get(field.attribute)
+        if value is None:
+            if field.required and not field.nullable and not _in_keys(entity, field.name):
+                told.append(ItemFlaw((field.attribute,), f"{entity.name} needs its {field.name}.", "warning"))
+            continue
+        tag, content = next(iter(value.items()))
+        if tag == "S" and not content and _in_keys(entity, field.name):
+            told.append(
+                ItemFlaw((field.attribute,), "The table's key is made of it, and it is empty.", "warning")
+            )
+        if tag not in field.tags:
+            text = (
+                f"{entity.name}.{field.name} is {field.type}, stored as {' or '.join(field.tags)}, not {tag}."
+            )
+            told.append(ItemFlaw((field.attribute,), text, "warning"))
+        elif field.choices is not None and tag in ("S", "N") and content not in map(str, field.choices):
+            text = f"It is none of {', '.join(map(str, field.choices[:12]))}."
+            told.append(ItemFlaw((field.attribute,), text, "warning"))
+    return told
+
+
+def _in_keys(entity: EntityDesign, name: str) -> bool:
+    """Tell whether a field can be read from the table's key, so that an item may lack it."""
+    return entity.key is not None and name in entity.key.fields

@@ -1,0 +1,135 @@
+"""Read an entity's field values from a stored item, in the types its key templates take.
+
+Works from the design as data; the entity classes need not be importable. Only constant defaults come from the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from tavola.errors import TavolaError
+from tavola.model import declared_tables, entities_of, shape_of
+from tavola.model.document import EntityDesign, FieldDesign
+from tavola.values import Item, Value
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FieldUnreadable(ValueError):
+    """A stored value that a field of its kind cannot have; `attribute` is where it stands."""
+
+    def __init__(self, sentence: str = "", attribute: str = "") -> None:
+        self.attribute = attribute
+        super().__init__(sentence)
+
+
+def part_value(field: FieldDesign, stored: Value) -> Any:
+    """Return a stored value as a key is made of it; raise `FieldUnreadable` where it is of no such kind."""
+    read = _READERS.get(field.key_kind or "")
+    if read is None:
+        raise FieldUnreadable(f"{field.name} is {field.type}, which no key is made of", field.attribute)
+    try:
+        return read(field, stored)
+    except (KeyError, ValueError, ArithmeticError, OverflowError) as error:
+        raise FieldUnreadable(f"{field.name} is to be {_word(field)}", field.attribute) from error
+
+
+def values_of(entity: EntityDesign, item: Item, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return some fields of an item; one that is absent is read from the table's key, where it tells it."""
+    values: dict[str, Any] = {}
+    for name in names:
+        field = entity.field(name)
+        stored = item.get(field.attribute)
+        if stored is not None:
+            values[name] = part_value(field, stored)
+        elif (told := _told_by_key(entity, item, name)) is not None:
+            values[name] = told
+    return values
+
+
+def _told_by_key(entity: EntityDesign, item: Item, name: str) -> Any:
+    """Return a field as the table's key tells it; an index's key may be one that the edit is about to change."""
+    for source in () if entity.key is None else entity.key.sources:
+        if source.template is None or name not in source.fields:
+            continue
+        bound = entity.bound(source)
+        text = item.get(source.attribute, {}).get("S")
+        told = None if bound is None or text is None else bound.read(text)
+        if told is not None and bound is not None and name not in bound.lossy_fields:
+            return told.get(name)
+    return None
+
+
+def _word(field: FieldDesign) -> str:
+    if field.choices is not None:
+        return "one of " + ", ".join(str(choice) for choice in field.choices[:12])
+    return field.type
+
+
+def _text(field: FieldDesign, stored: Value) -> Any:
+    return stored["N"] if "N" in stored and "S" not in field.tags else stored["S"]
+
+
+def _whole(field: FieldDesign, stored: Value) -> Any:
+    number = Decimal(stored["N"])
+    if number != number.to_integral_value():
+        raise FieldUnreadable
+    return int(number)
+
+
+def _moment(field: FieldDesign, stored: Value) -> Any:
+    if "N" in stored:
+        micros = 1_000 if "milliseconds" in field.type else 1_000_000
+        return _EPOCH + timedelta(microseconds=int(Decimal(stored["N"]) * micros))
+    moment = datetime.fromisoformat(stored["S"])
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _choice(field: FieldDesign, stored: Value) -> Any:
+    told = stored["S"] if "S" in stored else _whole(field, stored)
+    if field.choices is not None and told not in field.choices:
+        raise FieldUnreadable
+    return told
+
+
+_READERS: Mapping[str, Callable[[FieldDesign, Value], Any]] = {
+    "text": _text,
+    "int": _whole,
+    "decimal": lambda field, stored: Decimal(stored["N"]),
+    "datetime": _moment,
+    "date": lambda field, stored: date.fromisoformat(stored["S"]),
+    "bool": lambda field, stored: stored["BOOL"],
+    "enum": _choice,
+    "uuid": lambda field, stored: UUID(stored["S"]),
+}
+
+
+def constant_defaults(table: str, entity: str) -> dict[str, Value]:
+    """Return the constant defaults of an entity's fields as they are stored, by the attributes."""
+    found = next(
+        (
+            each
+            for declared in declared_tables()
+            if declared.settings.name == table
+            for each in entities_of(declared)
+            if each.__name__ == entity
+        ),
+        None,
+    )
+    if found is None:
+        return {}
+    defaults: dict[str, Value] = {}
+    for field in shape_of(found).fields.values():
+        if field.default is None or field.lock:
+            continue
+        try:
+            defaults[field.attribute] = field.encode(field.default)
+        except (TavolaError, ValidationError, TypeError, ValueError, AttributeError):
+            continue  # the client could not store it either
+    return defaults

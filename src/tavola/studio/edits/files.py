@@ -1,0 +1,284 @@
+"""Read and write item files in pieces: CSV, TSV, plain JSON, and DynamoDB JSON lines (bare or as AWS exports them).
+
+A reader takes any piece of a file and reports how far it got, so no file is held in memory. Every record knows the line it
+starts on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from tavola.studio.edits.delimited import (
+    RECORD_CHARACTERS_MAX,
+    Columns,
+    ImportColumn,
+    Record,
+    columns_for,
+    guessed,
+    header_columns,
+    item_of,
+    read_records,
+)
+from tavola.studio.edits.plain_json import (
+    DYNAMODB_JSON,
+    EXACT_JSON,
+    PlainRefused,
+    plain_item,
+    render_plain,
+)
+from tavola.values import TAGS, Item
+
+FileForm = Literal["csv", "tsv", "json", "dynamodb-json", "dynamodb-export"]
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+MEDIA_TYPES: dict[FileForm, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "json": "application/json",
+    "dynamodb-json": "application/x-ndjson",
+    "dynamodb-export": "application/x-ndjson",
+}
+ENDINGS: dict[FileForm, str] = {
+    "csv": "csv",
+    "tsv": "tsv",
+    "json": "json",
+    "dynamodb-json": "ndjson",
+    "dynamodb-export": "json",
+}
+
+_BETWEEN = re.compile(r"[\s,]*")
+_BOM = "\ufeff"
+_CUT = 12  # characters before the end within which an error may be the cut's
+_TYPED = re.compile(  # the beginning of an item in DynamoDB JSON, bare or under `Item`
+    r'[\[\s]*\{\s*("Item"\s*:\s*\{\s*)?"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:' + "|".join(TAGS) + r')"\s*:'
+)
+_NEXT_OBJECT = re.compile(r"\n(?=[ \t]*\{)")
+_WINDOW = 4 * 1024  # characters; each mistake in JSON counts the lines before it
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A record of a file as an item, or what is wrong with it."""
+
+    line: int
+    item: Item | None
+    source: str
+    flaw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a piece of a file held: whole records, how far they reach, and what the next piece must know."""
+
+    form: FileForm
+    columns: tuple[ImportColumn, ...]
+    records: tuple[Parsed, ...]
+    consumed: int  # characters
+    line: int  # that the next piece begins in
+    state: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes items in one form; what is held back is the first few, of which a header is made."""
+
+    form: FileForm
+    keys: Sequence[str]
+    _columns: Columns | None = field(default=None)
+    _begun: bool = False
+
+    def begin(self, items: Sequence[Item], *, complete: bool) -> str:
+        """Return what stands before the first item; `items` are the first, `complete` says that they are all."""
+        if self.form in DELIMITERS:
+            self._columns = columns_for(items, self.keys, DELIMITERS[self.form], complete=complete)
+            return self._columns.header()
+        return "[\n" if self.form == "json" else ""
+
+    def write(self, item: Item) -> str:
+        """Return an item as it stands in the file."""
+        if self._columns is not None:
+            return self._columns.row(item)
+        if self.form == "json":
+            comma, self._begun = ",\n" if self._begun else "", True
+            return comma + render_plain(item)
+        told = {"Item": item} if self.form == "dynamodb-export" else item
+        return msgspec.json.encode(told).decode() + "\n"
+
+    def end(self) -> str:
+        """Return what stands behind the last item."""
+        if self.form != "json":
+            return ""
+        return "\n]\n" if self._begun else "]\n"
+
+
+def guess_form(text: str) -> FileForm:
+    """Return the form that a file seems to be in, by how it begins."""
+    start = text.lstrip(_BOM).lstrip()
+    if not start.startswith(("{", "[")):
+        return max(("csv", "tsv"), key=lambda form: _header_fits(start, form))
+    at = start.find("{")
+    try:
+        parsed, _ = EXACT_JSON.raw_decode(start, max(at, 0))
+    except (ValueError, RecursionError):
+        return "dynamodb-json" if _TYPED.match(start) else "json"
+    item = _unwrapped(parsed)
+    return "dynamodb-json" if item and all(map(_is_value, item.values())) else "json"
+
+
+def _header_fits(text: str, form: FileForm) -> tuple[bool, int, int]:
+    """Return how well a text's first record is a header, if it is in this form."""
+    header, _ = next(read_records(text, DELIMITERS[form], 1, last=True), (None, 0))
+    if header is None:
+        return False, 0, 0
+    typed = sum(column.typed for column in header_columns(header.cells))
+    return not header.flaw, typed, len(header.cells)
+
+
+def read_piece(
+    text: str,
+    form: FileForm,
+    *,
+    columns: Sequence[ImportColumn] = (),
+    key_types: dict[str, str] | None = None,
+    line: int = 1,
+    state: str = "",
+    last: bool = True,
+) -> Piece:
+    """Return the whole records of a piece of a file; a first piece has no state."""
+    skipped = 1 if not state and text.startswith(_BOM) else 0
+    if form in DELIMITERS:
+        piece = _delimited(text[skipped:], form, tuple(columns), key_types or {}, line, state, last=last)
+    else:
+        piece = _objects(text[skipped:], form, line, state, last=last)
+    consumed = piece.consumed + skipped if piece.consumed or not skipped else 0
+    return Piece(form, piece.columns, piece.records, consumed, piece.line, piece.state, piece.notes)
+
+
+def _delimited(
+    text: str,
+    form: FileForm,
+    columns: tuple[ImportColumn, ...],
+    key_types: dict[str, str],
+    line: int,
+    state: str,
+    *,
+    last: bool,
+) -> Piece:
+    found = list(read_records(text, DELIMITERS[form], line, last=last))
+    consumed = found[-1][1] if found else len(text) if last else 0
+    after = line + text.count("\n", 0, consumed)
+    records = [record for record, _ in found]
+    if not state:  # the first record is the header
+        header = records.pop(0) if records else None
+        if header is not None:
+            told = header_columns(header.cells)
+            columns = columns if len(columns) == len(told) else guessed(told, records, key_types)
+            state = "rows"
+    parsed = tuple(_row(record, columns) for record in records)
+    return Piece(form, columns, parsed, consumed, after, state, _column_notes(columns))
+
+
+def _column_notes(columns: Sequence[ImportColumn]) -> tuple[str, ...]:
+    names = Counter(column.attribute for column in columns if column.type not in ("rest", "skip"))
+    twice = sorted(name for name, times in names.items() if times > 1)
+    return tuple(f"Two columns are headed {name!r}; the second one counts." for name in twice)
+
+
+def _row(record: Record, columns: Sequence[ImportColumn]) -> Parsed:
+    try:
+        return Parsed(record.line, item_of(record, columns), record.source)
+    except PlainRefused as error:
+        return Parsed(record.line, None, record.source, str(error))
+
+
+def _objects(text: str, form: FileForm, line: int, state: str, *, last: bool) -> Piece:
+    """Return the JSON objects of a text: one behind the other, a line each, or in a list."""
+    records: list[Parsed] = []
+    at = counted = 0
+    done = passed = 0  # `passed` is what was cut off in front
+    window = max(_WINDOW, len(text) >> 8)
+    while True:
+        if counted > window:
+            passed, text, at, counted = passed + counted, text[counted:], at - counted, 0
+        between = _BETWEEN.match(text, at)
+        assert between is not None, "nothing matches too"
+        at = between.end()
+        if at < len(text) and text[at] == "[" and not state:
+            state, at = "list", at + 1
+            continue
+        if at < len(text) and text[at] == "]" and state == "list":
+            state, at = "closed", at + 1
+            continue
+        done = at
+        if at >= len(text):
+            break
+        line += text.count("\n", counted, at)
+        counted = at
+        parsed, end = _object(text, at, form, line, last=last)
+        if parsed is None:
+            break
+        state = state or "lines"
+        records.append(parsed)
+        at = end
+    line += text.count("\n", counted, done)
+    if last and state == "list":
+        flaw = "the list that the file begins with is never closed, so its end may be missing"
+        records.append(Parsed(line, None, "", flaw))
+    return Piece(form, (), tuple(records), passed + done, line, state)
+
+
+def _object(text: str, at: int, form: FileForm, line: int, *, last: bool) -> tuple[Parsed | None, int]:
+    try:
+        found, end = (EXACT_JSON if form == "json" else DYNAMODB_JSON).raw_decode(text, at)
+        item = plain_item(found) if form == "json" else _dynamodb_item(found)
+        return Parsed(line, item, text[at:end]), end
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text) - _CUT or error.msg.startswith("Unterminated")
+        if cut and not last and len(text) - at < RECORD_CHARACTERS_MAX:
+            return None, at
+        flaw = f"{error.msg} in line {line + error.lineno - 1 - text.count(chr(10), 0, at)}, column {error.colno}"
+    except PlainRefused as error:
+        flaw = str(error)
+    except RecursionError:
+        flaw = "it is nested too deep"
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, at)
+    except (ValueError, RecursionError):
+        # What is no JSON has no end of its own: the next object that begins a line is the next record.
+        following = _NEXT_OBJECT.search(text, at)
+        end = len(text) if following is None else following.start()
+    return Parsed(line, None, text[at:end], flaw), end
+
+
+def _dynamodb_item(found: Any) -> Item:
+    item = _unwrapped(found)
+    if item is None:
+        raise PlainRefused("an item is a JSON object of attributes")
+    for name, value in item.items():
+        if not _is_value(value):
+            raise PlainRefused(f'{name}: this is no value of DynamoDB JSON, such as {{"S": "text"}}')
+    return item
+
+
+def _unwrapped(found: Any) -> dict[str, Any] | None:
+    """Return the attributes of an item, which AWS's exports put under `Item`.
+
+    An attribute may be called Item too; then it is a key, whose content is a text and no object.
+    """
+    if type(found) is not dict:
+        return None
+    inner = found.get("Item") if len(found) == 1 else None
+    if type(inner) is dict and inner and all(type(value) is dict for value in inner.values()):
+        return inner
+    return found
+
+
+def _is_value(value: Any) -> bool:
+    return type(value) is dict and len(value) == 1 and next(iter(value)) in TAGS

@@ -1,0 +1,108 @@
+"""Conditional write requests for one item.
+
+A condition holds at most 300 operators and 4 KB, so an item is compared with what was read by as many attributes as fit.
+Names and values are always placeholders, because an attribute name may be longer than an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tavola.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX
+from tavola.studio.edits.derivation import same
+from tavola.values import Item, Value, item_size
+
+ATTRIBUTES_MAX = 120  # each takes a comparison and an AND
+_LONGEST = len(" AND attribute_not_exists(#a999)")
+assert 2 * (ATTRIBUTES_MAX + 1) <= EXPRESSION_OPERATORS_MAX, "the condition on every attribute must fit"
+assert _LONGEST * (ATTRIBUTES_MAX + 1) <= EXPRESSION_BYTES_MAX, (
+    "its text must fit too, if none was there before"
+)
+
+
+class _Words:
+    """The placeholders of one request."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.values: dict[str, Value] = {}
+        self._known: dict[str, str] = {}
+
+    def name(self, attribute: str) -> str:
+        if attribute not in self._known:
+            self._known[attribute] = f"#a{len(self._known)}"
+            self.names[self._known[attribute]] = attribute
+        return self._known[attribute]
+
+    def value(self, value: Value) -> str:
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = value
+        return placeholder
+
+    def unchanged(self, item: Item, attribute: str) -> str:
+        stored = item.get(attribute)
+        if stored is None:
+            return f"attribute_not_exists({self.name(attribute)})"
+        return f"{self.name(attribute)} = {self.value(stored)}"
+
+    def into(self, request: dict[str, Any], conditions: Iterable[str]) -> dict[str, Any]:
+        request["ConditionExpression"] = " AND ".join(conditions)
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        request["ExpressionAttributeNames"] = self.names
+        if self.values:
+            request["ExpressionAttributeValues"] = self.values
+        return request
+
+
+def differing(before: Item, after: Item) -> list[str]:
+    """Return the attributes that are not the same in two items, those that go or shrink first."""
+    names = [n for n in dict.fromkeys([*before, *after]) if not same(before.get(n), after.get(n))]
+    # What gives most room goes first, so that no step between is larger than both ends.
+    return sorted(names, key=lambda name: _bytes(after, name) - _bytes(before, name))
+
+
+def _bytes(item: Item, name: str) -> int:
+    return item_size({name: item[name]}) if name in item else 0
+
+
+def put_new(table: str, item: Item, hash_: str) -> dict[str, Any]:
+    """Return the put of an item that holds only where none is."""
+    words = _Words()
+    return words.into({"TableName": table, "Item": item}, [f"attribute_not_exists({words.name(hash_)})"])
+
+
+def put_over(table: str, item: Item, before: Item, first: Sequence[str]) -> dict[str, Any]:
+    """Return the put of an item that holds only over what was read; `first` are the attributes held first."""
+    words = _Words()
+    return words.into({"TableName": table, "Item": item}, _held(words, before, first))
+
+
+def update(
+    table: str, key: Item, before: Item, after: Item, names: Sequence[str], held: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the update of some attributes that holds only while they are as they were read, and the item is there.
+
+    `held` are attributes that must be as they were read too, and are left so.
+    """
+    words = _Words()
+    set_ = [f"{words.name(n)} = {words.value(after[n])}" for n in names if n in after]
+    remove = [words.name(n) for n in names if n not in after]
+    sections = [
+        *(["SET " + ", ".join(set_)] if set_ else []),
+        *(["REMOVE " + ", ".join(remove)] if remove else []),
+    ]
+    request = {"TableName": table, "Key": key, "UpdateExpression": " ".join(sections)}
+    exists = f"attribute_exists({words.name(next(iter(key)))})"
+    return words.into(request, [exists, *(words.unchanged(before, name) for name in (*names, *held))])
+
+
+def delete(table: str, key: Item, before: Item, first: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the deletion of an item that holds only while it is what was read."""
+    words = _Words()
+    return words.into({"TableName": table, "Key": key}, _held(words, before, first))
+
+
+def _held(words: _Words, before: Item, first: Sequence[str]) -> list[str]:
+    names = list(dict.fromkeys([*first, *before]))[:ATTRIBUTES_MAX]
+    return [words.unchanged(before, name) for name in names]

@@ -1,0 +1,20 @@
+"""Calls that retry throttling, for the many writes of a bulk edit or import to one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tavola.client import AsyncDriver, Call, Program, RetryPolicy
+from tavola.connections import AsyncConnection
+
+_PATIENCE = RetryPolicy(attempts_max=12)  # some ten seconds in all
+
+
+async def patiently(db: AsyncConnection, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the response to an operation; raise the fault that stays when waiting is of no use."""
+    return await AsyncDriver(db, _PATIENCE).run(_once(operation, request))
+
+
+def _once(operation: str, request: dict[str, Any]) -> Program[dict[str, Any]]:
+    answer: dict[str, Any] = yield Call(operation, request)
+    return answer

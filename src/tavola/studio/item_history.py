@@ -1,0 +1,292 @@
+"""All known versions of an item and who made them.
+
+With point-in-time recovery every version inside the recovery window is known. Otherwise the stream has the last day. The
+author comes from the item itself or from the audit row written with the version, which the design can locate.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from tavola.client import RawChange
+from tavola.errors import TavolaError
+from tavola.model.document import EntityDesign, TableDesign
+from tavola.protocol.faults import Fault
+from tavola.studio.changes import Actors
+from tavola.studio.differences import Compared, ItemDifference, compare_items, same_item
+from tavola.studio.edits.fields import FieldUnreadable, values_of
+from tavola.studio.problems import Refused
+from tavola.studio.recognition import KeyReading, Recogniser
+from tavola.studio.studio import Studio
+from tavola.studio.types import Item
+from tavola.values import item_size
+
+VERSIONS_MAX = 500  # told of one item; the latest are
+BYTES_MAX = 8 * 1024 * 1024  # of their items
+RECORDS_MAX = 50_000  # of a stream that are looked through for one item
+TRAIL_MAX = 100  # audit rows that one request gets
+
+_AUDIT = frozenset({"version", "kind", "actor", "at", "why"})
+_NO_PAST = frozenset({"PointInTimeRecoveryUnavailableException", "UnknownOperationException"})
+_NOTHING = Compared((), 0)
+
+Source = Literal["recovery", "stream"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """What stood under a key from one moment to another."""
+
+    since: str | None  # None: since before anything is kept
+    until: str | None  # None: it stands
+    item: Item | None  # None: there was no item, or nobody knows it
+    made: bool  # there was no item before
+    compared: bool  # with the version before, which is known
+    unknown: bool  # it was written, and the stream tells keys and no images
+    bytes: int
+    differences: tuple[ItemDifference, ...]  # from the version before
+    total: int  # of the differences; not all may be told
+    expired: bool = False  # it went because its time to live was over
+    actor: str | None = None
+    why: str = ""  # as the audit row says
+
+
+@dataclass(frozen=True, slots=True)
+class ItemHistory:
+    """An item's versions, the latest first."""
+
+    table: str
+    key: Item
+    entity: str | None
+    parts: tuple[KeyReading, ...]
+    source: Source
+    versions: tuple[KeptVersion, ...]
+    earlier: int  # versions that are kept and not told
+    complete: bool  # nothing that this source has of the item was passed over
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    since: datetime | None
+    item: Item | None
+    expired: bool = False
+    unknown: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return 0 if self.item is None else item_size(plain_item(self.item))
+
+
+class _Latest:
+    """The latest versions of an item, as many as are told, and the one before them; the others are counted."""
+
+    def __init__(self) -> None:
+        self.versions: deque[_Version] = deque()
+        self.count = 0
+        self._bytes = 0
+
+    def add(self, version: _Version) -> None:
+        """Add a version, and let go of the earliest if they are too many."""
+        self.versions.append(version)
+        self.count += 1
+        self._bytes += version.bytes
+        while len(self.versions) > VERSIONS_MAX + 1 or (self._bytes > BYTES_MAX and len(self.versions) > 2):
+            self._bytes -= self.versions.popleft().bytes
+
+    def add_change(self, change: RawChange) -> None:
+        """Add what a change made; an image that a stream leaves out may be told by the change after it."""
+        if change.old is not None and self.unsure:
+            self.resolve(change.old)
+        if not self.count and (change.kind == "inserted" or change.old is not None):
+            self.add(_Version(None, change.old))
+        unknown = change.new is None and change.kind != "removed"
+        self.add(_Version(change.at, change.new, change.expired, unknown))
+
+    @property
+    def unsure(self) -> bool:
+        """Whether nobody has told yet what the latest version is."""
+        return bool(self.versions) and self.versions[-1].unknown
+
+    def resolve(self, item: Item | None) -> None:
+        """Say what the latest version is."""
+        last = self.versions.pop()
+        self.count -= 1
+        self.add(replace(last, item=item, unknown=False))
+
+
+async def read_history(studio: Studio, table: str, key: Item, recogniser: Recogniser) -> ItemHistory:
+    """Return what an item has been, from the table's kept past or else from its stream."""
+    source: Source = "recovery"
+    complete = True
+    try:
+        found = _Latest()
+        async for version in studio.db.history(table, key):
+            found.add(_Version(version.since, version.item, version.expired))
+    except Fault as fault:
+        if fault.code not in _NO_PAST:
+            raise
+        source = "stream"
+        found, complete = await _from_stream(studio, table, key, fault)
+    design = studio.table_design(table)
+    shown = _told(found.versions, recogniser, Actors(design, studio.where.region))
+    if found.count > len(shown):
+        del shown[0]  # it was kept to be compared with
+    if design is not None:
+        shown = await _trailed(studio, design, recogniser, shown)
+    image = next((version.item for version in reversed(shown) if version.item is not None), key)
+    return ItemHistory(
+        table=table,
+        key=key,
+        entity=recogniser.recognise(image).entity,
+        parts=recogniser.read({**image, **key}),
+        source=source,
+        versions=tuple(reversed(shown)),
+        earlier=found.count - len(shown),
+        complete=complete,
+    )
+
+
+async def _from_stream(studio: Studio, table: str, key: Item, refusal: Fault) -> tuple[_Latest, bool]:
+    """Return what the stream's day has of an item, and whether it was read to its end."""
+    try:
+        subscription = await studio.db.subscribe(table, from_="start", follow=False, on_loss="go on")
+    except TavolaError as error:
+        raise Refused(
+            "past-off",
+            "Nothing of this table's past is kept",
+            f"{refusal.message or refusal.code}; and its stream tells nothing either: {error}",
+            "Turn on point-in-time recovery: from then on every version is kept.",
+            status=409,
+        ) from error
+    found = _Latest()
+    read = 0
+    while read < RECORDS_MAX and (batch := await subscription.take()) is not None:
+        read += len(batch)
+        for change in batch:
+            if isinstance(change, RawChange) and same_item(change.keys, key):
+                found.add_change(change)
+    complete = read < RECORDS_MAX
+    if not found.count or (found.unsure and complete):
+        standing = await studio.db.call(
+            "GetItem", {"TableName": table, "Key": dict(key), "ConsistentRead": True}
+        )
+        if found.count:
+            found.resolve(standing.get("Item"))
+        else:
+            found.add(_Version(None, standing.get("Item")))
+    return found, complete
+
+
+def _told(found: Iterable[_Version], recogniser: Recogniser, actors: Actors) -> list[KeptVersion]:
+    told: list[KeptVersion] = []
+    before: _Version | None = None  # None: nobody knows what was before the first
+    for version in found:
+        known = before is not None and not before.unknown and not version.unknown
+        was, item = None if before is None else before.item, version.item
+        compared = compare_items(was, item) if known else _NOTHING
+        entity = None if item is None else recogniser.recognise(item).entity
+        if told:
+            told[-1] = replace(told[-1], until=moment_text(version.since))
+        told.append(
+            KeptVersion(
+                since=moment_text(version.since),
+                until=None,
+                item=item,
+                made=known and was is None and item is not None,
+                compared=known,
+                unknown=version.unknown,
+                bytes=version.bytes,
+                differences=compared.differences,
+                total=compared.total,
+                expired=version.expired,
+                actor=actors.actor(entity, was, item, expired=version.expired),
+            )
+        )
+        before = version
+    return told
+
+
+async def _trailed(
+    studio: Studio, design: TableDesign, recogniser: Recogniser, versions: list[KeptVersion]
+) -> list[KeptVersion]:
+    """Return versions with what their audit rows say, where the design has such rows for them."""
+    keys: dict[int, tuple[EntityDesign, Item]] = {}
+    for place, version in enumerate(versions[-TRAIL_MAX:], max(0, len(versions) - TRAIL_MAX)):
+        if version.item is not None:
+            found = _audit_row(design, recogniser, version.item)
+            if found is not None:
+                keys[place] = found
+    if not keys:
+        return versions
+    wanted = _once([key for _, key in keys.values()])
+    request = {"RequestItems": {design.name: {"Keys": wanted}}}
+    rows = (await studio.db.call("BatchGetItem", request))["Responses"].get(design.name, [])
+    told = list(versions)
+    for place, (audit, key) in keys.items():
+        row = next((row for row in rows if all(row.get(name) == value for name, value in key.items())), None)
+        if row is not None:
+            actor = row.get(audit.field("actor").attribute, {}).get("S")
+            why = row.get(audit.field("why").attribute, {}).get("S", "")
+            told[place] = replace(told[place], actor=actor or told[place].actor, why=why)
+    return told
+
+
+def audits_of(design: TableDesign, entity: EntityDesign) -> Iterator[tuple[EntityDesign, tuple[str, ...]]]:
+    """Give the entities that audit a record with versions, each with the fields that its key is made of."""
+    own = {field.name for field in entity.fields}
+    if not {"version", "changed_by"} <= own:
+        return
+    for audit in design.entities:
+        if audit.key is None or not {field.name for field in audit.fields} >= _AUDIT:
+            continue
+        names = tuple(dict.fromkeys(name for source in audit.key.sources for name in source.fields))
+        if "version" in names and own >= set(names):
+            yield audit, names
+
+
+def _audit_row(
+    design: TableDesign, recogniser: Recogniser, item: Item
+) -> tuple[EntityDesign, Mapping[str, Any]] | None:
+    """Return the audit row that was written with a version, by its entity and key; None where there is none."""
+    entity = _design_of(design, recogniser.recognise(item).entity)
+    for audit, names in () if entity is None else audits_of(design, entity):
+        assert entity is not None, "what is audited is an entity"
+        assert audit.key is not None, "an audit row has a key"
+        try:
+            values = values_of(entity, plain_item(item), names)
+            made = {
+                source.attribute: {source.tag: bound.render(values)}
+                for source in audit.key.sources
+                if (bound := audit.bound(source)) is not None
+            }
+        except (FieldUnreadable, TavolaError):
+            continue
+        if len(made) == len(audit.key.sources):
+            return audit, made
+    return None
+
+
+def _design_of(design: TableDesign, name: str | None) -> EntityDesign | None:
+    return next((entity for entity in design.entities if entity.name == name), None)
+
+
+def _once(keys: list[Item]) -> list[Item]:
+    found: list[Item] = []
+    for key in keys:
+        if key not in found:
+            found.append(key)
+    return found
+
+
+def plain_item(item: Item) -> dict[str, dict[str, Any]]:
+    """Return an item as the rooms below take it."""
+    return {name: dict(value) for name, value in item.items()}
+
+
+def moment_text(moment: datetime | None) -> str | None:
+    """Return a moment as ISO 8601 in UTC, to the microsecond where it has one."""
+    return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,317 @@
+"""The requests that consumed the most units or took longest, minute by minute, and why.
+
+For each kind of request (operation, tables, index) the running minute keeps the few most expensive ones, each of a different
+form: requests that differ only in values have the same form. A finished minute keeps the most expensive of all kinds, and
+after an hour ten minutes are merged into one:
+
+    running minute   3 per kind            ┐
+    last hour        20 per minute         ├ each bounded in bytes too
+    last six hours   20 per ten minutes    ┘
+
+A steady flood of one kind therefore does not hide a rare expensive request.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal
+
+from tavola.engine import Touch
+from tavola.protocol.faults import Fault
+from tavola.studio.monitoring.counters import CELLS_MAX, Asked
+from tavola.studio.monitoring.request_shapes import form_of, shape_of
+
+By = Literal["units", "time"]
+
+EACH_MAX = 3  # of one kind, in the running minute
+ALL_MAX = 20  # of all kinds, in a span that is over
+SPAN_BYTES_MAX = 24 * 1024  # of their shapes, in a span that is over
+TOUCHES_MAX = 24  # tables and indexes told of one request
+_MINUTE_S = 60
+_HOUR_S = 3600
+_LATER_S = 600
+_KEPT_S = 21_600
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """The units that a request consumed in one place."""
+
+    table: str  # the ARN
+    index: str | None
+    reads: float
+    writes: float
+    key: bytes | None  # of the item or the partition, in the order of keys; None of a scan or of several
+
+
+@dataclass(frozen=True, slots=True)
+class Dear:
+    """One request, with what it cost."""
+
+    number: int  # in the order in which they came
+    asked: Asked
+    at_s: float
+    took_s: float
+    units: float
+    consumed: tuple[Consumed, ...]
+    items: int  # how many items or partitions were touched
+    fault: str | None
+    shape: bytes  # JSON
+    form: int  # the same of two requests that differ in their values alone
+
+
+class Mark:
+    """The dearest of one kind in the running minute, by their forms, and what another must exceed to be looked at.
+
+    To know its form a request must be taken apart. So in each second the first is looked at, and then whichever is
+    dearer than all that were: a flood of one form is not taken apart again and again, and hides no other for long.
+    """
+
+    __slots__ = ("asked", "by_time", "by_units", "time", "units")
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.by_units: dict[int, Dear] = {}
+        self.by_time: dict[int, Dear] = {}
+        self.units = 0.0
+        self.time = -1.0
+
+    def keep(self, dear: Dear) -> None:
+        """Keep a request where it is the dearest of its form, by what it consumed or by how long it took."""
+        self.units = max(self.units, dear.units)
+        self.time = max(self.time, dear.took_s)
+        if dear.units > 0.0:
+            _keep("units", self.by_units, dear)
+        _keep("time", self.by_time, dear)
+
+    def turn(self) -> None:
+        """Begin a second: whatever is dearer than the least that is kept is worth a look."""
+        self.units = min((dear.units for dear in self.by_units.values()), default=0.0)
+        self.time = min((dear.took_s for dear in self.by_time.values()), default=-1.0)
+
+    def of(self, by: By) -> Iterable[Dear]:
+        """Return what is kept."""
+        return (self.by_units if by == "units" else self.by_time).values()
+
+
+_FULL = Mark(Asked("", ()))
+"""The mark of what is too many to be looked at."""
+_FULL.units = _FULL.time = inf
+
+
+class Dearest:
+    """Keeps the dearest requests of some hours; how many is bounded, and how much of each."""
+
+    def __init__(self) -> None:
+        self._minute = -1
+        self._number = 0
+        self._marks: dict[tuple[Asked, str | None], Mark] = {}
+        self._minutes: deque[tuple[int, dict[By, tuple[Dear, ...]]]] = deque()
+        self._later: deque[tuple[int, dict[By, tuple[Dear, ...]]]] = deque()
+
+    def turn(self, second: int) -> None:
+        """Begin a second; what was marked before may be of a minute that is over."""
+        minute = second // _MINUTE_S
+        if minute > self._minute or minute < self._minute - 1:
+            self._close(minute)
+
+    def mark(self, asked: Asked, index: str | None) -> Mark:
+        """Return the mark of a kind for a second that begins; requests to an index are a kind of their own."""
+        found = self._marks.get((asked, index))
+        if found is None:
+            if len(self._marks) >= CELLS_MAX:
+                return _FULL
+            found = self._marks[asked, index] = Mark(asked)
+        found.turn()
+        return found
+
+    def keep(
+        self,
+        mark: Mark,
+        began_s: float,
+        took_s: float,
+        touches: Sequence[Touch],
+        units: float,
+        fault: Fault | None,
+        body: bytes,
+    ) -> None:
+        """Look at a request: keep it if it is the dearest of its form, and its form among the dearest."""
+        if mark is _FULL:
+            return
+        shape = shape_of(mark.asked.operation, body)
+        self._number += 1
+        mark.keep(
+            Dear(
+                number=self._number,
+                asked=mark.asked,
+                at_s=began_s,
+                took_s=took_s,
+                units=units,
+                consumed=_summed(touches),
+                items=len({(touch.table, touch.key) for touch in touches}),
+                fault=None if fault is None else fault.code,
+                shape=shape,
+                form=hash(form_of(shape)),
+            )
+        )
+
+    def of(self, by: By) -> list[Dear]:
+        """Return all that is kept, in no order."""
+        spans = [dear for spans in (self._later, self._minutes) for _, dears in spans for dear in dears[by]]
+        return spans + [dear for mark in self._marks.values() for dear in mark.of(by)]
+
+    @property
+    def kept(self) -> int:
+        """How many requests are kept."""
+        return len(self.of("units")) + len(self.of("time"))
+
+    def _close(self, minute: int) -> None:
+        """End the running minute, and join what is older than an hour."""
+        if minute < self._minute - 1:  # the clock was set back
+            self._minutes.clear()
+            self._later.clear()
+        elif self._minute >= 0:
+            closed = {
+                by: _dearest(by, (dear for mark in self._marks.values() for dear in mark.of(by)))
+                for by in _BOTH
+            }
+            self._minutes.append((self._minute * _MINUTE_S, closed))
+        self._marks.clear()
+        self._minute = minute
+        now_s = minute * _MINUTE_S
+        while self._minutes and self._minutes[0][0] < now_s - _HOUR_S:
+            start_s, dears = self._minutes.popleft()
+            start_s -= start_s % _LATER_S
+            if self._later and self._later[-1][0] == start_s:
+                _, others = self._later.pop()
+                dears = {by: _dearest(by, (*others[by], *dears[by])) for by in _BOTH}
+            self._later.append((start_s, dears))
+        while self._later and self._later[0][0] < now_s - _KEPT_S:
+            self._later.popleft()
+
+
+_BOTH: tuple[By, ...] = ("units", "time")
+
+
+def _cost(by: By, dear: Dear) -> float:
+    return dear.units if by == "units" else dear.took_s
+
+
+def chosen(
+    by: By, dears: Iterable[Dear], since_s: float, table: str | None, operation: str | None
+) -> list[Dear]:
+    """Return those since then of a table and an operation, the dearest first; one of each form."""
+    return _of_each_form(
+        by, (each for each in dears if each.at_s >= since_s and each.asked.fits(table, operation))
+    )
+
+
+def _of_each_form(by: By, dears: Iterable[Dear]) -> list[Dear]:
+    forms: dict[object, Dear] = {}
+    for dear in sorted(dears, key=lambda dear: (-_cost(by, dear), -dear.number)):
+        forms.setdefault((dear.asked, dear.form), dear)
+    return list(forms.values())
+
+
+def _dearest(by: By, dears: Iterable[Dear]) -> tuple[Dear, ...]:
+    """Return the dearest of a span that is over, as many as there is room for."""
+    kept: list[Dear] = []
+    room = SPAN_BYTES_MAX
+    for dear in _of_each_form(by, dears)[:ALL_MAX]:
+        room -= len(dear.shape)
+        if room < 0:
+            break
+        kept.append(dear)
+    return tuple(kept)
+
+
+def _keep(by: By, forms: dict[int, Dear], dear: Dear) -> None:
+    known = forms.get(dear.form)
+    if known is None or _cost(by, known) < _cost(by, dear):
+        forms[dear.form] = dear
+        if len(forms) > EACH_MAX:
+            del forms[min(forms, key=lambda form: _cost(by, forms[form]))]
+
+
+def _summed(touches: Sequence[Touch]) -> tuple[Consumed, ...]:
+    """Return the units of a request by place; the key where all of a place's units are one key's."""
+    found: dict[tuple[str, str | None], Consumed] = {}
+    for touch in touches:
+        if not touch.reads and not touch.writes:
+            continue
+        place = touch.table, touch.index_name
+        known = found.get(place)
+        if known is None:
+            if len(found) >= TOUCHES_MAX:
+                continue
+            found[place] = Consumed(*place, touch.reads, touch.writes, touch.key)
+        else:
+            key = known.key if known.key == touch.key else None
+            found[place] = Consumed(*place, known.reads + touch.reads, known.writes + touch.writes, key)
+    return tuple(found.values())
+
+
+_READ_BYTES = 4 * 1024
+_WRITE_BYTES = 1024
+_MANY = 10
+_LARGE_ITEM_UNITS = 4.0
+_SLOW_S = 0.05
+
+
+def reasons_of(dear: Dear, request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what made a request dear, the weightiest first; none if it was an ordinary one."""
+    operation = dear.asked.operation
+    reads = sum(place.reads for place in dear.consumed)
+    writes = sum(place.writes for place in dear.consumed)
+    consistent = request.get("ConsistentRead") is True
+    found: list[str] = []
+    if operation == "Scan":
+        found.append(f"A scan reads everything that it passes: {_size(reads, consistent=consistent)} here.")
+    if operation == "Query" and reads >= _MANY:
+        found.append(
+            f"A page of {_size(reads, consistent=consistent)}: a query is charged for all that its key "
+            "condition selects."
+        )
+    if request.get("FilterExpression") is not None:
+        found.append("The filter is applied after the units are counted: what it drops was paid for.")
+    if request.get("ProjectionExpression") is not None and reads >= _MANY:
+        found.append("A projection narrows what is sent, and not what is charged.")
+    if consistent and reads:
+        found.append("A strongly consistent read costs twice what an eventually consistent one does.")
+    if operation.startswith("Transact") or operation == "ExecuteTransaction":
+        found.append("In a transaction every unit counts twice.")
+    if operation.startswith(("Batch", "Transact")) and dear.items > 1:
+        found.append(f"It is of {dear.items:,} items; a batch saves calls and no units.")
+    found += _of_writes(dear, writes)
+    if dear.fault is not None:
+        found.append(f"It was refused: {dear.fault}.")
+    if dear.took_s >= _SLOW_S:
+        found.append(f"It took {dear.took_s * 1000:,.0f} ms, waiting for others and for the disk among them.")
+    return tuple(found)
+
+
+def _of_writes(dear: Dear, writes: float) -> list[str]:
+    found = []
+    indexes = [place for place in dear.consumed if place.index is not None and place.writes]
+    if indexes:
+        share = sum(place.writes for place in indexes)
+        names = ", ".join(dict.fromkeys(place.index or "" for place in indexes))
+        found.append(
+            f"{share:g} of {writes:g} write units go to {len(indexes)} "
+            f"{'index' if len(indexes) == 1 else 'indexes'} ({names})."
+        )
+    own = sum(place.writes for place in dear.consumed if place.index is None)
+    if dear.items == 1 and own >= _LARGE_ITEM_UNITS:
+        found.append(
+            f"The item is large: a write unit is {_WRITE_BYTES // 1024} KB of all of it, however little changes."
+        )
+    return found
+
+
+def _size(units: float, *, consistent: bool) -> str:
+    """Return how much a read of so many units reads."""
+    kilobytes = units * _READ_BYTES * (1 if consistent else 2) / 1024
+    return f"about {kilobytes:,.0f} KB" if kilobytes < 1024 else f"about {kilobytes / 1024:,.1f} MB"

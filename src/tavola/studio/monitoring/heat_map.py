@@ -1,0 +1,265 @@
+"""A window of accesses as a map: rows of keys, columns of time.
+
+Rows are in key order. While there is room every key has its own row. Otherwise the heaviest keys keep a row and the others
+share rows by key range. Accesses without a known key (scans, unnamed keys) have rows at the end, so the map adds up to what
+was consumed. A map between two keys has finer rows for that range only.
+"""
+
+from __future__ import annotations
+
+from array import array
+from base64 import b64encode
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal
+from zlib import compress
+
+from tavola.studio.monitoring.heat_keys import KEYS_SHOWN, Shown, heaviest, names_of, sample_of, weights_of
+from tavola.studio.monitoring.heat_recorder import Window
+from tavola.studio.monitoring.heat_slots import METRICS, SCALES, Metric, Slot
+from tavola.studio.monitoring.key_order import Keys, Order
+
+RowKind = Literal["key", "range", "rest", "none"]
+
+ROWS_MAX = 1000
+COLUMNS_MAX = 600
+_NEAT = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
+_KEYS_WITHIN = 50_000  # that are looked at where only those between two keys are wanted
+_OUTSTANDING = 2.0  # times the mean of a row, from which on a key keeps its own
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A key, a range of keys, or what has none."""
+
+    kind: RowKind
+    label: str
+    first: Order = ()
+    last: Order = ()
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The rows of a map, and how long a column is."""
+
+    column_s: int
+    rows: tuple[Row, ...]
+    keyed: int  # rows with keys; the others come after them
+    shared: bool  # some rows are ranges, so a new key has one already
+    shown: Shown  # which keys have a place in these rows, and which are among the rest
+    within: tuple[Order, Order] | None = None  # what lies outside is not on the map
+
+    @property
+    def none_row(self) -> int | None:
+        """The row of what has no key."""
+        return next((at for at in range(self.keyed, len(self.rows)) if self.rows[at].kind == "none"), None)
+
+    @property
+    def rest_row(self) -> int | None:
+        """The row of keys that were too many to be named."""
+        return next((at for at in range(self.keyed, len(self.rows)) if self.rows[at].kind == "rest"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Whole numbers of every cell, row by row, in as many bits as the largest needs; `scale` gives the metric."""
+
+    bits: int
+    scale: float
+    most: float
+    data: str  # little-endian, deflated (zlib), base64
+
+
+def column_s(window: Window) -> int:
+    """Return how long a column is: long enough for the slots there are, and for the columns that fit."""
+    needed = max(1, -(-(window.to_s - window.from_s) // COLUMNS_MAX))
+    spans = (stretch.span_s for stretch in window.stretches)
+    least = max(needed, max(spans, default=1))
+    return next((neat for neat in _NEAT if neat >= least), -(-least // 3600) * 3600)
+
+
+def layout_of(
+    window: Window, keys: Keys, rows_max: int = ROWS_MAX, within: tuple[Order, Order] | None = None
+) -> Layout:
+    """Return the rows that show a window best; of the keys between two of them, where they are given."""
+    most = KEYS_SHOWN if within is None else _KEYS_WITHIN
+    names = names_of(window)
+    weights = weights_of(window) if len(names) > min(most, rows_max) else {}
+    shown = Shown(frozenset(names)) if len(names) <= most else sample_of(weights, most)
+    tail: list[Row] = []
+    if within is None:
+        if shown.cut is not None or any(stretch.slot.rest for stretch in window.stretches):
+            tail.append(Row("rest", "other keys, too many to name"))
+        if any(stretch.slot.has_keyless for stretch in window.stretches):
+            tail.append(Row("none", "no single key, as of scans"))
+    room = max(1, rows_max - len(tail))
+    ordered = sorted((keys.order(key), key) for key in shown.keys)
+    if within is not None:
+        low = bisect_left(ordered, within[0], key=itemgetter(0))
+        ordered = ordered[low : bisect_right(ordered, within[1], key=itemgetter(0))]
+    if len(ordered) <= room:
+        rows = [Row("key", keys.label(key), order, order, 1) for order, key in ordered]
+    else:
+        rows = _shared_rows(ordered, weights or weights_of(window), keys, room)
+    shared = len(ordered) > room
+    return Layout(
+        column_s(window), (*rows, *tail), len(rows), shared, replace(shown, keys=frozenset()), within
+    )
+
+
+def _shared_rows(
+    ordered: Sequence[tuple[Order, bytes]], weights: dict[bytes, float], keys: Keys, room: int
+) -> list[Row]:
+    """Give keys that stand out their own rows, and share what is left among the runs between them."""
+    weights = {key: weights[key] for _, key in ordered}
+    mean = sum(weights.values()) / room
+    hot = {key for key in heaviest(weights, (room - 1) // 2) if weights[key] >= _OUTSTANDING * mean}
+    runs: list[list[tuple[Order, bytes]]] = [[]]
+    for pair in ordered:
+        if pair[1] in hot:
+            runs += [[pair], []]
+        else:
+            runs[-1].append(pair)
+    cold = [run for run in runs if run and run[0][1] not in hot]
+    # Each run has a row for certain; what is left goes by the number of keys.
+    spare, over = room - len(hot) - len(cold), sum(len(run) - 1 for run in cold)
+    rows: list[Row] = []
+    for run in runs:
+        if not run:
+            continue
+        if run[0][1] in hot:
+            order, key = run[0]
+            rows.append(Row("key", keys.label(key), order, order, 1))
+            continue
+        more = spare * (len(run) - 1) // over if over else 0
+        spare, over = spare - more, over - (len(run) - 1)
+        share = 1 + more
+        rows += [
+            _range(run[at * len(run) // share : (at + 1) * len(run) // share], keys) for at in range(share)
+        ]
+    return rows
+
+
+def _range(pairs: Sequence[tuple[Order, bytes]], keys: Keys) -> Row:
+    (first, first_key), (last, last_key) = pairs[0], pairs[-1]
+    if len(pairs) == 1:
+        return Row("key", keys.label(first_key), first, first, 1)
+    return Row("range", f"{keys.label(first_key)} … {keys.label(last_key)}", first, last, len(pairs))
+
+
+class Places(dict[bytes | None, int | None]):
+    """The row of each key, found when it is asked for: None if it has none yet, one too many if it is not on the map."""
+
+    def __init__(self, layout: Layout, keys: Keys) -> None:
+        super().__init__()
+        self._layout = layout
+        self._keys = keys
+        self._firsts = [row.first for row in layout.rows[: layout.keyed]]
+        self._beyond = len(layout.rows)
+        self[None] = layout.none_row if layout.within is None else self._beyond
+
+    def __missing__(self, key: bytes) -> int | None:
+        layout = self._layout
+        if not layout.shown.has(key):
+            # Not kept: there may be very many of them.
+            return layout.rest_row if layout.within is None else self._beyond
+        row = self[key] = self._search(self._keys.order(key))
+        return row
+
+    def _search(self, order: Order) -> int | None:
+        layout = self._layout
+        if layout.within is not None and not layout.within[0] <= order <= layout.within[1]:
+            return self._beyond
+        rows = layout.rows
+        at = bisect_right(self._firsts, order) - 1
+        if at >= 0 and rows[at].first <= order <= rows[at].last:
+            return at
+        if not layout.shared:
+            return None
+        # Between two rows: with a range before or after it, since a key's own row is for that key alone.
+        near = (row for away in range(8) for row in (at - away, at + 1 + away) if 0 <= row < layout.keyed)
+        return next((row for row in near if rows[row].kind == "range"), max(0, at))
+
+
+def grown(layout: Layout, window: Window, keys: Keys) -> tuple[Layout, tuple[int, ...]] | None:
+    """Return a layout that has a row for each key of a window, and the places of those that are new.
+
+    None: there is no room for them, or for what has no key, and a new layout is better.
+    """
+    places = Places(layout, keys)
+    missing: dict[bytes, Order] = {}
+    for stretch in window.stretches:
+        for key in stretch.slot.keys:
+            if places[key] is None:
+                if key is None:
+                    return None
+                missing[key] = keys.order(key)
+        if stretch.slot.rest and layout.rest_row is None and layout.within is None:
+            return None
+    if not missing:
+        return layout, ()
+    if len(layout.rows) + len(missing) > ROWS_MAX:
+        return None
+    added = set(missing.values())
+    fresh = [Row("key", keys.label(key), order, order, 1) for key, order in missing.items()]
+    keyed = sorted((*layout.rows[: layout.keyed], *fresh), key=lambda row: row.first)
+    found = tuple(at for at, row in enumerate(keyed) if row.first in added)
+    return replace(layout, rows=(*keyed, *layout.rows[layout.keyed :]), keyed=len(keyed)), found
+
+
+def first_column_s(layout: Layout, at_s: int) -> int:
+    """Return where the column of a moment begins."""
+    return at_s // layout.column_s * layout.column_s
+
+
+def columns_of(layout: Layout, window: Window) -> int:
+    """Return how many columns a window has."""
+    return max(1, -(-(window.to_s - first_column_s(layout, window.from_s)) // layout.column_s))
+
+
+def column_of(layout: Layout, window: Window, slot: Slot) -> int:
+    """Return the column that a slot is in."""
+    at = (slot.start - first_column_s(layout, window.from_s)) // layout.column_s
+    return min(columns_of(layout, window) - 1, max(0, at))
+
+
+def painted(window: Window, layout: Layout, keys: Keys, metric: Metric) -> Layer:
+    """Return a metric of every cell."""
+    width, height = columns_of(layout, window), len(layout.rows)
+    cells = array("I", bytes(4 * width * height))
+    scale, place = SCALES[metric], METRICS[metric]
+    rest_row = layout.rest_row
+    row_of = Places(layout, keys).__getitem__
+    busy = (stretch.slot for stretch in window.stretches if stretch.slot.sums[place])
+    for column, slots in groupby(busy, lambda slot: column_of(layout, window, slot)):
+        line = [0] * (height + 1)  # what is not on the map goes into the last
+        for slot in slots:
+            for row, value in zip(_rows_of(slot, layout, row_of), slot.lane(metric), strict=True):
+                line[row] += value  # type: ignore[index]  # a layout has a row for each key that it is painted with
+            if slot.rest and rest_row is not None:
+                line[rest_row] += round(slot.rest_of(metric) / scale)
+        cells[column::width] = array("I", line[:height])
+    return layer_of(cells, scale)
+
+
+def _rows_of(
+    slot: Slot, layout: Layout, row_of: Callable[[bytes | None], int | None]
+) -> Iterable[int | None]:
+    """Give the row of each key of a slot; of very many keys most are among the rest, which is told at a glance."""
+    cut, heavy = layout.shown.cut, layout.shown.heavy
+    if cut is None or layout.within is not None:
+        return map(row_of, slot.keys)
+    rest = layout.rest_row
+    return [row_of(key) if key is None or key < cut or key in heavy else rest for key in slot.keys]
+
+
+def layer_of(cells: array[int], scale: float) -> Layer:
+    """Return numbers packed for a page."""
+    most = max(cells, default=0)
+    bits = 8 if most < 1 << 8 else 16 if most < 1 << 16 else 32
+    packed = cells if bits == 32 else array("B" if bits == 8 else "H", cells)
+    return Layer(bits, scale, most * scale, b64encode(compress(packed.tobytes(), 1)).decode())

@@ -1,0 +1,252 @@
+"""Accesses per key in one span of time: the heaviest keys by name, the rest as a sum.
+
+A slot is immutable. Several merge into one longer slot with the same sums, which is how the past takes less memory. Units are
+stored as whole numbers of half units, the smallest there is, so sums are exact.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
+from itertools import chain
+from typing import Literal, NamedTuple, TypeVar
+
+At = TypeVar("At", bound=Hashable)
+
+Metric = Literal["operations", "reads", "writes", "throttles"]
+
+Cell = list[float]
+"""Operations, read units, write units and throttled requests."""
+
+KEYS_KEPT = 1000  # by name, of a second
+KEYS_KEPT_LATER = 400  # of a longer stretch
+ITEMS_KEPT = 24  # whole keys
+_HALF = (0.5).__mul__
+
+
+class Sums(NamedTuple):
+    """What was asked, in the four metrics."""
+
+    operations: float = 0.0
+    reads: float = 0.0
+    writes: float = 0.0
+    throttles: float = 0.0
+
+    def __add__(self, other: Iterable[float]) -> Sums:  # type: ignore[override]  # sums add up, and do not line up
+        return Sums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+_NOTHING = Sums()
+METRICS: Mapping[Metric, int] = {"operations": 0, "reads": 1, "writes": 2, "throttles": 3}
+"""The place of each metric in sums."""
+SCALES: Mapping[Metric, float] = {"operations": 1.0, "reads": 0.5, "writes": 0.5, "throttles": 1.0}
+"""What a whole number of a slot stands for."""
+
+Entry = tuple[bytes | None, int, float, float, float, float]
+"""A partition key (None: no single one, as of a scan), the number of an operation, and what it asked of the key."""
+
+Gathered = dict[int, dict[bytes | None, Cell]]
+"""By the number of the operation, then by partition key."""
+Items = tuple[tuple[bytes, Sums], ...]
+"""Whole keys, the heaviest first."""
+
+
+class Slot:
+    """One stretch of time at one place."""
+
+    __slots__ = (
+        "_lanes",
+        "_ops",
+        "exact",
+        "floor",
+        "items",
+        "items_exact",
+        "items_floor",
+        "keys",
+        "rest",
+        "start",
+        "sums",
+    )
+
+    def __init__(
+        self,
+        start: int,
+        kept: Gathered,
+        rest: Mapping[int, Cell],
+        floor: Sums,
+        items: Items,
+        items_floor: Sums,
+        *,
+        exact: bool,
+        items_exact: bool,
+    ) -> None:
+        self.start = start
+        self.keys: tuple[bytes | None, ...] = tuple(chain.from_iterable(kept.values()))
+        """The keys that are named, one as often as operations asked for it."""
+        self._ops = b"".join([bytes((operation,)) * len(cells) for operation, cells in kept.items()])
+        cells = [cell for by_key in kept.values() for cell in by_key.values()]
+        self._lanes = (
+            array("I", [int(cell[0]) for cell in cells]),
+            array("I", [int(cell[1] * 2.0 + 0.5) for cell in cells]),
+            array("I", [int(cell[2] * 2.0 + 0.5) for cell in cells]),
+            array("I", [int(cell[3]) for cell in cells]),
+        )
+        self.rest = {operation: Sums(*cell) for operation, cell in rest.items()}
+        operations, reads, writes, throttles = map(sum, self._lanes)
+        self.sums = sum(self.rest.values(), Sums(operations, reads / 2, writes / 2, throttles))
+        """What was asked in all."""
+        self.floor = floor  # the most that a key can have had which is not named
+        self.items = items
+        self.items_floor = items_floor  # the same of a whole key
+        self.exact = exact  # a named key has here all that it had
+        self.items_exact = items_exact
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def entries(self) -> Iterator[Entry]:
+        """Give what is known by key."""
+        counts, reads, writes, throttles = self._lanes
+        return zip(
+            self.keys, self._ops, counts, map(_HALF, reads), map(_HALF, writes), throttles, strict=True
+        )
+
+    @property
+    def has_keyless(self) -> bool:
+        """Whether something was asked of no single key."""
+        return None in self.keys
+
+    def lane(self, metric: Metric) -> array[int]:
+        """Return a metric of each key, beside `keys`, in whole numbers; times its scale it is the metric."""
+        return self._lanes[METRICS[metric]]
+
+    def rest_of(self, metric: Metric) -> float:
+        """Return what keys without a name had of a metric."""
+        at = METRICS[metric]
+        return sum((sums[at] for sums in self.rest.values()), 0.0)
+
+
+def slot_of(
+    start: int, gathered: Gathered, items: Items = (), items_floor: Sums = _NOTHING, keys_max: int = KEYS_KEPT
+) -> Slot:
+    """Return a slot of all that was gathered; what is lightest goes into the rest."""
+    return _slot(start, gathered, {}, _NOTHING, items, items_floor, keys_max, items_exact=True)
+
+
+def merged(start: int, slots: Iterable[Slot], keys_max: int = KEYS_KEPT_LATER) -> Slot:
+    """Return one slot in the place of several; sums stay, and so does what each named key had."""
+    gathered: Gathered = {}
+    items: dict[bytes | None, Cell] = {}
+    rest: dict[int, Cell] = {}
+    floor = items_floor = _NOTHING
+    for slot in slots:
+        for key, operation, count, reads, writes, throttles in slot.entries():
+            by_key = gathered.get(operation)
+            if by_key is None:
+                by_key = gathered[operation] = {}
+            cell = by_key.get(key)
+            if cell is None:
+                by_key[key] = [count, reads, writes, throttles]
+            else:
+                cell[0] += count
+                cell[1] += reads
+                cell[2] += writes
+                cell[3] += throttles
+        for item, told in slot.items:
+            add_to(items, item, told)
+        for operation, told in slot.rest.items():
+            add_to(rest, operation, told)
+        floor += slot.floor
+        items_floor += slot.items_floor
+    exact = not any(items_floor)
+    kept, dropped = items_of((items,))
+    return _slot(start, gathered, rest, floor, kept, items_floor + dropped, keys_max, items_exact=exact)
+
+
+def bared(slot: Slot) -> Slot:
+    """Return a slot without names: all that its keys had is in the rest."""
+    found = merged(slot.start, (slot,), 0)
+    found.items_floor += _most(sums for _, sums in found.items)
+    found.items = ()
+    return found
+
+
+def add_to(into: dict[At, Cell], place: At, sums: Sequence[float]) -> None:
+    """Add to what is counted at a place."""
+    cell = into.get(place)
+    if cell is None:
+        into[place] = list(sums)
+    else:
+        cell[0] += sums[0]
+        cell[1] += sums[1]
+        cell[2] += sums[2]
+        cell[3] += sums[3]
+
+
+def items_of(gathered: Collection[Mapping[bytes | None, Cell]]) -> tuple[Items, Sums]:
+    """Return the heaviest of whole keys, and the most that any of the others can have had."""
+    weights: dict[bytes, float] = {}
+    for by_key in gathered:
+        for key, cell in by_key.items():
+            if key is not None:
+                weights[key] = weights.get(key, 0.0) + sum(cell)
+    top = [key for _, key in nlargest(ITEMS_KEPT, zip(weights.values(), weights, strict=True))]
+    told = tuple((key, sum((Sums(*each[key]) for each in gathered if key in each), _NOTHING)) for key in top)
+    if len(top) == len(weights):
+        return told, _NOTHING
+    named = {None, *top}
+    return told, sum(
+        (_most(cell for key, cell in each.items() if key not in named) for each in gathered), _NOTHING
+    )
+
+
+def _slot(
+    start: int,
+    gathered: Gathered,
+    rest: dict[int, Cell],
+    floor: Sums,
+    items: Items,
+    items_floor: Sums,
+    keys_max: int,
+    *,
+    items_exact: bool,
+) -> Slot:
+    exact = not any(floor)
+    if sum(map(len, gathered.values())) > keys_max:
+        chosen = _heaviest(gathered, keys_max)
+        kept: Gathered = {}
+        for operation, by_key in gathered.items():
+            kept[operation] = {key: cell for key, cell in by_key.items() if key in chosen}
+            gone = [cell for key, cell in by_key.items() if key not in chosen]
+            if gone:
+                add_to(rest, operation, [sum(lane) for lane in zip(*gone, strict=True)])
+                floor += _most(gone)  # of a key by several operations, it may be less
+        gathered = kept
+    return Slot(start, gathered, rest, floor, items, items_floor, exact=exact, items_exact=items_exact)
+
+
+def _most(cells: Iterable[Sequence[float]]) -> Sums:
+    """Return the most of each metric that any of them has."""
+    return Sums(*(max(lane) for lane in zip(_NOTHING, *cells, strict=True)))
+
+
+def _heaviest(gathered: Gathered, room: int) -> set[bytes | None]:
+    """Return the heaviest keys for which there is room with all their operations; what has no key stays.
+
+    Of keys that are as heavy as one another their hash decides, with which they begin: so those that stay are of all
+    times and all places.
+    """
+    weights: dict[bytes, float] = {}
+    for by_key in gathered.values():
+        for key, cell in by_key.items():
+            if key is not None:
+                weights[key] = weights.get(key, 0.0) + sum(cell)
+    chosen: set[bytes | None] = {None}
+    several = len(gathered) > 1
+    for key in sorted(sorted(weights), key=weights.__getitem__, reverse=True)[:room]:
+        room -= sum(key in by_key for by_key in gathered.values()) if several else 1
+        if room < 0:
+            break
+        chosen.add(key)
+    return chosen

@@ -1,0 +1,301 @@
+"""Express a query in terms of the design's access patterns.
+
+Each pattern's templates parse the key values of the query. If one of them could have written those values, the parsed
+fields become the pattern's arguments. A query that no pattern expresses (a range inside a template, a filter on something
+other than a plain field) has no such code.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from tavola.keys import BoundTemplate
+from tavola.model import SHARD, Entity, KeyShape, Pattern, Source, declared_tables, entities_of, shape_of
+from tavola.studio.queries.conditions import BrowseCondition
+from tavola.studio.queries.planner import BrowseQuestion, Planned
+from tavola.studio.studio import Where
+from tavola.studio.types import AttributeValue, Item
+
+_METHODS = {
+    "=": "eq",
+    "<": "lt",
+    "<=": "lte",
+    ">": "gt",
+    ">=": "gte",
+    "between": "between",
+    "begins_with": "begins_with",
+}
+_FILTERS = {
+    "=": "eq", "<>": "ne", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte", "between": "between",
+    "begins_with": "begins_with", "contains": "contains", "in": "is_in", "exists": "exists", "not_exists": "not_exists",
+}  # fmt: skip
+UNSERVED_ENDPOINT = "http://127.0.0.1:8000"
+"""Where `tavola serve` listens if nothing else is said."""
+_PLAIN = frozenset({"text", "int", "decimal", "bool"})
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Gathers what the code imports while its values are written."""
+
+    imports: set[str] = field(default_factory=set)
+
+    def value(self, value: Any) -> str:
+        """Return a value as Python spells it."""
+        match value:
+            case Enum():
+                return repr(value.value)
+            case bool() | int() | str() | bytes():
+                return repr(value)
+            case Decimal():
+                self.imports.add("from decimal import Decimal")
+                return f'Decimal("{value}")'
+            case datetime() | date():
+                name = type(value).__name__
+                self.imports.add(f"from datetime import {name}")
+                return f'{name}.fromisoformat("{value.isoformat()}")'
+            case UUID():
+                self.imports.add("from uuid import UUID")
+                return f'UUID("{value}")'
+            case _:
+                raise _Unwritten
+
+    def arguments(self, values: Mapping[str, Any]) -> str:
+        """Return keyword arguments."""
+        return ", ".join(f"{name}={self.value(value)}" for name, value in values.items())
+
+
+class _Unwritten(Exception):
+    """Something that no pattern asks, or that Python does not spell in a line."""
+
+
+def question_code(question: BrowseQuestion, planned: Planned, where: Where) -> str | None:
+    """Return a question in terms of the design's classes; None: no pattern of them asks it."""
+    operation, index = planned.route.operation, planned.route.way.index
+    if operation == "Scan" or planned.route.numbers("studio"):
+        return None
+    conditions = [question.conditions[at] for at in planned.route.numbers("key")]
+    filters = [question.conditions[at] for at in planned.route.numbers("filter")]
+    for entity in _entities(question.table):
+        shape = shape_of(entity)
+        assert shape.key is not None, "it lives in a table"
+        patterns = [shape.key] if operation == "GetItem" else list(shape.patterns.values())
+        for pattern in patterns:
+            at = None if pattern.key.index is None else pattern.key.index.name
+            if at != index:
+                continue
+            writer = _Writer()
+            try:
+                asked = _asked(entity, pattern, conditions, writer)
+                if operation == "Query":
+                    _check_alone(entity, pattern, conditions)
+                asked += "".join(f".where({_filter(entity, each, writer)})" for each in filters)
+            except _Unwritten:
+                continue
+            if operation == "GetItem":
+                return _program(entity, writer, where, f"print(db.get({asked}))")
+            told = ", newest_first=True" if question.descending else ""
+            told += ", consistent=True" if planned.consistent else ""
+            line = f"for found in db.query({asked}{told}):\n        print(found)"
+            return _program(entity, writer, where, line)
+    return None
+
+
+def item_code(table: str, key: Item, where: Where) -> str | None:
+    """Return how an item is got by its entity's key; None: the design has no such entity."""
+    conditions = [BrowseCondition(name, "=", (value,)) for name, value in key.items()]
+    for entity in _entities(table):
+        pattern = shape_of(entity).key
+        assert pattern is not None, "it lives in a table"
+        writer = _Writer()
+        try:
+            asked = _asked(entity, pattern, conditions, writer)
+        except _Unwritten:
+            continue
+        return _program(entity, writer, where, f"print(db.get({asked}))")
+    return None
+
+
+def target_of(where: Where) -> str:
+    """Return what `connect` is told to find the tables: where other programs reach them, if that is known."""
+    if where.endpoint is not None:
+        return where.endpoint
+    match where.kind:
+        case "memory":
+            return "memory:"
+        case "file":
+            return f"file:{where.text.removeprefix('file:')}"
+        case "aws":
+            return f"aws:{where.region}"
+        case "http":
+            return where.text
+
+
+def endpoint_of(where: Where) -> str | None:
+    """Return the endpoint that other clients are told; None: it is AWS's own."""
+    if where.kind == "aws":
+        return None
+    return where.endpoint or (where.text if where.kind == "http" else UNSERVED_ENDPOINT)
+
+
+def remark_of(where: Where, sign: str = "#") -> str:
+    """Return the comment that says what must be done before the code finds the tables; empty: nothing."""
+    if where.endpoint is not None or where.kind in ("aws", "http"):
+        return ""
+    if where.kind == "memory":
+        told = "These tables are in the studio's memory, where no other program reaches them."
+        return f"{sign} {told}\n{sign} `tavola serve --studio` shows tables in memory and serves them at {UNSERVED_ENDPOINT}.\n"
+    file = where.text.removeprefix("file:")
+    told = f"The studio has {file} open, and one process at a time can: stop the studio first."
+    return f"{sign} {told}\n{sign} `tavola serve {shlex.quote(file)} --studio` serves it at {UNSERVED_ENDPOINT}, with the studio.\n"
+
+
+def _entities(table: str) -> list[type[Entity]]:
+    return [
+        entity for each in declared_tables() if each.settings.name == table for entity in entities_of(each)
+    ]
+
+
+def _program(entity: type[Entity], writer: _Writer, where: Where, line: str) -> str:
+    target = target_of(where)
+    region = "" if where.kind == "aws" else f", region={where.region!r}"
+    imports = "".join(f"{each}\n" for each in sorted(writer.imports))
+    name = entity.__qualname__.split(".")[0]
+    return (
+        f"{imports}{chr(10) if imports else ''}from tavola import connect\nfrom {entity.__module__} import {name}\n\n"
+        f"{remark_of(where)}with connect({target!r}{region}) as db:\n    {line}\n"
+    )
+
+
+def _asked(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondition], writer: _Writer) -> str:
+    held = {condition.name: condition for condition in conditions}
+    if len(held) < len(conditions):
+        raise _Unwritten  # two conditions on one sort attribute
+    values: dict[str, Any] = {}
+    for source in pattern.key.hash:
+        values |= _read(source, _only(held, source.attribute))
+    if SHARD in values:
+        raise _Unwritten  # a pattern asks all shards, and this is one
+    fixed: dict[str, Any] = {}
+    ranged = ""
+    for source in pattern.key.range:
+        condition = held.get(source.attribute)
+        if condition is None:
+            break
+        if condition.operator == "=":
+            fixed |= _read(source, condition.values[0])
+        elif source.template is None:
+            operands = ", ".join(writer.value(_decoded(source, value)) for value in condition.values)
+            ranged = f".{source.fields[0]}.{_METHODS[condition.operator]}({operands})"
+        elif condition.operator == "begins_with":
+            fixed |= _prefix(source.template, str(condition.values[0].get("S")))
+        else:
+            raise _Unwritten
+    sorts = {name: value for name, value in fixed.items() if name not in values}
+    if pattern.sorts or not pattern.partition:
+        _check_sorts(pattern, values, sorts, ranged)
+    else:
+        values |= sorts  # a whole key, or a query whose sort key is given with its arguments
+        sorts = {}
+    arguments = {name: values[name] for name in pattern.partition if name in values}
+    if len(arguments) < len(pattern.partition) or len(arguments) < len(values):
+        raise _Unwritten
+    steps = "".join(f".{name}.eq({writer.value(value)})" for name, value in sorts.items())
+    return f"{entity.__qualname__}.{pattern.name}({writer.arguments(arguments)}){steps}{ranged}"
+
+
+def _check_alone(entity: type[Entity], pattern: Pattern, conditions: list[BrowseCondition]) -> None:
+    """Refuse a pattern that would leave out what other entities have in the same collection: it asks another question."""
+    held = {condition.name: condition for condition in conditions}
+    table = shape_of(entity).table
+    assert table is not None, "it lives in a table"
+    for other in entities_of(table):
+        if other is entity:
+            continue
+        shape = shape_of(other)
+        own = () if shape.key is None else (shape.key.key,)
+        if any(key.index is pattern.key.index and _may_hold(key, held) for key in (*own, *shape.keys)):
+            raise _Unwritten
+
+
+def _may_hold(key: KeyShape, held: Mapping[str | None, BrowseCondition]) -> bool:
+    """Tell whether items with such a key may be among those that conditions ask for."""
+    for source in key.sources:
+        condition = held.get(source.attribute)
+        if condition is None or source.template is None:
+            continue
+        text = str(condition.values[0].get("S", ""))
+        if condition.operator == "=" and source.template.read(text) is None:
+            return False
+        first = source.template.prefix({}, 0)
+        if condition.operator == "begins_with" and not (text.startswith(first) or first.startswith(text)):
+            return False
+    return True
+
+
+def _check_sorts(pattern: Pattern, values: Mapping[str, Any], sorts: Mapping[str, Any], ranged: str) -> None:
+    if tuple(sorts) != pattern.sorts[: len(sorts)]:
+        raise _Unwritten
+    if ranged and ranged.split(".")[1] not in pattern.sorts:
+        raise _Unwritten
+    if not set(values) <= set(pattern.partition):
+        raise _Unwritten
+
+
+def _only(held: Mapping[str | None, BrowseCondition], name: str) -> AttributeValue:
+    condition = held.get(name)
+    if condition is None or condition.operator != "=":
+        raise _Unwritten
+    return condition.values[0]
+
+
+def _read(source: Source, value: AttributeValue) -> dict[str, Any]:
+    if source.template is None:
+        return {source.fields[0]: _decoded(source, value)}
+    found = source.template.read(str(value.get("S", "")))
+    if found is None:
+        raise _Unwritten
+    return found
+
+
+def _decoded(source: Source, value: AttributeValue) -> Any:
+    if source.field is None or source.tag not in value:
+        raise _Unwritten
+    return source.field.decode(dict(value))
+
+
+def _prefix(template: BoundTemplate, text: str) -> dict[str, Any]:
+    """Return the first fields of a template whose values a prefix fixes, to the last character."""
+    for upto in range(len(template.fields), -1, -1):
+        steps = template.steps[:upto]
+        closing = template.steps[upto].literal if upto < len(template.steps) else template.tail
+        pattern = "".join(f"{re.escape(step.literal)}({step.part.pattern})" for step in steps) + re.escape(
+            closing
+        )
+        found = re.fullmatch(pattern, text, re.DOTALL)
+        if found is None:
+            continue
+        values = {step.field: step.part.decode(found[at]) for at, step in enumerate(steps, 1)}
+        if template.prefix(values, upto) == text:
+            return values
+    raise _Unwritten
+
+
+def _filter(entity: type[Entity], condition: BrowseCondition, writer: _Writer) -> str:
+    shape = shape_of(entity)
+    found = shape.by_attribute.get(condition.name or "")
+    method = _FILTERS.get(condition.operator)
+    if found is None or method is None or found.converter.word not in _PLAIN:
+        raise _Unwritten
+    if not all(set(value) <= found.converter.tags for value in condition.values):
+        raise _Unwritten
+    operands = ", ".join(writer.value(found.decode(dict(value))) for value in condition.values)
+    return f"{entity.__qualname__}.{found.name}.{method}({operands})"

@@ -1,0 +1,184 @@
+"""Conditions on attributes: as a person enters them, and as DynamoDB expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tavola.errors import TavolaError
+from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Not, Path
+from tavola.expressions.nodes import Literal as Constant
+from tavola.studio.problems import Refused
+from tavola.studio.types import AttributeValue
+from tavola.values import TAGS, admit_value
+
+Operator = Literal[
+    "=", "<>", "<", "<=", ">", ">=", "between", "begins_with", "contains", "not_contains", "in", "exists",
+    "not_exists", "type", "size =", "size <>", "size <", "size <=", "size >", "size >=",
+]  # fmt: skip
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+_NUMBER_OF_VALUES = {"between": 2, "exists": 0, "not_exists": 0}
+_OF_NOTHING = frozenset({"<>", "not_contains", "not_exists", "size <>"})
+_IN_MAX = 100
+_STEP = re.compile(r'"((?:[^"]|"")*)"|([^.\["]+)|\[([0-9]+)\]')
+_WORDS = {
+    "<>": "is not", "between": "is between", "begins_with": "begins with", "contains": "contains",
+    "not_contains": "does not contain", "in": "is one of", "exists": "is there", "not_exists": "is not there",
+    "type": "is of type",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BrowseCondition:
+    """One condition; `attribute` is a name or a document path, names with dots in double quotes: `"a.b".c[0]`."""
+
+    attribute: str
+    operator: Operator
+    values: tuple[AttributeValue, ...] = ()
+
+    @property
+    def steps(self) -> tuple[str | int, ...]:
+        """The document path."""
+        return parse_path(self.attribute)
+
+    @property
+    def name(self) -> str | None:
+        """The attribute, where the condition is of all of it."""
+        steps = self.steps
+        return str(steps[0]) if len(steps) == 1 else None
+
+    @property
+    def of_nothing(self) -> bool:
+        """Whether it may hold of an item that has no such attribute."""
+        return self.operator in _OF_NOTHING
+
+    def __str__(self) -> str:
+        values = (
+            " and ".join(map(shown, self.values))
+            if self.operator != "in"
+            else ", ".join(map(shown, self.values))
+        )
+        word = _WORDS.get(self.operator, self.operator)
+        if self.operator.startswith("size "):
+            return f"the size of {self.attribute} {self.operator[5:]} {values}"
+        return f"{self.attribute} {word} {values}".rstrip()
+
+
+def parse_path(text: str) -> tuple[str | int, ...]:
+    """Return the steps of a document path; refuse a text that is none."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(text):
+        if steps and text[at] == ".":
+            at += 1
+        found = _STEP.match(text, at)
+        if found is None or (found[3] is not None and not steps):
+            break
+        if found[3] is not None:
+            steps.append(int(found[3]))
+        else:
+            steps.append(found[2] if found[1] is None else found[1].replace('""', '"'))
+        at = found.end()
+    if at < len(text) or not steps or "" in steps:
+        raise Refused(
+            "condition-malformed",
+            "An attribute is missing",
+            f"{text!r} names no attribute.",
+            'Write a name, or a path such as address.city[0]; a name with a dot in it stands in quotes: "a.b".',
+        )
+    return tuple(steps)
+
+
+def check_condition(condition: BrowseCondition) -> BrowseCondition:
+    """Return a condition with its values as DynamoDB keeps them, so that `1.0` is 1; refuse one that cannot be asked."""
+    condition.steps  # noqa: B018  # refuses what is no path
+    operator, values = condition.operator, condition.values
+    wanted = _NUMBER_OF_VALUES.get(operator, 1)
+    if operator == "in":
+        if not 1 <= len(values) <= _IN_MAX:
+            raise _refused(condition, f"IN takes 1 to {_IN_MAX} values, and there are {len(values)}")
+    elif len(values) != wanted:
+        raise _refused(
+            condition, f"it takes {wanted} value{'' if wanted == 1 else 's'}, and there are {len(values)}"
+        )
+    for value in values:
+        if len(value) != 1 or next(iter(value)) not in TAGS:
+            raise _refused(condition, f"{dict(value)!r} is no attribute value")
+    if operator.startswith("size ") and "N" not in values[0]:
+        raise _refused(condition, "a size is compared with a number")
+    if operator == "type" and values[0].get("S") not in TAGS:
+        raise _refused(condition, f"a type is one of {', '.join(TAGS)}")
+    if operator == "begins_with" and not values[0].keys() <= {"S", "B"}:
+        raise _refused(condition, "only texts and bytes begin with something")
+    return replace(condition, values=tuple(_admitted(condition, value) for value in values))
+
+
+def _admitted(condition: BrowseCondition, value: AttributeValue) -> AttributeValue:
+    """Return a value in its one spelling; what compares values trusts that they have it."""
+    raw: dict[str, Any] = deepcopy(dict(value))
+    try:
+        admit_value(raw)
+    except TavolaError as error:
+        raise _refused(
+            condition, f"{str(dict(value))[:80]} is no value that DynamoDB takes: {error}"
+        ) from error
+    return raw
+
+
+def _refused(condition: BrowseCondition, problem: str) -> Refused:
+    return Refused(
+        "condition-malformed",
+        "A condition cannot be asked",
+        f"{condition.attribute} {condition.operator}: {problem}.",
+        "Complete it, or take it away.",
+    )
+
+
+def node_of(condition: BrowseCondition) -> ConditionNode:
+    """Return a checked condition as the tree of an expression."""
+    path = Path(condition.steps)
+    values = [Constant(dict(value)) for value in condition.values]
+    match condition.operator:
+        case "between":
+            return Between(path, values[0], values[1])
+        case "in":
+            return Member(path, tuple(values))
+        case "exists" | "not_exists":
+            return Call(f"attribute_{condition.operator}", (path,))
+        case "type":
+            return Call("attribute_type", (path, values[0]))
+        case "begins_with" | "contains":
+            return Call(condition.operator, (path, values[0]))
+        case "not_contains":
+            return Not(Call("contains", (path, values[0])))
+        case operator if operator in _COMPARISONS:
+            return Comparison(operator, path, values[0])
+        case operator:
+            return Comparison(operator.removeprefix("size "), Call("size", (path,)), values[0])
+
+
+def joined(conditions: Sequence[BrowseCondition]) -> ConditionNode | None:
+    """Return conditions that must all hold as one; None: there are none."""
+    nodes = tuple(map(node_of, conditions))
+    if not nodes:
+        return None
+    return nodes[0] if len(nodes) == 1 else And(nodes)
+
+
+def shown(value: AttributeValue) -> str:
+    """Return a value as a sentence names it."""
+    tag, held = next(iter(value.items()))
+    if tag == "S":
+        text = held if len(held) <= 60 else held[:59] + "…"
+        return f"“{text}”"
+    if tag == "N":
+        return str(held)
+    if tag == "BOOL":
+        return "true" if held else "false"
+    if tag == "NULL":
+        return "null"
+    return f"{tag} value"

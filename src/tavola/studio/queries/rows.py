@@ -1,0 +1,234 @@
+"""Rows of the data grid: items with their entity and key parts, grouped by partition key.
+
+Items of one partition are adjacent in every response, so a group is complete once the next one starts. The first and last
+group of a page may continue on another page, and a filter hides an unknown number of items. Facts that many rows share
+(entities, key shapes) are sent once per page, so a thousand rows cost little more than their items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from tavola.expressions.conditions import decider_of
+from tavola.expressions.nodes import And, Comparison, Literal, Path
+from tavola.expressions.renderer import Renderer
+from tavola.studio.problems import Refused
+from tavola.studio.queries.key_shapes import KeyCut, KeyCutter, KeyShape
+from tavola.studio.queries.planner import BrowseQuestion, Planned, ReadOperation
+from tavola.studio.queries.read_targets import TableWays, Way
+from tavola.studio.recognition import Recognised, Recogniser
+from tavola.studio.studio import Studio
+from tavola.studio.types import AttributeValue, Item
+from tavola.values import item_size, read_units
+
+PAGE_ROWS = 1_000  # of a page, where nobody says how many
+ROWS_MAX = 5_000
+FILTERED_MIN = (
+    5_000  # items that one page of a filtered read looks at, so that few hits do not mean many calls
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An item, or an entry of an index."""
+
+    item: Item
+    entity: int  # what it is, by its place in the page's entities
+    keys: tuple[KeyCut, ...]  # of the index that was asked first, then the table's; see the page's shapes
+    indexes: tuple[int, ...] | None  # that the item is in, by their place; None: an entry does not tell
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows, and what they refer to by number."""
+
+    rows: tuple[Row, ...]
+    entities: tuple[Recognised, ...]
+    shapes: tuple[KeyShape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows with one partition key; what is counted is of these rows, and of all items with it where it is `whole`."""
+
+    first: int  # its first row
+    count: int
+    bytes: int
+    units: float  # of reading these rows at once, not consistently
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """A page of an answer, and where to go on."""
+
+    operation: ReadOperation
+    index: str | None
+    rows: tuple[Row, ...]
+    entities: tuple[Recognised, ...]
+    shapes: tuple[KeyShape, ...]
+    groups: tuple[RowGroup, ...]
+    scanned: int  # items that were read and paid
+    returned: int
+    units: float  # as DynamoDB counted them
+    total: int  # items there are, as DescribeTable counts
+    complete: bool  # nothing was left out of what the keys hold: no filter, no range of the sort key
+    cursor: Item | None  # None: this was the end
+
+
+async def read_page(
+    studio: Studio,
+    question: BrowseQuestion,
+    ways: TableWays,
+    planned: Planned,
+    recogniser: Recogniser,
+    *,
+    cursor: Item | None,
+    limit: int,
+    filtered_min: int = FILTERED_MIN,
+) -> RowPage:
+    """Ask for one page and return its rows; a page is one request. With a filter it looks at `filtered_min` items or more."""
+    operation, way = planned.route.operation, planned.route.way
+    request = {**planned.request, "ReturnConsumedCapacity": "TOTAL"}
+    limit = max(1, min(limit, ROWS_MAX))
+    if operation != "GetItem":
+        filtered = "FilterExpression" in request
+        request["Limit"] = max(limit, filtered_min) if filtered else limit
+        if cursor is not None:
+            request["ExclusiveStartKey"] = cursor
+    db = await studio.at(question.as_of)
+    answer = await db.call(operation, request)
+    found = [answer["Item"]] if "Item" in answer else answer.get("Items", [])
+    left = _left(planned, found)
+    scanned = answer.get("ScannedCount", len(found))
+    after = answer.get("LastEvaluatedKey")
+    whole = scanned == len(left) and operation != "GetItem" and planned.route.pinned == 0
+    told = rows_of(left, ways, way, recogniser)
+    return RowPage(
+        operation,
+        way.index,
+        told.rows,
+        told.entities,
+        told.shapes,
+        groups_of(left, way, whole=whole, begun=cursor is not None, goes_on=after is not None),
+        scanned,
+        len(left),
+        answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0.0),
+        way.items,
+        whole,
+        after,
+    )
+
+
+def _left(planned: Planned, found: list[Item]) -> list[Item]:
+    """Return the items that the conditions hold of which DynamoDB could not be asked."""
+    if planned.tested is None:
+        return found
+    test = decider_of(planned.tested)
+    return [item for item in found if test(dict(item), {})]  # type: ignore[arg-type]  # what came is an item
+
+
+def rows_of(items: Sequence[Item], ways: TableWays, way: Way, recogniser: Recogniser) -> Rows:
+    """Return items as rows of the table or of an index."""
+    cutter = KeyCutter(recogniser, way.index)
+    entities: dict[Recognised, int] = {}
+    memberships = ways.memberships if way.projection == "ALL" else _untold
+    rows: list[Row] = []
+    for item in items:
+        told = recogniser.recognise(item)
+        number = entities.setdefault(told, len(entities))
+        rows.append(Row(item, number, cutter.cut(item, told), memberships(item)))
+    return Rows(tuple(rows), tuple(entities), cutter.shapes)
+
+
+def _untold(item: Item) -> None:
+    """An entry with a part of the item says nothing of other indexes."""
+
+
+def groups_of(
+    items: Sequence[Item], way: Way, *, whole: bool, begun: bool, goes_on: bool
+) -> tuple[RowGroup, ...]:
+    """Return the groups of items; `begun` and `goes_on` say that there are pages before and after."""
+    starts: list[int] = []
+    before: list[AttributeValue | None] | None = None
+    for at, item in enumerate(items):
+        key = [item.get(name) for name in way.hash]
+        if key != before:
+            starts.append(at)
+            before = key
+    groups: list[RowGroup] = []
+    for number, (start, end) in enumerate(pairwise((*starts, len(items)))):
+        last = end == len(items)
+        bytes_ = sum(map(item_size, items[start:end]))  # type: ignore[arg-type]  # what came are items
+        complete = whole and not (begun and number == 0) and not (goes_on and last)
+        groups.append(RowGroup(start, end - start, bytes_, read_units(bytes_, consistent=False), complete))
+    return tuple(groups)
+
+
+PAGES_MAX = 32  # of 1 MB each: more is told as "at least"
+
+
+@dataclass(frozen=True, slots=True)
+class AskCollection:
+    """Which collection: the partition key's values, in the table or in an index."""
+
+    table: str
+    key: Item
+    index: str | None = None
+    as_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionTotals:
+    """What a collection holds; where it is not `whole` there is more than was read."""
+
+    count: int
+    bytes: int
+    units: float  # of reading it all, not consistently: what this question took as well
+    consistent_units: float
+    entities: Mapping[str, int]  # how many of each, the unknown under ""
+    whole: bool
+
+
+async def total(
+    studio: Studio, asked: AskCollection, ways: TableWays, recogniser: Recogniser
+) -> CollectionTotals:
+    """Return the exact numbers of a collection; it is read for that, and paid."""
+    way = ways.way(asked.index)
+    if not asked.key.keys() >= set(way.hash):
+        raise Refused(
+            "key-incomplete",
+            "The partition key is not complete",
+            f"{way} is keyed by {', '.join(way.hash)}, and only {', '.join(asked.key) or 'nothing'} is given.",
+            "Give every part of it.",
+        )
+    renderer = Renderer()
+    nodes = tuple(Comparison("=", Path((name,)), Literal(dict(asked.key[name]))) for name in way.hash)
+    request: dict[str, Any] = {
+        "TableName": asked.table,
+        "KeyConditionExpression": renderer.condition(nodes[0] if len(nodes) == 1 else And(nodes)),
+        "ExpressionAttributeValues": renderer.values,
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+    if renderer.names:
+        request["ExpressionAttributeNames"] = renderer.names
+    if way.index is not None:
+        request["IndexName"] = way.index
+    db = await studio.at(asked.as_of)
+    count, bytes_, units = 0, 0, 0.0
+    entities: dict[str, int] = {}
+    for _ in range(PAGES_MAX):
+        answer = await db.call("Query", request)
+        units += answer["ConsumedCapacity"]["CapacityUnits"]
+        for item in answer["Items"]:
+            count += 1
+            bytes_ += item_size(item)
+            name = recogniser.recognise(item).entity or ""
+            entities[name] = entities.get(name, 0) + 1
+        if "LastEvaluatedKey" not in answer:
+            return CollectionTotals(count, bytes_, units, units * 2, entities, True)
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+    return CollectionTotals(count, bytes_, units, units * 2, entities, False)
