@@ -18,7 +18,7 @@ from tavola.model.document import EntityDesign, TableDesign
 from tavola.protocol.faults import Fault
 from tavola.studio.changes import Actors
 from tavola.studio.differences import Compared, ItemDifference, compare_items, same_item
-from tavola.studio.edits.fields import FieldUnreadable, values_of
+from tavola.studio.field_values import FieldUnreadable, values_of
 from tavola.studio.problems import Refused
 from tavola.studio.recognition import KeyReading, Recogniser
 from tavola.studio.studio import Studio

@@ -11,12 +11,12 @@ from tavola.studio.differences import ItemDifference, compare_items
 from tavola.studio.edits.bulk_edits import BulkAction, BulkLeft, check_action, perform, propose
 from tavola.studio.edits.derivation import KeyChange, counted_on
 from tavola.studio.edits.drafts import Desk, KeysMode, check_sound, drafted, open_desk
-from tavola.studio.edits.fields import constant_defaults
 from tavola.studio.edits.layouts import IndexWrite, cost_of
 from tavola.studio.edits.selections import ItemSelection, SliceCursor, found_by, read_slice
 from tavola.studio.edits.validation import ItemFlaw, admit, key_flaws
 from tavola.studio.edits.writes import Change, Outcome, Result, guard_units, needs_transaction, write
 from tavola.studio.endpoint import Endpoint
+from tavola.studio.field_values import constant_defaults
 from tavola.studio.problems import Refused
 from tavola.studio.recognition import KeyReading
 from tavola.studio.studio import Studio

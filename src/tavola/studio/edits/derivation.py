@@ -16,8 +16,8 @@ from tavola.errors import TavolaError
 from tavola.keys import KeyPartMissing, Placeholder
 from tavola.model import SHARD, VERSION_ATTRIBUTE
 from tavola.model.document import EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
-from tavola.studio.edits.fields import FieldUnreadable, values_of
 from tavola.studio.edits.validation import ItemFlaw
+from tavola.studio.field_values import FieldUnreadable, values_of
 from tavola.studio.types import AttributeValue
 from tavola.values import Item, Value, add_numbers, equal
 

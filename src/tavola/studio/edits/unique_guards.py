@@ -14,7 +14,7 @@ from tavola.expressions.renderer import Renderer
 from tavola.limits import TTL_PAST_S_MAX
 from tavola.model import OWNER_ATTRIBUTE, UNIQUE, UNIQUE_ATTRIBUTE, Unique, unique_of
 from tavola.model.document import EntityDesign, TableDesign
-from tavola.studio.edits.fields import FieldUnreadable, values_of
+from tavola.studio.field_values import FieldUnreadable, values_of
 from tavola.values import Item
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tavola.errors import TavolaError
 from tavola.model import SHARD
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign
-from tavola.studio.edits.fields import FieldUnreadable, part_value
+from tavola.studio.field_values import FieldUnreadable, part_value
 from tavola.studio.queries.conditions import BrowseCondition, check_condition, shown
 from tavola.studio.queries.planner import BrowseQuestion
 from tavola.studio.queries.read_targets import TableWays
