@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
+
 from tavola import limits
 from tavola.design.lint import RULES, Rule
 from tools import api
@@ -23,22 +25,16 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
 MADE = "<!-- Made by `make docs`; edit the code. -->"
 
-_BUILT_IN = frozenset({"--help", "--install-completion", "--show-completion"})
+_BUILT_IN = frozenset({"--help"})
 
 
 def commands_page() -> str:
     """Return the command line, command by command, as its own help describes it."""
-    import typer
-
     from tavola.cli.main import app
 
     sections = [
-        "Every command has `--help`. `tavola --install-completion` sets up completion for the shell in use.",
-        *(
-            section
-            for path, command in _commands("tavola", typer.main.get_command(app))
-            for section in _told(path, command)
-        ),
+        'Every command has `--help`. Completion for bash: `eval "$(_TAVOLA_COMPLETE=bash_source tavola)"`; zsh and fish alike.',
+        *(section for path, command in _commands("tavola", app) for section in _told(path, command)),
     ]
     return _page("Commands", sections)
 
@@ -196,7 +192,9 @@ def _gone() -> list[str]:
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
     """Give a command and those under it, in the order of their names."""
     yield path, command
-    for name, under in sorted(getattr(command, "commands", {}).items()):
+    names = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ()
+    for name in sorted(names):
+        under = command.get_command(click.Context(command), name)
         if not under.hidden:
             yield from _commands(f"{path} {name}", under)
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola.cli.main import app
 

@@ -124,7 +124,7 @@ def test_aws_is_only_written_to_if_it_is_meant(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without --live nothing is made on AWS, and the account is told; with it, the account is told too."""
-    import typer
+    import click
 
     from tavola.cli import keeping
 
@@ -146,7 +146,7 @@ def test_aws_is_only_written_to_if_it_is_meant(
             return {"Table": {"TableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"}}
 
     monkeypatch.setattr("tavola.connections.connect", lambda *_, **__: Connection())
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(click.exceptions.Exit) as ended:
         keeping.check_live("aws:eu-west-1", live=False)
     refused = capsys.readouterr().err
     keeping.check_live("https://dynamodb.eu-west-1.amazonaws.com", live=True)
@@ -173,7 +173,7 @@ def test_a_missing_web_stack_is_named(
     """Who installed Tavola without the applications is told what to install."""
     import importlib
 
-    import typer
+    import click
 
     from tavola.cli import applications
 
@@ -181,7 +181,7 @@ def test_a_missing_web_stack_is_named(
         raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi.routing")
 
     monkeypatch.setattr(applications, "import_module", missing)
-    with pytest.raises(typer.Exit) as ended, applications.told_of_app("Cannot."):
+    with pytest.raises(click.exceptions.Exit) as ended, applications.told_of_app("Cannot."):
         applications.create(SERVICE_DESK, None)
 
     assert ended.value.exit_code == Exit.FAILED

@@ -53,7 +53,7 @@ STRANGERS = {
     "httptools": ("tavola.server", "tavola.backends"),
     "uvloop": ("tavola.server",),
     "isal": ("tavola.server",),
-    "typer": ("tavola.cli",),
+    "click": ("tavola.cli",),
     "click": ("tavola.cli",),
     "rich": ("tavola.cli",),
     "matplotlib": ("tavola.design",),

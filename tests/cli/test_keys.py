@@ -8,16 +8,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from tavola.cli.keys import KeyUnusable, key_from
+from tavola.cli.keys import KeyUnusable, read_store_key
 from tavola.cli.main import app
 from tavola.engine import Engine, StoreLocked
 
 
 def test_without_any_there_is_none() -> None:
     """A store is in clear unless somebody asks for more."""
-    assert key_from(None, None, None) is None
+    assert read_store_key(None, None, None) is None
 
 
 def test_a_key_comes_from_each_place(tmp_path: Path) -> None:
@@ -25,22 +25,22 @@ def test_a_key_comes_from_each_place(tmp_path: Path) -> None:
     kept = tmp_path / "key"
     kept.write_text(" two words \n")
 
-    assert key_from(kept, None, None) == " two words "
-    assert key_from(None, f"{sys.executable} -c 'print(\"from a command\")'", None) == "from a command"
-    assert key_from(None, None, "from outside") == "from outside"
+    assert read_store_key(kept, None, None) == " two words "
+    assert read_store_key(None, f"{sys.executable} -c 'print(\"from a command\")'", None) == "from a command"
+    assert read_store_key(None, None, "from outside") == "from outside"
 
 
 def test_two_keys_are_refused(tmp_path: Path) -> None:
     """Which of two is meant is not guessed."""
     with pytest.raises(KeyUnusable, match="twice"):
-        key_from(tmp_path / "key", None, "another")
+        read_store_key(tmp_path / "key", None, "another")
 
 
 @pytest.mark.parametrize("command", ["false", "no-such-program-at-all", "true", "'"])
 def test_a_command_that_gives_no_key_is_told(command: str) -> None:
     """A failing command, one that is not there, one that prints nothing, one that cannot be read."""
     with pytest.raises(KeyUnusable):
-        key_from(None, command, None)
+        read_store_key(None, command, None)
 
 
 def test_a_file_that_gives_no_key_is_told(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_file_that_gives_no_key_is_told(tmp_path: Path) -> None:
 
     for path in (tmp_path / "missing", empty, long):
         with pytest.raises(KeyUnusable, match=path.name):
-            key_from(path, None, None)
+            read_store_key(path, None, None)
 
 
 def test_a_store_is_encrypted_rekeyed_and_decrypted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import boto3
 import pytest
 from botocore.config import Config
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola.cli.exits import Exit
 from tavola.cli.main import app

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
-from tavola.cli.targets import TargetRefused, opened
+from tavola.cli.targets import TargetOptions, TargetRefused
 from tavola.connections import connect
 
 TABLE = {
@@ -57,7 +57,7 @@ def test_a_missing_table_is_told_with_those_there_are(store: str) -> None:
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
     """And is not said to be missing."""
-    with pytest.raises(TargetRefused, match="is a folder"), opened(tmp_path, None):
+    with pytest.raises(TargetRefused, match="is a folder"), TargetOptions(store=tmp_path).open():
         pass
 
 
@@ -69,5 +69,5 @@ def test_the_endpoint_of_aws_names_its_region_itself(monkeypatch: pytest.MonkeyP
         ("aws:eu-west-1", "us-east-2", "eu-west-1"),
         ("aws:", "us-east-2", "us-east-2"),
     ):
-        with opened(None, endpoint, region) as target:
+        with TargetOptions(endpoint=endpoint, region=region).open() as target:
             assert target.connection.backend.region == wanted

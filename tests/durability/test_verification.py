@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola.cli.main import app
 from tavola.engine import Engine, StoreInUse, StoreLocked, verify

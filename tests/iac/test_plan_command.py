@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola import Engine, connect
-from tavola.cli.commands.iac import app as iac
-from tavola.cli.commands.plan import deploy, plan
 from tavola.cli.exits import Exit
+from tavola.cli.main import app
 from tavola.cli.main import app as whole
 from tavola.iac import Deployment
 from tavola.model.document import design_of, write_document
@@ -22,11 +20,6 @@ from tests.iac import shop
 from tests.iac.test_changes import WAS, index, keyed_otherwise, settings, without
 
 DESIGN = "tests.iac.shop"
-
-app = typer.Typer()  # these commands alone: the whole tree takes longer to build than they take to run
-app.command()(plan)
-app.command()(deploy)
-app.add_typer(iac)
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tavola import connect, connect_async
 from tavola.cli.main import app

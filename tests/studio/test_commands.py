@@ -11,7 +11,7 @@ from typing import Any
 
 import botocore
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from tavola.cli import studios
 from tavola.cli.applications import APPLICATIONS, designs_of

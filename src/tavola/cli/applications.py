@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
@@ -122,7 +122,7 @@ def told_of_app(what: str, port_option: str = "--port") -> Iterator[None]:
             if code is None:
                 raise
             complain(what, str(error), remedy)
-            raise typer.Exit(code) from error
+            raise click.exceptions.Exit(code) from error
 
 
 def _remedy_of(error: TavolaError, port_option: str) -> tuple[str | None, Exit | None]:

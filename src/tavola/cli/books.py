@@ -6,13 +6,13 @@ import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
+from tavola.cli.parameters import Option
 
 DEFAULT_REGION = "us-east-1"
 
 Region: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--region",
         help="Whose prices: of us-east-1, us-west-2 or ap-northeast-2.",
         show_default=DEFAULT_REGION,
@@ -20,11 +20,11 @@ Region: TypeAlias = Annotated[
 ]
 Date: TypeAlias = Annotated[
     str | None,
-    typer.Option("--date", metavar="YYYY-MM-DD", help="The newest prices of this day or before."),
+    Option("--date", metavar="YYYY-MM-DD", help="The newest prices of this day or before."),
 ]
 Prices: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--prices",
         metavar="LABEL|FILE.toml",
         help="A price book of your own, for any other region; or the one that retells a document.",

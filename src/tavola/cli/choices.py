@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
 from tavola.cli.applications import shell
-from tavola.cli.keeping import Keeping, secret_in
+from tavola.cli.keeping import Keeping, kept, secret_in
+from tavola.cli.keys import Key, KeyCommand, KeyFile, read_store_key
+from tavola.cli.parameters import Option
 from tavola.cli.settings import (
     ALLOW_HOST,
     APPS_PORT,
@@ -24,60 +26,60 @@ from tavola.cli.settings import (
     TABLE_PREFIX,
     option,
 )
+from tavola.cli.targets import Region
 
 AppStore: TypeAlias = Annotated[
     str,
-    typer.Option(
+    Option(
         "--store",
         metavar="FILE|memory:|http://HOST:PORT|aws:REGION",
         help="Where the records are: a file, this process alone, an endpoint, or AWS.",
     ),
 ]
 Port: TypeAlias = Annotated[
-    int, typer.Option("--port", envvar=APPS_PORT.variable, help=APPS_PORT.sentence, min=0, max=65535)
+    int, Option("--port", envvar=APPS_PORT.variable, help=APPS_PORT.sentence, min=0, max=65535)
 ]
 Host: TypeAlias = Annotated[str, option(HOST)]
 AllowHost: TypeAlias = Annotated[str, option(ALLOW_HOST)]
-BlobPlace: TypeAlias = Annotated[str | None, option(BLOBS)]
-StateFolder: TypeAlias = Annotated[Path | None, option(STATE)]
-SecretFile: TypeAlias = Annotated[Path | None, option(SECRET_FILE)]
-Prefix: TypeAlias = Annotated[str, option(TABLE_PREFIX)]
 Environment: TypeAlias = Annotated[str, option(ENVIRONMENT)]
 CallerHeader: TypeAlias = Annotated[str | None, option(CALLER_HEADER)]
 KeepTickets: TypeAlias = Annotated[int, option(KEEP_TICKETS)]
 KeepEvents: TypeAlias = Annotated[int, option(KEEP_EVENTS)]
-AllowLive: TypeAlias = Annotated[
-    bool, typer.Option("--live", help="Work on AWS itself, where tables are made and requests are paid for.")
-]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What the options of an application say."""
+class StorageOptions:
+    """The options of an application that say where its records, blobs and secrets are, beside --store."""
 
-    store: str
-    state: Path | None = None
-    blobs: str | None = None
-    region: str | None = None
-    prefix: str = ""
-    secret_file: Path | None = None
-    hosts: str = ""
+    blobs: Annotated[str | None, option(BLOBS)] = None
+    state: Annotated[Path | None, option(STATE)] = None
+    region: Region = None
+    table_prefix: Annotated[str, option(TABLE_PREFIX)] = ""
+    secret_file: Annotated[Path | None, option(SECRET_FILE)] = None
+    live: Annotated[
+        bool, Option("--live", help="Work on AWS itself, where tables are made and requests are paid for.")
+    ] = False
+    key_file: KeyFile = None
+    key_command: KeyCommand = None
+    key: Key = None
 
-    @property
-    def place(self) -> str:
-        """The target; one on AWS names its region itself, and that of the environment stands in."""
-        if self.store.startswith("aws:"):
-            return f"aws:{self.store.removeprefix('aws:') or self.region or ''}"
-        return self.store
+    @contextmanager
+    def open(self, store: str) -> Iterator[Keeping]:
+        """Open the store that --store names; a file stays open while the block runs."""
+        if store.startswith("aws:"):  # it may name its region itself; the environment's is the default
+            store = f"aws:{store.removeprefix('aws:') or self.region or ''}"
+        key = read_store_key(self.key_file, self.key_command, self.key)
+        with kept(store, self.state, key=key, live=self.live) as keeping:
+            yield keeping
 
-    def settings(self, keeping: Keeping) -> Any:
-        """Return it as the applications take it."""
+    def settings(self, store: str, keeping: Keeping, hosts: str = "") -> Any:
+        """Return the settings of an application on an open store."""
         return shell().Settings(
             target=keeping.target,
-            region=None if self.store.startswith("aws:") else self.region,
-            table_prefix=self.prefix,
+            region=None if store.startswith("aws:") else self.region,
+            table_prefix=self.table_prefix,
             blobs=self.blobs,
             state=keeping.state,
             secret=secret_in(self.secret_file),
-            hosts=tuple(name.strip() for name in self.hosts.split(",") if name.strip()),
+            hosts=tuple(name.strip() for name in hosts.split(",") if name.strip()),
         )

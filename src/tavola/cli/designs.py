@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
 from traceback import extract_tb
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
 from tavola.cli.output import note
+from tavola.cli.parameters import Argument, Option
 from tavola.cli.targets import Target
 from tavola.errors import ErrorKind, TavolaError
 
 Design: TypeAlias = Annotated[
     str,
-    typer.Option(
+    Option(
         "--design",
         metavar="MODULE[:TABLE]",
         help="The module that declares the design, looked for here too; and a table of it, or all of them.",
@@ -25,13 +25,13 @@ Design: TypeAlias = Annotated[
 ]
 TableName: TypeAlias = Annotated[
     str | None,
-    typer.Option("--table-name", help="What the table is called there, if not as the design calls it."),
+    Option("--table-name", help="What the table is called there, if not as the design calls it."),
 ]
 
 
 Subject: TypeAlias = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="MODULE[:TABLE]|FILE",
         help="The module that declares the design, by its name or its file, and a table of it; or a file: our design "
         "document, CloudFormation, Terraform, NoSQL Workbench, describe-table, OneTable, schema.json.",

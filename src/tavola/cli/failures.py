@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain
@@ -34,4 +34,4 @@ def told(what: str, *, place: str = "--endpoint", failed: Exit = Exit.FAILED) ->
         if remedy is not None:
             remedy = None if remedy in reason else remedy.replace("--endpoint", place)
         complain(what, reason, remedy)
-        raise typer.Exit(_EXIT_CODES.get(error.kind, failed)) from error
+        raise click.exceptions.Exit(_EXIT_CODES.get(error.kind, failed)) from error

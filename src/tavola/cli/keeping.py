@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note
@@ -91,7 +91,7 @@ def check_folder(path: Path) -> None:
             f"The folder {path.parent} is not there.",
             "Make the folder, or name a file in another one.",
         )
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
 
 
 def make_folder(path: Path) -> None:
@@ -104,7 +104,7 @@ def make_folder(path: Path) -> None:
             f"The folder {path.parent} cannot be made here: {error.strerror}.",
             "Go to a folder that may be written, or name a file in one.",
         )
-        raise typer.Exit(Exit.FAILED) from error
+        raise click.exceptions.Exit(Exit.FAILED) from error
 
 
 def secret_in(path: Path | None) -> bytes | None:
@@ -133,7 +133,7 @@ def check_live(store: str, *, live: bool) -> None:
             f"That is AWS itself, {whose}: tables would be made there, and requests paid for.",
             "Add --live if that is what you want; a file or memory: costs nothing.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     note(f"Warning: this works on AWS, {whose}; its tables are made there and are not removed.")
 
 

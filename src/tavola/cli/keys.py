@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-import typer
-
+from tavola.cli.parameters import Option
 from tavola.cli.settings import KEY, KEY_COMMAND, KEY_FILE, option
 from tavola.errors import ErrorKind, TavolaError
 
@@ -18,7 +18,7 @@ KeyFile: TypeAlias = Annotated[Path | None, option(KEY_FILE)]
 KeyCommand: TypeAlias = Annotated[str | None, option(KEY_COMMAND)]
 Key: TypeAlias = Annotated[
     str | None,
-    typer.Option(KEY.flag, envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False),
+    Option(KEY.flag, envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False),
 ]
 
 
@@ -29,8 +29,8 @@ class KeyUnusable(TavolaError):
     remedy = "Give one key, with --key-file, --key-command or TAVOLA_KEY."
 
 
-def key_from(file: Path | None, command: str | None, key: str | None) -> str | None:
-    """Return the key of a store, None if nobody gave one; the end of its line is not part of it."""
+def read_store_key(file: Path | None, command: str | None, key: str | None) -> str | None:
+    """Return the key of an encrypted store without its line end; None if no option names one."""
     given = [each for each in (file, command, key) if each]
     if not given:
         return None
@@ -67,3 +67,16 @@ def _whole(text: str, what: str) -> str:
     if "\n" in key or "\r" in key:
         raise KeyUnusable(f"{what} has more than one line; a key is one line of text")
     return key
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKeyOptions:
+    """The options that say where the key of an encrypted store comes from."""
+
+    key_file: KeyFile = None
+    key_command: KeyCommand = None
+    key: Key = None
+
+    def read(self) -> str | None:
+        """Return the key; None if no option names one."""
+        return read_store_key(self.key_file, self.key_command, self.key)

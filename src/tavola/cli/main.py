@@ -1,4 +1,4 @@
-"""Main: the command tree, the environment and the last word on what went wrong."""
+"""Main: the command tree, and what is printed when a command fails in a way that it should not."""
 
 from __future__ import annotations
 
@@ -7,92 +7,73 @@ import sys
 import traceback
 from typing import Annotated, NoReturn
 
-import typer
+import click
 
 from tavola import __version__
-from tavola.cli.commands.api import api
-from tavola.cli.commands.app import app as app_
-from tavola.cli.commands.backfill import backfill
-from tavola.cli.commands.backup import app as backup
-from tavola.cli.commands.backup import restore
-from tavola.cli.commands.check import check, probe
-from tavola.cli.commands.cost import cost
-from tavola.cli.commands.demo import demo
-from tavola.cli.commands.design import design
-from tavola.cli.commands.env import env
-from tavola.cli.commands.iac import app as iac
-from tavola.cli.commands.iam import app as iam
-from tavola.cli.commands.lint import explain, lint
-from tavola.cli.commands.log import log
-from tavola.cli.commands.plan import deploy, plan
-from tavola.cli.commands.read import history, read
-from tavola.cli.commands.rekey import rekey
-from tavola.cli.commands.serve import serve
-from tavola.cli.commands.simulate import simulate
-from tavola.cli.commands.solve import solve
-from tavola.cli.commands.studio import studio
-from tavola.cli.commands.tables import tables
-from tavola.cli.commands.transfer import export, import_
-from tavola.cli.commands.trigger import trigger
-from tavola.cli.commands.verify import verify
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import LazyGroup, Option, command
 
 _EXITS = "  ".join(f"{code.value} {code.sentence}." for code in Exit)
 
-app = typer.Typer(
-    name="tavola",
-    help="DynamoDB in your own process, and over HTTP as AWS speaks it.",
-    epilog=f"Exit codes: {_EXITS}",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command()(serve)
-app.command()(studio)
-app.command()(api)
-app.command()(env)
-app.command()(log)
-app.command()(design)
-app.command()(lint)
-app.command()(explain)
-app.command()(simulate)
-app.command()(cost)
-app.command()(solve)
-app.command()(read)
-app.command()(history)
-app.add_typer(backup)
-app.command()(restore)
-app.command()(export)
-app.command(name="import")(import_)
-app.add_typer(iam)
-app.add_typer(iac)
-app.command()(rekey)
-app.command()(verify)
-app.command()(plan)
-app.command()(deploy)
-app.command()(tables)
-app.command()(backfill)
-app.command()(trigger)
-app.add_typer(app_)
-app.command()(check)
-app.command()(probe)
-app.command()(demo)
+_HOMES = {
+    "serve": "serve:serve",
+    "studio": "studio:studio",
+    "api": "api:api",
+    "env": "env:env",
+    "log": "log:log",
+    "design": "design:design",
+    "lint": "lint:lint",
+    "explain": "lint:explain",
+    "simulate": "simulate:simulate",
+    "cost": "cost:cost",
+    "solve": "solve:solve",
+    "read": "read:read",
+    "history": "read:history",
+    "backup": "backup:app",
+    "restore": "backup:restore",
+    "export": "transfer:export",
+    "import": "transfer:import_",
+    "iam": "iam:app",
+    "iac": "iac:app",
+    "rekey": "rekey:rekey",
+    "verify": "verify:verify",
+    "plan": "plan:plan",
+    "deploy": "plan:deploy",
+    "tables": "tables:tables",
+    "backfill": "backfill:backfill",
+    "trigger": "trigger:trigger",
+    "app": "app:app",
+    "check": "check:check",
+    "probe": "check:probe",
+    "demo": "demo:demo",
+}
 
 
-@app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the version as JSON.")] = False,
+def _root(
+    context: click.Context,
+    version: Annotated[bool, Option("--version", help="Print the version.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the version as JSON.")] = False,
 ) -> None:
     """DynamoDB in your own process, and over HTTP as AWS speaks it."""
     if version:
         say_version(as_json)
-        raise typer.Exit(Exit.OK)
+        raise click.exceptions.Exit(Exit.OK)
     if context.invoked_subcommand is None:
         note(context.get_help())
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
+
+
+_own = command(_root, "tavola")
+app = LazyGroup(
+    "tavola",
+    homes={name: f"tavola.cli.commands.{home}" for name, home in _HOMES.items()},
+    callback=_own.callback,
+    params=_own.params,
+    help=_own.help,
+    epilog=f"Exit codes: {_EXITS}",
+    invoke_without_command=True,
+)
 
 
 def say_version(as_json: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import typer
+from tavola.cli.parameters import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ STUDIO_SETTINGS = (STUDIO_PORT, BASE_PATH, STUDIO_REGION)
 def option(setting: Setting) -> Any:
     """Return a setting as an option of a command."""
     unit = f" [{setting.unit}]" if setting.unit else ""
-    return typer.Option(
+    return Option(
         setting.flag,
         envvar=setting.variable,
         help=f"{setting.sentence}{unit}",

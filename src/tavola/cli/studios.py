@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from tavola.cli.applications import remedy_of_address
 from tavola.cli.books import book_of
@@ -22,7 +22,7 @@ from tavola.cli.designs import DesignRefused, is_file, load_design, load_tables
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.keeping import is_live
-from tavola.cli.keys import key_from
+from tavola.cli.keys import read_store_key
 from tavola.cli.output import complain, note
 from tavola.cli.sources import sources_of
 from tavola.cli.targets import DEFAULT_ENDPOINT, TargetRefused
@@ -104,7 +104,7 @@ def told_of_studio(what: str, port_option: str = "--port") -> Iterator[None]:
             if found is None:
                 raise
             complain(what, str(error), found[0])
-            raise typer.Exit(found[1]) from error
+            raise click.exceptions.Exit(found[1]) from error
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def kept_for(asked: Asked) -> Iterator[Kept]:
             kind = "is a folder" if file.is_dir() else "is not there"
             raise TargetRefused(f"{file} {kind}; name the file of a store with --store")
         where = Where("file", str(file.absolute()), region, account)
-    key = None if file is None else key_from(*asked.keys)
+    key = None if file is None else read_store_key(*asked.keys)
     with closing(Engine.open(file, key=key)) as engine:
         if file is None:
             _make_tables(engine, asked.designs, region, account)
@@ -164,7 +164,7 @@ def _elsewhere(asked: Asked, known: Mapping[str, Any]) -> Kept:
     seen = _seen(endpoint, region, asked.account)
     if seen.trouble is not None and asked.endpoint is None:
         complain("There is nothing to show.", seen.trouble, _START)
-        raise typer.Exit(Exit.UNREACHABLE)
+        raise click.exceptions.Exit(Exit.UNREACHABLE)
     if seen.trouble is not None:
         note(f"Warning: {seen.trouble}. The pages say so too, until it answers.")
     account = asked.account or seen.account

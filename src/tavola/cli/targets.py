@@ -9,52 +9,43 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import typer
-
-from tavola.cli.keys import key_from
+from tavola.cli.keys import KeyCommand, KeyFile, read_store_key
 from tavola.cli.output import bar
+from tavola.cli.parameters import Option
 from tavola.cli.settings import KEY
 from tavola.errors import TavolaError
 
+if TYPE_CHECKING:  # a command loads what it works on when it runs
+    from tavola.connections import Connection
+    from tavola.engine import Engine
+
 DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
 
-Store: TypeAlias = Annotated[
-    Path | None, typer.Option("--store", help="The store's file; no process may have it open.")
-]
-EndpointUrl: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--endpoint",
-        envvar="TAVOLA_ENDPOINT",
-        help=f"The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: {DEFAULT_ENDPOINT}]",
-    ),
-]
 Region: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--region",
         envvar=["AWS_DEFAULT_REGION", "AWS_REGION"],
         show_envvar=False,
         help="Whose region is meant; or AWS_DEFAULT_REGION, AWS_REGION.",
     ),
 ]
-Account: TypeAlias = Annotated[str | None, typer.Option("--account", help="Whose account is meant.")]
+Account: TypeAlias = Annotated[str | None, Option("--account", help="Whose account is meant.")]
 StoreKey: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--store-key", envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False
-    ),
+    Option("--store-key", envvar=KEY.variable, help=KEY.sentence, show_envvar=False, show_default=False),
 ]
 Keys: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--key", help="The item's key: NAME=VALUE for each attribute, or DynamoDB JSON once."),
+    Option("--key", help="The item's key: NAME=VALUE for each attribute, or DynamoDB JSON once."),
 ]
 
 _POLL_S = 0.2
 _SLICE_MS = 50.0
 _TABLES_NAMED = 5
+_Opened: TypeAlias = "tuple[Target, str | None, str | None]"  # with the region and account it is in
 _AGO = re.compile(r"([0-9]+)\s*([smhd])(?:\s+ago)?")
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -67,8 +58,8 @@ class TargetRefused(TavolaError):
 class Target:
     """What a command asks, and how it waits for what takes longer than an answer."""
 
-    connection: Any  # a tavola.Connection; the room is entered when a command runs
-    engine: Any | None  # the engine of a store that this process has open
+    connection: Connection
+    engine: Engine | None  # the engine of a store that this process has open
 
     def call(self, operation: str, **request: Any) -> dict[str, Any]:
         """Return the answer to an operation, leaving members out that nobody gave."""
@@ -84,7 +75,7 @@ class Target:
                 if self.engine is None:
                     waiting.wait(_POLL_S)
                 else:
-                    self.engine.tend(_SLICE_MS)
+                    self.engine.run_background_work(_SLICE_MS)
                 count = done()
                 if count is None:
                     show(total)
@@ -92,62 +83,84 @@ class Target:
                 show(count)
 
 
-@contextmanager
-def opened(
-    store: Path | None,
-    endpoint: str | None,
-    region: str | None = None,
-    account: str | None = None,
-    keys: tuple[Path | None, str | None, str | None] = (None, None, None),
-    *,
-    buckets: Any = None,
-    new: bool = False,
-) -> Iterator[Target]:
-    """Give the target that the options name; a store is opened for as long as the command runs.
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """The options that name the DynamoDB a command works on: a store's file, or an endpoint."""
 
-    `buckets` stands for S3 meanwhile, a folder or `tavola.engine.Buckets`; a store that is `new` may be made.
-    """
-    from tavola.backends import EmbeddedBackend
-    from tavola.connections import Connection, connect
-    from tavola.engine import Engine
-    from tavola.protocol.accounts import DEFAULT_SCOPE
-    from tavola.protocol.arns import Scope
+    store: Annotated[
+        Path | None, Option("--store", help="The store's file; no process may have it open.")
+    ] = None
+    endpoint: Annotated[
+        str | None,
+        Option(
+            "--endpoint",
+            envvar="TAVOLA_ENDPOINT",
+            show_envvar=False,
+            help=f"The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: {DEFAULT_ENDPOINT}]",
+        ),
+    ] = None
+    region: Region = None
+    account: Account = None
+    key_file: KeyFile = None
+    key_command: KeyCommand = None
+    store_key: StoreKey = None
 
-    if store is None:
-        asked = endpoint or DEFAULT_ENDPOINT
-        if asked.startswith("aws:"):  # names its region itself; that of the environment stands in
-            asked, region = f"aws:{asked.removeprefix('aws:') or region or ''}", None
-        with connect(asked, region=region, account=account) as connection:
-            target = Target(connection, None)
-            with _located(target, getattr(connection.backend, "region", None), account):
+    def __str__(self) -> str:
+        return str(self.store) if self.store is not None else self.endpoint or DEFAULT_ENDPOINT
+
+    @contextmanager
+    def open(self, *, buckets: Any = None, new: bool = False) -> Iterator[Target]:
+        """Open the target for as long as the command runs.
+
+        `buckets` replaces S3 meanwhile: a folder, or `tavola.engine.Buckets`. With `new`, a missing store file is created.
+        """
+        opening = self._open_endpoint() if self.store is None else self._open_store(self.store, buckets, new)
+        with opening as (target, region, account):
+            try:
                 yield target
-        return
-    if store.is_dir():
-        raise TargetRefused(f"{store} is a folder; name the file of a store with --store")
-    if not store.is_file() and not new:
-        raise TargetRefused(f"{store} is not there; name the file of a store with --store")
-    scope = Scope(account or DEFAULT_SCOPE.account, region or DEFAULT_SCOPE.region)
-    engine = Engine.open(store, key=key_from(*keys), buckets=buckets)
-    with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
-        engine.run_background_work(0)  # long work waits for `follow`, which shows it
-        target = Target(connection, engine)
-        with _located(target, scope.region, scope.account):
-            yield target
-        while engine.run_background_work(_SLICE_MS):
-            pass
+            except TavolaError as error:
+                _note_where_searched(error, target, region, account)
+                raise
+
+    @contextmanager
+    def _open_endpoint(self) -> Iterator[_Opened]:
+        from tavola.connections import connect
+
+        endpoint, region = self.endpoint or DEFAULT_ENDPOINT, self.region
+        if endpoint.startswith("aws:"):  # it may name its region itself; the environment's is the default
+            endpoint, region = f"aws:{endpoint.removeprefix('aws:') or region or ''}", None
+        with connect(endpoint, region=region, account=self.account) as connection:
+            yield Target(connection, None), getattr(connection.backend, "region", None), self.account
+
+    @contextmanager
+    def _open_store(self, store: Path, buckets: Any, new: bool) -> Iterator[_Opened]:
+        from tavola.backends import EmbeddedBackend
+        from tavola.connections import Connection
+        from tavola.engine import Engine
+        from tavola.protocol.accounts import DEFAULT_SCOPE
+        from tavola.protocol.arns import Scope
+
+        if store.is_dir():
+            raise TargetRefused(f"{store} is a folder; name the file of a store with --store")
+        if not store.is_file() and not new:
+            raise TargetRefused(f"{store} is not there; name the file of a store with --store")
+        scope = Scope(self.account or DEFAULT_SCOPE.account, self.region or DEFAULT_SCOPE.region)
+        key = read_store_key(self.key_file, self.key_command, self.store_key)
+        engine = Engine.open(store, key=key, buckets=buckets)
+        with Connection(EmbeddedBackend(engine, scope), f"file:{store}") as connection:
+            engine.run_background_work(0)  # long work waits for `follow`, which shows its progress
+            yield Target(connection, engine), scope.region, scope.account
+            while engine.run_background_work(_SLICE_MS):
+                pass
 
 
-@contextmanager
-def _located(target: Target, region: str | None, account: str | None) -> Iterator[None]:
-    """Let whoever misses a table know where it was looked for, and what is there."""
+def _note_where_searched(error: TavolaError, target: Target, region: str | None, account: str | None) -> None:
+    """Add to a "table not found" where it was searched, and which tables are there."""
     from tavola.protocol.faults import ResourceNotFoundFault, TableNotFoundFault
 
-    try:
-        yield
-    except (ResourceNotFoundFault, TableNotFoundFault) as fault:
+    if isinstance(error, ResourceNotFoundFault | TableNotFoundFault):
         whose = "" if account is None else f" of account {account}"
-        fault.add_note(f"looked in {region}{whose}, where {_tables_of(target)}")
-        raise
+        error.add_note(f"looked in {region}{whose}, where {_tables_of(target)}")
 
 
 def _tables_of(target: Target) -> str:

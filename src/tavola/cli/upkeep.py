@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
+from tavola.cli.parameters import Option
 
 Segments: TypeAlias = Annotated[
-    int, typer.Option("--segments", min=1, max=64, help="In how many parts the table is read side by side.")
+    int, Option("--segments", min=1, max=64, help="In how many parts the table is read side by side.")
 ]
 UnitsPerSecond: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--units-per-second",
         min=0.1,
         help="The most write units to take a second, of the table and its indexes together; all there are if left out.",
@@ -23,7 +23,7 @@ UnitsPerSecond: TypeAlias = Annotated[
 ]
 CheckpointPath: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--checkpoint",
         help="The file that holds how far the work is; with it, work that was stopped goes on.",
         show_default=False,

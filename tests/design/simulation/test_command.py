@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from tavola.cli.main import app
 from tavola.design.simulation import Scenario, chart, simulate

@@ -242,7 +242,7 @@ def test_the_command_reads_a_log(records: list[dict[str, Any]], tmp_path: Path) 
     """`tavola simulate --trace` takes the file that `tavola serve --access-log` wrote."""
     import json
 
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from tavola.cli.main import app
     from tavola.model.document import write_document

@@ -7,11 +7,12 @@ import sys
 from dataclasses import MISSING, fields
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.commands.studio import IamFile, Live, LogFile, ReadOnly, StudioEndpoint, StudioStore
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note, say, say_bytes, say_json
+from tavola.cli.parameters import Argument, Option
 from tavola.cli.studios import Asked, Kept, kept_for, made, told_of_studio
 from tavola.cli.targets import Account, Region, StoreKey
 from tavola.errors import TavolaError
@@ -29,22 +30,16 @@ _EXITS = {
 def api(
     method: Annotated[
         str | None,
-        typer.Argument(help="GET or POST; without it the questions are listed.", show_default=False),
+        Argument(help="GET or POST; without it the questions are listed."),
     ] = None,
-    path: Annotated[
-        str | None, typer.Argument(help="Of the question, as /tables.", show_default=False)
-    ] = None,
+    path: Annotated[str | None, Argument(help="Of the question, as /tables.")] = None,
     body: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[JSON]", help="What is asked, as a JSON object; - reads it.", show_default=False
-        ),
+        Argument(metavar="[JSON]", help="What is asked, as a JSON object; - reads it."),
     ] = None,
     designs: Annotated[
         list[str] | None,
-        typer.Option(
-            "--design", metavar="DESIGN", help="A design of the tables, as `tavola studio` takes it."
-        ),
+        Option("--design", metavar="DESIGN", help="A design of the tables, as `tavola studio` takes it."),
     ] = None,
     store: StudioStore = None,
     endpoint: StudioEndpoint = None,
@@ -56,7 +51,7 @@ def api(
     account: Account = None,
     store_key: StoreKey = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="List the questions as one JSON line; an answer is JSON anyway.")
+        bool, Option("--json", help="List the questions as one JSON line; an answer is JSON anyway.")
     ] = False,
 ) -> None:
     """Ask a question of the studio's API and print its answer; without one, list what can be asked."""
@@ -70,7 +65,7 @@ def api(
         found = BY_NAME.get(f"{method.upper()} {path}")
         if found is None:
             complain(what, "There is no such question.", "See the questions there are with `tavola api`.")
-            raise typer.Exit(Exit.USAGE)
+            raise click.exceptions.Exit(Exit.USAGE)
         given = sys.stdin.buffer.read() if body == "-" else (body or "{}").encode()
         keys = (None, None, store_key)
         asked = Asked(
@@ -106,7 +101,7 @@ def _complain(what: str, error: TavolaError) -> None:
     problem = problem_of(error)
     complain(what, f"{problem.title}: {problem.detail}", problem.remedy or None)
     usage = problem.code == "request-malformed"
-    raise typer.Exit(Exit.USAGE if usage else _EXITS.get(problem.status, Exit.FAILED)) from error
+    raise click.exceptions.Exit(Exit.USAGE if usage else _EXITS.get(problem.status, Exit.FAILED)) from error
 
 
 def _list(endpoints: tuple[Any, ...], *, as_json: bool) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.applications import (
@@ -24,31 +23,25 @@ from tavola.cli.applications import (
 )
 from tavola.cli.choices import (
     AllowHost,
-    AllowLive,
     AppStore,
-    BlobPlace,
     CallerHeader,
-    Choice,
     Environment,
     Host,
     KeepEvents,
     KeepTickets,
     Port,
-    Prefix,
-    SecretFile,
-    StateFolder,
+    StorageOptions,
 )
 from tavola.cli.commands.review import analyse, ingest, sweep
-from tavola.cli.keeping import Keeping, kept
-from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
+from tavola.cli.keeping import Keeping
 from tavola.cli.output import log_to_terminal, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Group, Option, command
 from tavola.cli.settings import APPS_PORT
-from tavola.cli.targets import Region
 
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")]
+AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")]
 
-app = typer.Typer(
-    name="app",
+app = Group(
+    "app",
     help="Serve one of the applications at the root of a port; `tavola demo` serves all of them, with data.",
     no_args_is_help=True,
 )
@@ -61,20 +54,11 @@ def _command(application: Application) -> Callable[..., None]:
         store: AppStore = "memory:",
         host: Host = "127.0.0.1",
         port: Port = int(APPS_PORT.default),
-        blobs: BlobPlace = None,
-        state: StateFolder = None,
-        region: Region = None,
-        table_prefix: Prefix = "",
-        secret_file: SecretFile = None,
         allow_host: AllowHost = "",
-        live: AllowLive = False,
-        key_file: KeyFile = None,
-        key_command: KeyCommand = None,
-        key: Key = None,
+        storage: StorageOptions = BUNDLE,
         as_json: AsJson = False,
     ) -> None:
-        choice = Choice(store, state, blobs, region, table_prefix, secret_file, allow_host)
-        _run(application, choice, host, port, (key_file, key_command, key), live=live, as_json=as_json)
+        _run(application, store, storage, host, port, allow_host, as_json=as_json)
 
     serve.__doc__ = _sentence_of(application)
     return serve
@@ -90,63 +74,43 @@ def desk_served(
     port: Port = int(APPS_PORT.default),
     keep_tickets: KeepTickets = 0,
     keep_events: KeepEvents = 0,
-    blobs: BlobPlace = None,
-    state: StateFolder = None,
-    region: Region = None,
-    table_prefix: Prefix = "",
-    secret_file: SecretFile = None,
     allow_host: AllowHost = "",
-    live: AllowLive = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    storage: StorageOptions = BUNDLE,
     as_json: AsJson = False,
 ) -> None:
     """Serve the support desk, which may let what is over end."""
-    choice = Choice(store, state, blobs, region, table_prefix, secret_file, allow_host)
 
     def make(settings: Any) -> Any:
         kept_for = [timedelta(days=days) if days else None for days in (keep_tickets, keep_events)]
         retention = module_of(SUPPORT_DESK, "store").Retention(*kept_for)
         return module_of(SUPPORT_DESK, "web").create(settings, retention)
 
-    keys = (key_file, key_command, key)
-    _run(SUPPORT_DESK, choice, host, port, keys, live=live, as_json=as_json, make=make)
+    _run(SUPPORT_DESK, store, storage, host, port, allow_host, as_json=as_json, make=make)
 
 
 desk_served.__doc__ = _sentence_of(SUPPORT_DESK)
 
 
 def review_served(
-    context: typer.Context,
+    context: click.Context,
     store: AppStore = "memory:",
     host: Host = "127.0.0.1",
     port: Port = int(APPS_PORT.default),
     environment: Environment = "dev",
     caller_header: CallerHeader = None,
-    blobs: BlobPlace = None,
-    state: StateFolder = None,
-    region: Region = None,
-    table_prefix: Prefix = "",
-    secret_file: SecretFile = None,
     allow_host: AllowHost = "",
-    live: AllowLive = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    storage: StorageOptions = BUNDLE,
     as_json: AsJson = False,
 ) -> None:
     """Serve the Terraform review, which has commands of its own besides."""
     if context.invoked_subcommand is not None:
         return
-    choice = Choice(store, state, blobs, region, table_prefix, secret_file, allow_host)
 
     def make(settings: Any) -> Any:
         web = module_of(TERRAFORM_REVIEW, "web")
         return web.create(web.in_environment(settings, environment), caller_header=caller_header)
 
-    keys = (key_file, key_command, key)
-    _run(TERRAFORM_REVIEW, choice, host, port, keys, live=live, as_json=as_json, make=make)
+    _run(TERRAFORM_REVIEW, store, storage, host, port, allow_host, as_json=as_json, make=make)
 
 
 review_served.__doc__ = _sentence_of(TERRAFORM_REVIEW)
@@ -154,12 +118,12 @@ review_served.__doc__ = _sentence_of(TERRAFORM_REVIEW)
 
 def _run(
     application: Application,
-    choice: Choice,
+    store: str,
+    storage: StorageOptions,
     host: str,
     port: int,
-    keys: tuple[Path | None, str | None, str | None],
+    hosts: str,
     *,
-    live: bool,
     as_json: bool,
     make: Callable[[Any], Any] | None = None,
 ) -> None:
@@ -169,9 +133,9 @@ def _run(
     log_to_terminal()
     with (
         told_of_app(f"Cannot serve the {application.title.lower()} on port {port}."),
-        kept(choice.place, choice.state, key=key_from(*keys), live=live) as keeping,
+        storage.open(store) as keeping,
     ):
-        settings = choice.settings(keeping)
+        settings = storage.settings(store, keeping, hosts)
         face = create(application, settings) if make is None else make(settings)
         run_until_asked(
             lambda stopping: _served(face, host, port, keeping, stopping),
@@ -223,11 +187,10 @@ def warn_of_others(host: str, alone: bool) -> None:
         )
 
 
-app.command(name=SUPPORT_DESK.name)(desk_served)
-app.command(name=SERVICE_DESK.name)(_command(SERVICE_DESK))
-app.command(name=GALLERY.name)(_command(GALLERY))
-_review = typer.Typer(name=TERRAFORM_REVIEW.name, callback=review_served, invoke_without_command=True)
-_review.command()(ingest)
-_review.command()(analyse)
-_review.command()(sweep)
-app.add_typer(_review)
+app.add_command(command(desk_served, SUPPORT_DESK.name))
+app.add_command(command(_command(SERVICE_DESK), SERVICE_DESK.name))
+app.add_command(command(_command(GALLERY), GALLERY.name))
+_review = Group.of(review_served, TERRAFORM_REVIEW.name)
+for _each in (ingest, analyse, sweep):
+    _review.add(_each)
+app.add_command(_review)

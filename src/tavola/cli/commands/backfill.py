@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.designs import Design, TableName, load_table, modelled
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.targets import Account, EndpointUrl, Region, Store, StoreKey, TargetRefused, json_of, opened
+from tavola.cli.parameters import BUNDLE, Option
+from tavola.cli.targets import TargetOptions, TargetRefused, json_of
 from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 
 
@@ -20,34 +20,28 @@ def backfill(
     design: Design,
     plan: Annotated[
         bool,
-        typer.Option("--plan", help="Tell what would be rewritten and what it costs, and write nothing."),
+        Option("--plan", help="Tell what would be rewritten and what it costs, and write nothing."),
     ] = False,
     was: Annotated[
         Path | None,
-        typer.Option("--was", help="With --plan: the older design's document, to be told what is otherwise."),
+        Option("--was", help="With --plan: the older design's document, to be told what is otherwise."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="With --plan: look at every item, not at a sample.")
+        bool, Option("--exact", help="With --plan: look at every item, not at a sample.")
     ] = False,
     entity: Annotated[
-        list[str] | None, typer.Option("--entity", help="Rewrite items of this entity; all if left out.")
+        list[str] | None, Option("--entity", help="Rewrite items of this entity; all if left out.")
     ] = None,
     forget: Annotated[
         list[str] | None,
-        typer.Option("--forget", help="Remove this attribute, which the design has given up."),
+        Option("--forget", help="Remove this attribute, which the design has given up."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
     table_name: TableName = None,
     segments: Segments = 1,
     units_per_second: UnitsPerSecond = None,
     checkpoint: CheckpointPath = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Rewrite every item of a table that its design would write otherwise now: keys, shards, schemas, defaults.
 
@@ -58,8 +52,8 @@ def backfill(
         table = load_table(design)
         entities = None if not entity else [_entity(table, each) for each in entity]
         older = None if was is None else _document(was)
-        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
-            db = modelled(target, (table,), table_name, region)
+        with at.open() as target:
+            db = modelled(target, (table,), table_name, at.region)
             if plan:
                 _tell_plan(db.plan_migration(table, was=older, exact=exact), as_json=as_json)
                 return
@@ -151,4 +145,4 @@ def _tell(report: Any, *, as_json: bool) -> None:
                 "Each is named above with the reason.",
                 "Mend or move them, then start again; what is done is not done twice.",
             )
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)

@@ -6,60 +6,46 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import typer
-
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Group, Option
 from tavola.cli.targets import (
-    Account,
-    EndpointUrl,
-    Region,
-    Store,
-    StoreKey,
     Target,
+    TargetOptions,
     TargetRefused,
     moment,
-    opened,
 )
 from tavola.errors import TavolaError
 
-app = typer.Typer(
-    name="backup",
+app = Group(
+    "backup",
     help="Backups of tables: make, list, look at, restore and delete them; or keep every moment.",
 )
 
-Arn = Annotated[str, typer.Argument(help="The backup's ARN, as `tavola backup list` prints it.")]
-NewName = Annotated[str, typer.Option("--as", help="The name of the new table.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-NoIndexes = Annotated[bool, typer.Option("--no-indexes", help="Leave the secondary indexes out.")]
+Arn = Annotated[str, Argument(help="The backup's ARN, as `tavola backup list` prints it.")]
+NewName = Annotated[str, Option("--as", help="The name of the new table.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+NoIndexes = Annotated[bool, Option("--no-indexes", help="Leave the secondary indexes out.")]
 
 
 class CopyGivenUp(TavolaError):
     """A backup or restore that was begun, and taken back."""
 
 
-@app.command()
+@app.add
 def enable(
-    table: Annotated[str, typer.Argument(help="The table.")],
+    table: Annotated[str, Argument(help="The table.")],
     days: Annotated[
         int | None,
-        typer.Option("--days", help="How many days of it are kept, up to 35; without it 35, or as it was."),
+        Option("--days", help="How many days of it are kept, up to 35; without it 35, or as it was."),
     ] = None,
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Keep the past of TABLE from now on (point-in-time recovery): for `restore`, `history` and `--as-of`."""
-    keys = (key_file, key_command, store_key)
     with (
         told(f"Cannot keep the past of {table}."),
-        opened(store, endpoint, region, account, keys) as target,
+        at.open() as target,
     ):
         wanted: dict[str, Any] = {"PointInTimeRecoveryEnabled": True}
         if days is not None:
@@ -75,22 +61,15 @@ def enable(
         say(f"The past of {table} is kept since {_time(since)}, for {kept_days} days.")
 
 
-@app.command()
+@app.add
 def create(
-    table: Annotated[str, typer.Argument(help="The table.")],
-    name: Annotated[str, typer.Argument(help="The backup's name.")],
+    table: Annotated[str, Argument(help="The table.")],
+    name: Annotated[str, Argument(help="The backup's name.")],
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a backup of TABLE as it is now, and wait until it is there."""
-    keys = (key_file, key_command, store_key)
-    with told(f"Cannot back {table} up."), opened(store, endpoint, region, account, keys) as target:
+    with told(f"Cannot back {table} up."), at.open() as target:
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]
         arn = target.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
 
@@ -104,24 +83,17 @@ def create(
         _show(target, arn, as_json)
 
 
-@app.command(name="list")
+@app.add_as("list")
 def list_(
-    table: Annotated[str | None, typer.Argument(help="The table; without it all of them.")] = None,
+    table: Annotated[str | None, Argument(help="The table; without it all of them.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the backups that deleting a table with recovery made.")
+        bool, Option("--all", help="Also the backups that deleting a table with recovery made.")
     ] = False,
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Print the backups of TABLE, or of every table, the earliest first."""
-    keys = (key_file, key_command, store_key)
-    with told("Cannot list the backups."), opened(store, endpoint, region, account, keys) as target:
+    with told("Cannot list the backups."), at.open() as target:
         found: list[dict[str, Any]] = []
         start: str | None = None
         while True:
@@ -145,59 +117,38 @@ def list_(
         )
 
 
-@app.command()
+@app.add
 def describe(
     arn: Arn,
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Print what a backup holds."""
-    keys = (key_file, key_command, store_key)
-    with told("Cannot describe the backup."), opened(store, endpoint, region, account, keys) as target:
+    with told("Cannot describe the backup."), at.open() as target:
         _show(target, arn, as_json)
 
 
-@app.command()
+@app.add
 def delete(
     arn: Arn,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Delete a backup for good."""
-    keys = (key_file, key_command, store_key)
-    with told("Cannot delete the backup."), opened(store, endpoint, region, account, keys) as target:
+    with told("Cannot delete the backup."), at.open() as target:
         details = target.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]
     say(f"Deleted {details['BackupName']}.")
 
 
-@app.command(name="restore")
+@app.add_as("restore")
 def restore_backup(
     arn: Arn,
     new: NewName,
     no_indexes: NoIndexes = False,
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a new table of a backup, and wait until it is there."""
-    keys = (key_file, key_command, store_key)
-    with told("Cannot restore the backup."), opened(store, endpoint, region, account, keys) as target:
+    with told("Cannot restore the backup."), at.open() as target:
         described = target.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
         target.call(
             "RestoreTableFromBackup", BackupArn=arn, TargetTableName=new, **_without_indexes(no_indexes)
@@ -206,25 +157,18 @@ def restore_backup(
 
 
 def restore(
-    table: Annotated[str, typer.Argument(help="The table, which must have point-in-time recovery.")],
+    table: Annotated[str, Argument(help="The table, which must have point-in-time recovery.")],
     new: NewName,
     to: Annotated[
         str | None,
-        typer.Option("--to", help="The moment: 2026-11-16T10:00:00Z, or 10m for ago; without it the latest."),
+        Option("--to", help="The moment: 2026-11-16T10:00:00Z, or 10m for ago; without it the latest."),
     ] = None,
     no_indexes: NoIndexes = False,
     as_json: AsJson = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a new table of TABLE as it was at a moment, and wait until it is there."""
-    keys = (key_file, key_command, store_key)
-    with told(f"Cannot restore {table}."), opened(store, endpoint, region, account, keys) as target:
+    with told(f"Cannot restore {table}."), at.open() as target:
         if new == table:
             raise TargetRefused(f"A restore makes a new table; name one other than {table} with --as")
         total = target.call("DescribeTable", TableName=table)["Table"]["ItemCount"]

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.designs import Subject, load_design
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.files import FileRefused, deliver
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import bar, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Option
 from tavola.cli.sources import sources_of
-from tavola.cli.targets import DEFAULT_ENDPOINT, Account, EndpointUrl, Region, Store, StoreKey, Target, opened
+from tavola.cli.targets import Target, TargetOptions
 
 _SLICE_MS = 20  # of a store's longer work, such as filling an index, between two calls
 _MARKS = {"yes": "fine", "no": "missing", "partial": "differs", "version": "depends", "unknown": "unknown"}
@@ -27,22 +27,22 @@ def check(
     target: Subject,
     on: Annotated[
         str,
-        typer.Option(
+        Option(
             "--target",
             metavar="NAME[@VERSION]|FILE",
             help="The engine: aws, alternator, extenddb, phoenix, geminidb, spanner-adapter, dynamodb-local, tavola, "
             "perhaps with a version; or the file that `tavola probe` wrote.",
         ),
     ],
-    all_: Annotated[bool, typer.Option("--all", help="Tell also what is there as it is needed.")] = False,
+    all_: Annotated[bool, Option("--all", help="Tell also what is there as it is needed.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 also for what differs or is unknown.")
+        bool, Option("--strict", help="Exit with 1 also for what differs or is unknown.")
     ] = False,
     sarif: Annotated[
         str | None,
-        typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF; - prints them."),
+        Option("--sarif", metavar="FILE", help="Write the findings as SARIF; - prints them."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every verdict as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print every verdict as JSON.")] = False,
 ) -> None:
     """Hold what a design needs against what an engine can do; the exit code is 1 if something is missing there."""
     with told(f"Cannot check {target}."):
@@ -62,31 +62,25 @@ def check(
         _tell(engine, verdicts, everything=all_)
     missing = any(verdict.answer.value == "no" for verdict in verdicts)
     if missing or (strict and findings):
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def probe(
-    store: Store = None,
-    endpoint: EndpointUrl = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write what was found to this file, for `tavola check --target FILE`."),
+        Option("--out", help="Write what was found to this file, for `tavola check --target FILE`."),
     ] = None,
     wait: Annotated[
-        float, typer.Option("--wait", help="Seconds to wait for a table, an index or a change.", min=0.1)
+        float, Option("--wait", help="Seconds to wait for a table, an index or a change.", min=0.1)
     ] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Find out by small calls what a server can do, on tables of its own that it removes again.
 
     What small calls cannot show stays unknown. On AWS the tables cost a few cents at most.
     """
-    asked = str(store) if store is not None else endpoint or DEFAULT_ENDPOINT
+    asked = str(at)
     with told(f"Cannot probe {asked}."):
         from tavola.clock import SYSTEM_CLOCK
         from tavola.design.targets import probe as find_out
@@ -95,8 +89,7 @@ def probe(
 
         if out is not None:
             _writable(out)
-        keys = (key_file, key_command, store_key)
-        with opened(store, endpoint, region, account, keys, new=True) as server, bar("Probing", 0) as show:
+        with at.open(new=True) as server, bar("Probing", 0) as show:
             found, left = find_out(
                 _Tended(server),
                 asked,
@@ -138,7 +131,7 @@ class _Tended:
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._engine is not None:
-            self._engine.tend(_SLICE_MS)
+            self._engine.run_background_work(_SLICE_MS)
         answer: dict[str, Any] = self._backend.call(operation, request)
         return answer
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.books import DEFAULT_REGION, Date, Prices, Region, book_of
 from tavola.cli.designs import load_design
@@ -15,6 +15,7 @@ from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.files import deliver
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import Argument, Option
 
 
 class Mode(StrEnum):
@@ -34,7 +35,7 @@ class TableClass(StrEnum):
 def cost(
     target: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[MODULE[:TABLE]|FILE]",
             help="The module that declares the design, a document of one, or a file of another tool; none with --reads.",
         ),
@@ -43,27 +44,25 @@ def cost(
     date: Date = None,
     prices: Prices = None,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="How all tables are paid for; by default as each declares.")
+        Mode | None, Option("--mode", help="How all tables are paid for; by default as each declares.")
     ] = None,
     table_class: Annotated[
         TableClass | None,
-        typer.Option("--class", help="The class of all tables; by default as each declares."),
+        Option("--class", help="The class of all tables; by default as each declares."),
     ] = None,
     utilisation: Annotated[
         int,
-        typer.Option(
-            "--target-utilisation", help="Per cent that auto scaling keeps units used.", min=20, max=90
-        ),
+        Option("--target-utilisation", help="Per cent that auto scaling keeps units used.", min=20, max=90),
     ] = 70,
     free_tier: Annotated[
-        bool, typer.Option("--free-tier", help="Take off what an account has free each month.")
+        bool, Option("--free-tier", help="Take off what an account has free each month.")
     ] = False,
     backups: Annotated[
-        int, typer.Option("--backups", help="On-demand backups that are kept of each table.", min=0)
+        int, Option("--backups", help="On-demand backups that are kept of each table.", min=0)
     ] = 0,
     stream_polls: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--stream-polls",
             help="GetRecords calls a second on each stream, Lambda's aside.",
             min=0,
@@ -72,7 +71,7 @@ def cost(
     ] = None,
     sparse_share: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--sparse-share",
             help="Which part of the items is in a sparse index.",
             min=0,
@@ -82,23 +81,19 @@ def cost(
     ] = None,
     storage_gb: Annotated[
         list[str] | None,
-        typer.Option(
-            "--storage-gb", metavar="GB|TABLE=GB", help="What a table holds, where it was measured."
-        ),
+        Option("--storage-gb", metavar="GB|TABLE=GB", help="What a table holds, where it was measured."),
     ] = None,
-    reads: Annotated[
-        float | None, typer.Option("--reads", help="Without a design: reads a second.", min=0)
-    ] = None,
+    reads: Annotated[float | None, Option("--reads", help="Without a design: reads a second.", min=0)] = None,
     writes: Annotated[
-        float | None, typer.Option("--writes", help="Without a design: writes a second.", min=0)
+        float | None, Option("--writes", help="Without a design: writes a second.", min=0)
     ] = None,
     item_kb: Annotated[
         float | None,
-        typer.Option("--item-kb", help="Without a design: the size of an item.", show_default="1"),
+        Option("--item-kb", help="Without a design: the size of an item.", show_default="1"),
     ] = None,
     indexes: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--indexes",
             help="Without a design: indexes that hold whole items.",
             min=0,
@@ -107,16 +102,16 @@ def cost(
         ),
     ] = None,
     hours_per_day: Annotated[
-        int, typer.Option("--hours-per-day", help="In how many hours a day there is traffic.", min=1, max=24)
+        int, Option("--hours-per-day", help="In how many hours a day there is traffic.", min=1, max=24)
     ] = 24,
     eventual: Annotated[
-        bool, typer.Option("--eventual", help="Without a design: read eventually, for half the units.")
+        bool, Option("--eventual", help="Without a design: read eventually, for half the units.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print lines and access patterns as CSV.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print everything as JSON.")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print lines and access patterns as CSV.")] = False,
     chart: Annotated[
         Path | None,
-        typer.Option("--chart", metavar="FILE.svg|FILE.png", help="Draw the bill into a file too."),
+        Option("--chart", metavar="FILE.svg|FILE.png", help="Draw the bill into a file too."),
     ] = None,
 ) -> None:
     """Print a month of a design: line by line, by access pattern, under each way of paying, and what would change it.
@@ -131,7 +126,7 @@ def cost(
             "a design and rates were given" if calculated else "neither a design nor rates were given",
             "Name a design, as `tavola cost shop.model`, or give --reads and --writes without one.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     given = {
         "--mode": mode is not None,
         "--stream-polls": stream_polls is not None,

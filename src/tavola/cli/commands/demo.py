@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.applications import APPLICATIONS, create, designs_of, shell, told_of_app
@@ -17,6 +17,7 @@ from tavola.cli.commands.app import warn_of_others
 from tavola.cli.exits import Exit
 from tavola.cli.keeping import beside, check_folder, make_folder
 from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
+from tavola.cli.parameters import Argument, Option
 from tavola.cli.settings import APPS_PORT, HOST, PORT, SYNC, option
 from tavola.cli.studios import Kept, declared_by, made, merged, names_at
 from tavola.cli.targets import Region
@@ -38,32 +39,29 @@ class Listening:
 def demo(
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             help=f"The file of all data, made if it is not there.  [default: {DEFAULT_FILE}]",
-            show_default=False,
         ),
     ] = None,
     port: Annotated[int, option(PORT)] = int(PORT.default),
     apps_port: Annotated[int, option(APPS_PORT)] = int(APPS_PORT.default),
     host: Host = "127.0.0.1",
     tickets: Annotated[
-        int, typer.Option("--tickets", min=0, max=2_000_000, help="How many tickets a new file gets.")
+        int, Option("--tickets", min=0, max=2_000_000, help="How many tickets a new file gets.")
     ] = 20_000,
     reviews: Annotated[
-        int, typer.Option("--reviews", min=0, max=200_000, help="How many reviews a new file gets.")
+        int, Option("--reviews", min=0, max=200_000, help="How many reviews a new file gets.")
     ] = 2_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="What the generated data are drawn from.")] = 7,
-    data: Annotated[
-        bool, typer.Option("--data/--no-data", help="Fill a new file with generated data.")
-    ] = True,
+    seed: Annotated[int, Option("--seed", min=0, help="What the generated data are drawn from.")] = 7,
+    data: Annotated[bool, Option("--data/--no-data", help="Fill a new file with generated data.")] = True,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Remove what an earlier demo kept in the file, and begin anew.")
+        bool, Option("--fresh", help="Remove what an earlier demo kept in the file, and begin anew.")
     ] = False,
     sync: Annotated[Literal["full", "off"], option(SYNC)] = "full",
     region: Region = None,
     allow_host: AllowHost = "",
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print where everything listens as one JSON line.")
+        bool, Option("--json", help="Print where everything listens as one JSON line.")
     ] = False,
 ) -> None:
     """Serve DynamoDB and every application at once, on a file that is filled with a believable month when it is new."""
@@ -118,7 +116,7 @@ def _check_ports(host: str, port: int, apps_port: int) -> None:
             f"The endpoint and the applications cannot both have port {port}.",
             f"Give {PORT.flag} and {APPS_PORT.flag} different ones.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     from tavola.server import AddressInUse, Server
 
     nobody: Any = None  # who would be served
@@ -131,7 +129,7 @@ def _check_ports(host: str, port: int, apps_port: int) -> None:
                 str(error),
                 f"Choose another with {flag}; 0 takes a free one.",
             )
-            raise typer.Exit(Exit.CONFLICT) from error
+            raise click.exceptions.Exit(Exit.CONFLICT) from error
 
 
 def _make(file: Path, region: str, amounts: Any) -> None:
@@ -143,7 +141,7 @@ def _make(file: Path, region: str, amounts: Any) -> None:
         samples.make(file, region, amounts)
     except KeyboardInterrupt:
         note("Stopped before the data were complete; nothing of them is kept.")
-        raise typer.Exit(Exit.FAILED) from None
+        raise click.exceptions.Exit(Exit.FAILED) from None
 
 
 @asynccontextmanager

@@ -6,26 +6,27 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.designs import DesignRefused, Subject, is_file, load_design
 from tavola.cli.failures import told
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import note, say
+from tavola.cli.parameters import Option
 
 
 def design(
     target: Subject,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole design as a document.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the whole design as a document.")] = False,
     workbench: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--workbench", metavar="FILE|-", help="Write a NoSQL Workbench model to a file, or to the output."
         ),
     ] = None,
     onto: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--onto",
             metavar="FILE",
             help="With --workbench: the model it came from; what did not change stays.",
@@ -33,19 +34,17 @@ def design(
     ] = None,
     onetable: Annotated[
         Path | None,
-        typer.Option(
-            "--onetable", metavar="DIR", help="Write a OneTable schema for each table into a folder."
-        ),
+        Option("--onetable", metavar="DIR", help="Write a OneTable schema for each table into a folder."),
     ] = None,
 ) -> None:
     """Print which entity uses which key and index, and how; or with --json the whole design for other tools."""
     if onto is not None and workbench is None:
-        raise typer.BadParameter("--onto says more of --workbench, which is not given")
+        raise click.BadParameter("--onto says more of --workbench, which is not given")
     forms = [
         word for word, on in (("--json", as_json), ("--workbench", workbench), ("--onetable", onetable)) if on
     ]
     if len(forms) > 1:
-        raise typer.BadParameter(f"{forms[0]} and {forms[1]} are two forms; give one of them")
+        raise click.BadParameter(f"{forms[0]} and {forms[1]} are two forms; give one of them")
     with told(f"Cannot show {target}."):
         if workbench is not None:
             _write_model(target, workbench, onto)

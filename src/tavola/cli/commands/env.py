@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from tavola.cli.output import say, say_json
+from tavola.cli.parameters import Option
 from tavola.cli.settings import HOST, PORT, option
 
 Shell = Literal["sh", "fish", "powershell"]
@@ -26,10 +25,10 @@ DEFAULTS = {
 def env(
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
-    tls: Annotated[bool, typer.Option("--tls", help="The server speaks HTTPS.")] = False,
-    shell: Annotated[Shell, typer.Option(help="The shell that shall read it.")] = "sh",
-    undo: Annotated[bool, typer.Option("--undo", help="Print what sends SDKs back to AWS.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+    tls: Annotated[bool, Option("--tls", help="The server speaks HTTPS.")] = False,
+    shell: Annotated[Shell, Option(help="The shell that shall read it.")] = "sh",
+    undo: Annotated[bool, Option("--undo", help="Print what sends SDKs back to AWS.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the variables as JSON.")] = False,
 ) -> None:
     """Print what points AWS SDKs at a server: eval "$(tavola env)"."""
     from tavola.server import Endpoint

@@ -8,49 +8,46 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-import typer
-
 from tavola.cli.designs import load_design
 from tavola.cli.failures import told
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import note, say, say_json
+from tavola.cli.parameters import Argument, Group, Option
 
-app = typer.Typer(
-    name="iac",
+app = Group(
+    "iac",
     help="The infrastructure of a design: tables, stream consumers, alarms, policies, for Terraform, CloudFormation or the CDK.",
     no_args_is_help=True,
 )
 
 Target: TypeAlias = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="TARGET",
         help="A module that declares a design, as shop.model or shop.model:Shop, or a file of one.",
     ),
 ]
 Out: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="DIR|FILE", help="Write there, and not to standard output.", show_default=False
-    ),
+    Option("--out", metavar="DIR|FILE", help="Write there, and not to standard output.", show_default=False),
 ]
 Force: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--force",
         help="Write over files that are not Tavola's or were changed since, and without what they have and this has not.",
     ),
 ]
-NoAlarms: TypeAlias = Annotated[bool, typer.Option("--no-alarms", help="Leave the alarms out.")]
+NoAlarms: TypeAlias = Annotated[bool, Option("--no-alarms", help="Leave the alarms out.")]
 NoPolicies: TypeAlias = Annotated[
-    bool, typer.Option("--no-policies", help="Leave the policies of readers and writers out.")
+    bool, Option("--no-policies", help="Leave the policies of readers and writers out.")
 ]
 Endpoint: TypeAlias = Annotated[
-    bool, typer.Option("--vpc-endpoint", help="Add a gateway endpoint, with a policy, for a private network.")
+    bool, Option("--vpc-endpoint", help="Add a gateway endpoint, with a policy, for a private network.")
 ]
 Key: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--kms-key",
         metavar="new|KEY",
         help="What encrypts tables that name no key: a new key, or one by its ARN, alias or id.",
@@ -61,11 +58,11 @@ _BODY_BYTES_MAX = 51_200  # of a template that is not in a bucket
 _ACCOUNT = re.compile(r"[0-9]{12}")
 
 AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print the files, or what became of them, as JSON.")
+    bool, Option("--json", help="Print the files, or what became of them, as JSON.")
 ]
 
 
-@app.command()
+@app.add
 def terraform(
     target: Target,
     out: Out = None,
@@ -89,13 +86,13 @@ def terraform(
             _give(terraform_files(plan), out, force, as_json)
 
 
-@app.command()
+@app.add
 def cloudformation(
     target: Target,
     out: Out = None,
     form: Annotated[
         Literal["yaml", "json"] | None,
-        typer.Option("--format", help="YAML or JSON; without it what --out ends in says so, or else YAML."),
+        Option("--format", help="YAML or JSON; without it what --out ends in says so, or else YAML."),
     ] = None,
     force: Force = False,
     no_alarms: NoAlarms = False,
@@ -128,7 +125,7 @@ def cloudformation(
             )
 
 
-@app.command()
+@app.add
 def cdk(
     target: Target,
     out: Out = None,
@@ -151,30 +148,26 @@ def cdk(
             _give(texts, out, force, as_json)
 
 
-@app.command()
+@app.add
 def policies(
     target: Target,
     role: Annotated[
         str | None,
-        typer.Argument(
-            help="The one role that is wanted, whose document is printed alone.", show_default=False
-        ),
+        Argument(help="The one role that is wanted, whose document is printed alone."),
     ] = None,
-    region: Annotated[str, typer.Option("--region", help="The region that the ARNs name.")] = "*",
-    account: Annotated[str, typer.Option("--account", help="The account that the ARNs name.")] = "*",
+    region: Annotated[str, Option("--region", help="The region that the ARNs name.")] = "*",
+    account: Annotated[str, Option("--account", help="The account that the ARNs name.")] = "*",
     whole_items: Annotated[
         bool,
-        typer.Option("--whole-items", help="Hold nobody to the attributes that a pattern says it reads."),
+        Option("--whole-items", help="Hold nobody to the attributes that a pattern says it reads."),
     ] = False,
     plain_http: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--plain-http", help="Leave out that requests in clear are refused, for a server that has no TLS."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print all roles as JSON, with their reasons.")
-    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print all roles as JSON, with their reasons.")] = False,
 ) -> None:
     """Print what each role may do, from the access patterns: documents that IAM and `tavola iam attach` take."""
     with told(f"Cannot write the policies of {target}."):

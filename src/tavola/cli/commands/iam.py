@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-import typer
+import click
 
 from tavola.cli.commands.iam_explain import account_of, explain, text_of, warn
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import Argument, Group, Option
 
 # Rooms are entered when a command runs, so that others need not load them; their types stay outside too.
 Directory: TypeAlias = Any
@@ -20,28 +21,26 @@ DEFAULT_ACCOUNT = "000000000000"
 MadeKind = Literal["user", "group", "role", "policy", "key"]
 
 FileOption = Annotated[
-    Path, typer.Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
+    Path, Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
 ]
-AccountOption = Annotated[
-    str | None, typer.Option("--account", help="The account; without it the one there is.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag as KEY=VALUE; may be given often.")]
+AccountOption = Annotated[str | None, Option("--account", help="The account; without it the one there is.")]
+JsonOption = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+TagOption = Annotated[list[str] | None, Option("--tag", help="A tag as KEY=VALUE; may be given often.")]
 BoundaryOption = Annotated[
-    str | None, typer.Option("--boundary", help="A policy that bounds what is allowed, by name.")
+    str | None, Option("--boundary", help="A policy that bounds what is allowed, by name.")
 ]
-WhoArgument = Annotated[str, typer.Argument(help="Whom: user/NAME, group/NAME or role/NAME.")]
+WhoArgument = Annotated[str, Argument(help="Whom: user/NAME, group/NAME or role/NAME.")]
 
-app = typer.Typer(name="iam", help="Users, roles and policies for `tavola serve --auth strict`, in a file.")
-app.command()(explain)
+app = Group("iam", help="Users, roles and policies for `tavola serve --auth strict`, in a file.")
+app.add(explain)
 
 
-@app.command()
+@app.add
 def init(
-    file: Annotated[Path | None, typer.Argument(help="The file to make; without it --iam names it.")] = None,
+    file: Annotated[Path | None, Argument(help="The file to make; without it --iam names it.")] = None,
     iam: FileOption = Path("iam.json"),
-    account: Annotated[str, typer.Option("--account", help="The account's twelve digits.")] = DEFAULT_ACCOUNT,
-    user: Annotated[str, typer.Option("--user", help="The first user, who may do everything.")] = "admin",
+    account: Annotated[str, Option("--account", help="The account's twelve digits.")] = DEFAULT_ACCOUNT,
+    user: Annotated[str, Option("--user", help="The first user, who may do everything.")] = "admin",
     as_json: JsonOption = False,
 ) -> None:
     """Make a file with an account and a first user, and print that user's key."""
@@ -50,7 +49,7 @@ def init(
         complain(
             f"Cannot make {path}.", "It is there already.", "Name another file, or remove this one first."
         )
-        raise typer.Exit(Exit.CONFLICT)
+        raise click.exceptions.Exit(Exit.CONFLICT)
     with told(f"Cannot make {path}."):
         from tavola.entropy import SYSTEM_ENTROPY
         from tavola.iam import Account, Directory, add_key, add_user, attach, save_directory
@@ -64,9 +63,9 @@ def init(
     _say_key(as_json, key.id, key.secret)
 
 
-@app.command("add-account")
+@app.add_as("add-account")
 def add_account_(
-    number: Annotated[str, typer.Argument(help="Its twelve digits.")], iam: FileOption = Path("iam.json")
+    number: Annotated[str, Argument(help="Its twelve digits.")], iam: FileOption = Path("iam.json")
 ) -> None:
     """Add an account."""
     from tavola.iam import add_account
@@ -75,15 +74,15 @@ def add_account_(
     note(f"Added account {number}.")
 
 
-@app.command("add-user")
+@app.add_as("add-user")
 def add_user_(
-    name: Annotated[str, typer.Argument(help="The user's name.")],
+    name: Annotated[str, Argument(help="The user's name.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
-    group: Annotated[list[str] | None, typer.Option("--group", help="A group it belongs to.")] = None,
+    group: Annotated[list[str] | None, Option("--group", help="A group it belongs to.")] = None,
     tag: TagOption = None,
     boundary: BoundaryOption = None,
-    key: Annotated[bool, typer.Option("--key", help="Give it an access key too.")] = False,
+    key: Annotated[bool, Option("--key", help="Give it an access key too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add a user, who may do nothing until a policy is attached."""
@@ -114,9 +113,9 @@ def add_user_(
         _say_key(as_json, access.id, access.secret)
 
 
-@app.command("add-group")
+@app.add_as("add-group")
 def add_group_(
-    name: Annotated[str, typer.Argument(help="The group's name.")],
+    name: Annotated[str, Argument(help="The group's name.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
 ) -> None:
@@ -129,13 +128,13 @@ def add_group_(
     note(f"Added group {name}.")
 
 
-@app.command("add-role")
+@app.add_as("add-role")
 def add_role_(
-    name: Annotated[str, typer.Argument(help="The role's name.")],
+    name: Annotated[str, Argument(help="The role's name.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
     trust: Annotated[
-        Path | None, typer.Option("--trust", help="A file with the policy that says who may take it on.")
+        Path | None, Option("--trust", help="A file with the policy that says who may take it on.")
     ] = None,
     tag: TagOption = None,
     boundary: BoundaryOption = None,
@@ -159,9 +158,9 @@ def add_role_(
     note(f"Added role {name}.")
 
 
-@app.command("add-key")
+@app.add_as("add-key")
 def add_key_(
-    user: Annotated[str, typer.Argument(help="The user's name, or root.")],
+    user: Annotated[str, Argument(help="The user's name, or root.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
     as_json: JsonOption = False,
@@ -181,19 +180,17 @@ def add_key_(
     _say_key(as_json, made[0].id, made[0].secret)
 
 
-@app.command("attach")
+@app.add_as("attach")
 def attach_(
     who: WhoArgument,
-    policy: Annotated[
-        str, typer.Argument(help="The policy's name; AWS's own such as AdministratorAccess too.")
-    ],
+    policy: Annotated[str, Argument(help="The policy's name; AWS's own such as AdministratorAccess too.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
     file: Annotated[
-        Path | None, typer.Option("--file", help="A file with the policy, put under its name first.")
+        Path | None, Option("--file", help="A file with the policy, put under its name first.")
     ] = None,
     inline: Annotated[
-        bool, typer.Option("--inline", help="Keep the policy of --file with its holder alone.")
+        bool, Option("--inline", help="Keep the policy of --file with its holder alone.")
     ] = False,
 ) -> None:
     """Attach a policy to a user, group or role."""
@@ -202,7 +199,7 @@ def attach_(
     kind, name = _who(who)
     if inline and file is None:
         complain(f"Cannot attach {policy}.", "--inline has no policy.", "Name one with --file.")
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
 
     def change(directory: Directory) -> Directory:
         number = account_of(directory, account)
@@ -217,10 +214,10 @@ def attach_(
     warn(changed)
 
 
-@app.command("detach")
+@app.add_as("detach")
 def detach_(
     who: WhoArgument,
-    policy: Annotated[str, typer.Argument(help="The policy's name.")],
+    policy: Annotated[str, Argument(help="The policy's name.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
 ) -> None:
@@ -236,7 +233,7 @@ def detach_(
     note(f"Detached {policy} from {who}.")
 
 
-@app.command("list")
+@app.add_as("list")
 def list_(iam: FileOption = Path("iam.json"), as_json: JsonOption = False) -> None:
     """Show who there is and which policies they have; never a secret."""
     directory = _load(iam, f"Cannot list {iam}.")
@@ -251,21 +248,21 @@ def list_(iam: FileOption = Path("iam.json"), as_json: JsonOption = False) -> No
     )
 
 
-@app.command("assume-role")
+@app.add_as("assume-role")
 def assume_role_(
-    role: Annotated[str, typer.Argument(help="The role's name.")],
+    role: Annotated[str, Argument(help="The role's name.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
-    session: Annotated[str, typer.Option("--session", help="What the session is called.")] = "tavola",
+    session: Annotated[str, Option("--session", help="What the session is called.")] = "tavola",
     by: Annotated[
         str | None,
-        typer.Option("--by", help="The user in whose name; refused if the role does not trust it."),
+        Option("--by", help="The user in whose name; refused if the role does not trust it."),
     ] = None,
     duration_s: Annotated[
-        int, typer.Option("--duration-s", help="How long it lasts [s].", min=900, max=43200)
+        int, Option("--duration-s", help="How long it lasts [s].", min=900, max=43200)
     ] = 3600,
     policy: Annotated[
-        Path | None, typer.Option("--policy", help="A file with a policy that narrows the session.")
+        Path | None, Option("--policy", help="A file with a policy that narrows the session.")
     ] = None,
     tag: TagOption = None,
     as_json: JsonOption = False,
@@ -298,10 +295,10 @@ def assume_role_(
     _say_key(as_json, made[0].key, made[0].secret, made[0].token, made[0].expires_at_s)
 
 
-@app.command("remove")
+@app.add_as("remove")
 def remove_(
-    kind: Annotated[MadeKind, typer.Argument(help="What: user, group, role, policy or key.")],
-    name: Annotated[str, typer.Argument(help="Its name; of a key or session, the access key's id.")],
+    kind: Annotated[MadeKind, Argument(help="What: user, group, role, policy or key.")],
+    name: Annotated[str, Argument(help="Its name; of a key or session, the access key's id.")],
     iam: FileOption = Path("iam.json"),
     account: AccountOption = None,
 ) -> None:
@@ -319,7 +316,7 @@ def remove_(
 def _load(path: Path, what: str) -> Directory:
     if not path.exists():
         complain(what, f"There is no file {path}.", "Make one with `tavola iam init`, or name it with --iam.")
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     with told(what):
         from tavola.iam import load_directory
 
@@ -359,7 +356,7 @@ def _who(text: str) -> tuple[Literal["user", "group", "role"], str]:
         "It is no user, group or role.",
         "Write user/NAME, group/NAME or role/NAME.",
     )
-    raise typer.Exit(Exit.USAGE)
+    raise click.exceptions.Exit(Exit.USAGE)
 
 
 def _tags(texts: list[str] | None) -> dict[str, str]:

@@ -7,11 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import Argument, Option
 
 # Rooms are entered when a command runs, so that others need not load them; their types stay outside too.
 Directory: TypeAlias = Any
@@ -21,48 +22,44 @@ DescribedTable: TypeAlias = Any
 
 
 def explain(
-    who: Annotated[str, typer.Argument(help="A user, a role, root, or an ARN of one.")],
+    who: Annotated[str, Argument(help="A user, a role, root, or an ARN of one.")],
     action: Annotated[
-        str, typer.Argument(help="An action, dynamodb:GetItem; with --request an operation, GetItem.")
+        str, Argument(help="An action, dynamodb:GetItem; with --request an operation, GetItem.")
     ],
     resource: Annotated[
-        str | None, typer.Argument(help="A table's name or the ARN of what is accessed; not with --request.")
+        str | None, Argument(help="A table's name or the ARN of what is accessed; not with --request.")
     ] = None,
     iam: Annotated[
-        Path, typer.Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
+        Path, Option("--iam", envvar="TAVOLA_IAM", help="The file of users, roles and policies.")
     ] = Path("iam.json"),
-    account: Annotated[str | None, typer.Option("--account", help="The account of WHO.")] = None,
-    region: Annotated[str, typer.Option("--region", help="The region of the table.")] = "us-east-1",
+    account: Annotated[str | None, Option("--account", help="The account of WHO.")] = None,
+    region: Annotated[str, Option("--region", help="The region of the table.")] = "us-east-1",
     key: Annotated[
-        list[str] | None, typer.Option("--key", help="A partition-key value; may be given often.")
+        list[str] | None, Option("--key", help="A partition-key value; may be given often.")
     ] = None,
     context: Annotated[
         list[str] | None,
-        typer.Option("--context", help="Another condition key as KEY=VALUE; may be given often."),
+        Option("--context", help="Another condition key as KEY=VALUE; may be given often."),
     ] = None,
     request: Annotated[
-        str | None, typer.Option("--request", help="The request's JSON, or @FILE, or - for standard input.")
+        str | None, Option("--request", help="The request's JSON, or @FILE, or - for standard input.")
     ] = None,
     table_key: Annotated[
         str | None,
-        typer.Option(
-            "--table-key", help="The table's key for --request, as `pk` or `pk sk`; `pk:N` is a number."
-        ),
+        Option("--table-key", help="The table's key for --request, as `pk` or `pk sk`; `pk:N` is a number."),
     ] = None,
     index: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--index", help="An index and its key, as `NAME=pk sk` or `NAME=a b / c`; may be given often."
         ),
     ] = None,
     resource_policy: Annotated[
-        Path | None, typer.Option("--resource-policy", help="A file with the policy on the table.")
+        Path | None, Option("--resource-policy", help="A file with the policy on the table.")
     ] = None,
-    source_ip: Annotated[
-        str | None, typer.Option("--source-ip", help="Where the request comes from.")
-    ] = None,
-    secure: Annotated[bool, typer.Option("--secure/--plain", help="Whether it comes by TLS.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the decision as JSON.")] = False,
+    source_ip: Annotated[str | None, Option("--source-ip", help="Where the request comes from.")] = None,
+    secure: Annotated[bool, Option("--secure/--plain", help="Whether it comes by TLS.")] = True,
+    as_json: Annotated[bool, Option("--json", help="Print the decision as JSON.")] = False,
 ) -> None:
     """Say whether somebody may do something, and which statement decides; exit code 1 if not."""
     if not iam.exists():
@@ -71,14 +68,14 @@ def explain(
             f"There is no file {iam}.",
             "Make one with `tavola iam init`, or name it with --iam.",
         )
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     if (request is None) == (resource is None):
         complain(
             "Cannot explain.",
             "Either a resource or a request says what is asked.",
             "Write `explain WHO dynamodb:GetItem TABLE --key VALUE`, or `explain WHO GetItem --request JSON`.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     with told("Cannot explain."):
         from tavola.iam import (
             Circumstances,
@@ -115,7 +112,7 @@ def explain(
             _say(each)
     if not explained and not as_json:
         say("NOTHING  the request touches nothing that needs a permission")
-    raise typer.Exit(Exit.OK if document["allowed"] else Exit.FAILED)
+    raise click.exceptions.Exit(Exit.OK if document["allowed"] else Exit.FAILED)
 
 
 def _of_request(guard: Guard, operation: str, request: str, table: DescribedTable) -> tuple[Explained, ...]:
@@ -139,7 +136,7 @@ def _of_request(guard: Guard, operation: str, request: str, table: DescribedTabl
 
 def _complain(why: str, option: str) -> NoReturn:
     complain("Cannot explain.", why, f"Describe the key with {option}.")
-    raise typer.Exit(Exit.USAGE)
+    raise click.exceptions.Exit(Exit.USAGE)
 
 
 def _context_of(given: list[str]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.designs import DesignRefused, Subject, load_design
@@ -20,6 +20,7 @@ from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.files import FileRefused, deliver
 from tavola.cli.output import complain, say, say_json
+from tavola.cli.parameters import Argument, Option
 from tavola.cli.sources import sources_of
 from tavola.errors import TavolaError
 
@@ -46,31 +47,29 @@ class PolicyUnreadable(TavolaError):
 def lint(
     target: Subject,
     production: Annotated[
-        bool, typer.Option("--production", help="Judge it as a design that real data will live in.")
+        bool, Option("--production", help="Judge it as a design that real data will live in.")
     ] = False,
     policy: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--policy", metavar="FILE", help="An IAM policy of who uses the tables; again for more."
-        ),
+        Option("--policy", metavar="FILE", help="An IAM policy of who uses the tables; again for more."),
     ] = None,
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", metavar="RULE", help="Run this rule alone; again for more."),
+        Option("--select", metavar="RULE", help="Run this rule alone; again for more."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="RULE", help="Leave this rule out; again for more."),
+        Option("--ignore", metavar="RULE", help="Leave this rule out; again for more."),
     ] = None,
     severity: Annotated[
         Severity,
-        typer.Option("--severity", help="The mildest finding that makes the command fail; all are shown."),
+        Option("--severity", help="The mildest finding that makes the command fail; all are shown."),
     ] = Severity.WARNING,
     sarif: Annotated[
         str | None,
-        typer.Option("--sarif", metavar="FILE|-", help="Write the findings as SARIF 2.1.0; - prints them."),
+        Option("--sarif", metavar="FILE|-", help="Write the findings as SARIF 2.1.0; - prints them."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Say what is wrong with a design, where, and what to do; exit with 1 if there are errors or warnings.
 
@@ -82,7 +81,7 @@ def lint(
             "--sarif - and --json would both be printed, and nobody could read the two as one",
             "Give --sarif a file, or leave one of them out.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     with told(f"Cannot lint {target}."), _usage(f"Cannot lint {target}."):
         from tavola.design.lint import RULES, sarif_log
         from tavola.design.lint import lint as judged
@@ -106,12 +105,12 @@ def lint(
         _write(sarif, json.dumps(log, indent=2, ensure_ascii=False))
     fails = list(Severity)[: list(Severity).index(severity) + 1]
     if any(finding.severity in fails for finding in report.findings):
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def explain(
-    rule: Annotated[str | None, typer.Argument(metavar="[RULE]", help="A rule; none lists them all.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    rule: Annotated[str | None, Argument(metavar="[RULE]", help="A rule; none lists them all.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Say what a rule of `tavola lint` finds, why it matters, and what to do instead; without one, list the rules."""
     with _usage(f"Cannot explain {rule}."):
@@ -146,7 +145,7 @@ def _usage(what: str) -> Iterator[None]:
         raise  # told with what to do, and 1
     except TavolaError as error:
         complain(what, str(error), None)
-        raise typer.Exit(Exit.USAGE) from error
+        raise click.exceptions.Exit(Exit.USAGE) from error
 
 
 def _write(sarif: str, log: str) -> None:
@@ -155,7 +154,7 @@ def _write(sarif: str, log: str) -> None:
         deliver(sarif, log, "--sarif")
     except FileRefused as refused:
         complain("Cannot write the log.", str(refused), None)
-        raise typer.Exit(Exit.USAGE) from refused
+        raise click.exceptions.Exit(Exit.USAGE) from refused
 
 
 def _root(sources: Sequence[Any]) -> Path | None:

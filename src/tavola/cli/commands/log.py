@@ -7,44 +7,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.output import complain, note, say
+from tavola.cli.parameters import Argument, Option
 
 _HEADER = ("time", "caller", "operation", "table", "answer", "decision", "ms", "reads", "writes")
 
 
 def log(
-    file: Annotated[
-        Path, typer.Argument(help="The access log, as `tavola serve --access-log` was given it.")
-    ],
+    file: Annotated[Path, Argument(help="The access log, as `tavola serve --access-log` was given it.")],
     user: Annotated[
-        str | None, typer.Option(help="A user's or role's name, an ARN, an access key or an account.")
+        str | None, Option(help="A user's or role's name, an ARN, an access key or an account.")
     ] = None,
-    operation: Annotated[str | None, typer.Option(help="An operation, such as GetItem.")] = None,
-    table: Annotated[str | None, typer.Option(help="A table's name.")] = None,
-    index: Annotated[str | None, typer.Option(help="The name of an index that was read.")] = None,
+    operation: Annotated[str | None, Option(help="An operation, such as GetItem.")] = None,
+    table: Annotated[str | None, Option(help="A table's name.")] = None,
+    index: Annotated[str | None, Option(help="The name of an index that was read.")] = None,
     error: Annotated[
-        str | None, typer.Option(help="An error's code; any: whatever failed; none: whatever did not.")
+        str | None, Option(help="An error's code; any: whatever failed; none: whatever did not.")
     ] = None,
-    decision: Annotated[
-        str | None, typer.Option(help="open, allowed, denied, unauthenticated or refused.")
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="The hash of a key, as a record has it.")] = None,
+    decision: Annotated[str | None, Option(help="open, allowed, denied, unauthenticated or refused.")] = None,
+    key: Annotated[str | None, Option(help="The hash of a key, as a record has it.")] = None,
     item: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="A key in DynamoDB JSON, hash attribute first: calls for that item, or with the hash attribute "
             "alone those for its partition. Needs the log's secret beside it."
         ),
     ] = None,
-    since: Annotated[str | None, typer.Option(help="From then: 2026-11-01T09:30:00Z, or 15m ago.")] = None,
-    until: Annotated[str | None, typer.Option(help="Up to then, in the same forms.")] = None,
-    tail: Annotated[int | None, typer.Option(help="The last so many of them.", min=1)] = None,
+    since: Annotated[str | None, Option(help="From then: 2026-11-01T09:30:00Z, or 15m ago.")] = None,
+    until: Annotated[str | None, Option(help="Up to then, in the same forms.")] = None,
+    tail: Annotated[int | None, Option(help="The last so many of them.", min=1)] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the records as they are, one JSON line each.")
+        bool, Option("--json", help="Print the records as they are, one JSON line each.")
     ] = False,
 ) -> None:
     """Print the calls that an access log has, oldest first."""
@@ -57,7 +54,7 @@ def log(
                 "There is no such file.",
                 "Name the file that `tavola serve --access-log` was given.",
             )
-            raise typer.Exit(Exit.NOT_FOUND)
+            raise click.exceptions.Exit(Exit.NOT_FOUND)
         query = LogQuery(
             user=user,
             operation=operation,
@@ -124,7 +121,7 @@ def _moment(text: str | None) -> float | None:
             f"{text!r} is neither a date and time nor a while.",
             "Write 2026-11-01T09:30:00Z, or 15m, 2h or 3d for so long ago.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     return moment
 
 
@@ -139,11 +136,11 @@ def _hash(file: Path, item: str) -> str:
             f"The log's secret {error.place} cannot be read.",
             "Ask whoever runs the server for it, or give the hash with --key.",
         )
-        raise typer.Exit(Exit.NOT_FOUND) from error
+        raise click.exceptions.Exit(Exit.NOT_FOUND) from error
     except LogKeyMalformed as error:
         complain(
             "Cannot look for that item.",
             f"{item} is no key.",
             'Write it as DynamoDB JSON, hash attribute first: {"pk": {"S": "o#1"}, "sk": {"S": "2026"}}.',
         )
-        raise typer.Exit(Exit.USAGE) from error
+        raise click.exceptions.Exit(Exit.USAGE) from error

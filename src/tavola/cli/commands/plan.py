@@ -5,28 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
+import click
 
 from tavola.cli.designs import DesignRefused, Subject, TableName, load_design
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import BUNDLE, Option
 from tavola.cli.targets import (
-    Account,
-    EndpointUrl,
-    Region,
-    Store,
-    StoreKey,
     Target,
+    TargetOptions,
     TargetRefused,
-    opened,
 )
 
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")]
+AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print the changes as JSON.")]
 
 _MARKS = {
     "create": "+", "in place": "~", "backfill": "~", "rebuild": "!", "rewrite": "~", "replace": "!", "remove": "-", "elsewhere": ">",
@@ -38,11 +32,11 @@ _BY = {
 
 
 def plan(
-    context: typer.Context,
+    context: click.Context,
     target: Subject,
     former: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="MODULE[:TABLE]|FILE",
             help="The design as it was: what becomes of its tables and items. With --store or --endpoint, of items alone.",
@@ -51,13 +45,7 @@ def plan(
     ] = None,
     as_json: AsJson = False,
     table_name: TableName = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Tell what a design changes: in place, by a backfill, by writing items anew, by a replacement; with what it costs.
 
@@ -70,57 +58,46 @@ def plan(
         design = _design(target)
         was = None if former is None else _design(former)
         source = context.get_parameter_source("endpoint")  # one of the environment is no wish to ask it
-        live = store is not None or (source is not None and source.name == "COMMANDLINE")
+        live = at.store is not None or (source is not None and source.name == "COMMANDLINE")
         if was is not None and not live:
             if table_name is not None:
                 raise TargetRefused(
                     "--table-name says what a table is called where it is, and --from asks no store and no endpoint; leave one out"
                 )
             found = compare_designs(was, design)
-        elif store is not None and not store.exists() and endpoint is None:
-            note(f"{store} is not there yet: deploy makes it.")
+        elif at.store is not None and not at.store.exists() and at.endpoint is None:
+            note(f"{at.store} is not there yet: deploy makes it.")
             found = compare_nothing(design, _names(design, table_name))
         else:
-            keys = (key_file, key_command, store_key)
-            with opened(store, endpoint, region, account, keys) as there:
+            with at.open() as there:
                 found = compare_live(there.connection, design, was, _names(design, table_name))
-        money = _Money(region, design)
+        money = _Money(at.region, design)
         if as_json:
             _say_json(found, money)
         else:
             _say(found, money, options=_options(design, found, table_name))
     if any(each.changes for each in found):
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def deploy(
     target: Subject,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")
-    ] = False,
+    yes: Annotated[bool, Option("--yes", help="Do it without asking.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Tell what would be done, and do nothing.")] = False,
     drop: Annotated[
         bool,
-        typer.Option(
-            "--drop", help="Also take away what the design does not have: indexes, a stream, units."
-        ),
+        Option("--drop", help="Also take away what the design does not have: indexes, a stream, units."),
     ] = False,
     allow_replacement: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--allow-replacement",
             help="Also end what must begin otherwise: an index of another key, a stream of another view. No table is deleted.",
         ),
     ] = False,
     as_json: AsJson = False,
     table_name: TableName = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Make the tables of a design in a store or at an endpoint, or make them what the design says.
 
@@ -135,22 +112,23 @@ def deploy(
 
         design = _design(target)
         names = _names(design, table_name)
-        money = _Money(region, design)
+        money = _Money(at.region, design)
         seen = False
-        if store is not None and not store.exists():  # nothing is made there before somebody has said so
+        if (
+            at.store is not None and not at.store.exists()
+        ):  # nothing is made there before somebody has said so
             found = compare_nothing(design, names)
             _say(found, money, to=note if as_json else say)
             if dry_run:
                 changes = [change for each in found for change in each.changes]
                 left = [(change, None if change.parts else "infrastructure") for change in changes]
                 _tell(found, done, left, as_json=as_json, dry=True)
-                raise typer.Exit(Exit.FAILED)
+                raise click.exceptions.Exit(Exit.FAILED)
             yes = yes or _confirm(
-                sum(each.effect == "create" for told_ in found for each in told_.changes), str(store)
+                sum(each.effect == "create" for told_ in found for each in told_.changes), str(at)
             )
             seen = True
-        keys = (key_file, key_command, store_key)
-        with opened(store, endpoint, region, account, keys, new=not dry_run) as there:
+        with at.open(new=not dry_run) as there:
             allowed = Allowed(drop, allow_replacement)
             work = Deployment(
                 there.connection, design, names=names, allowed=allowed, wait=lambda name: _wait(there, name)
@@ -162,7 +140,7 @@ def deploy(
                 _say(found, money, to=note if as_json else say)
             if wanted and not dry_run:
                 if not yes:
-                    _confirm(len(wanted), _where(store, endpoint))
+                    _confirm(len(wanted), str(at))
                 try:
                     done = work.apply(*wanted, telling=note)
                 except KeyboardInterrupt:
@@ -174,7 +152,7 @@ def deploy(
             left = [(change, work.hindered(change)) for change in changes]
     _tell(found, done, left, as_json=as_json, dry=dry_run)
     if any(needs != "infrastructure" for _, needs in left):
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def _design(text: str) -> Any:
@@ -193,12 +171,6 @@ def _names(design: Any, table_name: str | None) -> dict[str, str]:
     return {design.tables[0].name: table_name}
 
 
-def _where(store: Path | None, endpoint: str | None) -> str:
-    from tavola.cli.targets import DEFAULT_ENDPOINT
-
-    return str(store) if store is not None else endpoint or DEFAULT_ENDPOINT
-
-
 def _confirm(count: int, where: str) -> bool:
     """Ask before anything is changed, and return that it may be; who cannot be asked must have said so."""
     if not sys.stdin.isatty():
@@ -207,10 +179,10 @@ def _confirm(count: int, where: str) -> bool:
             f"{_counted(count)} would be made, and nobody is there to be asked.",
             "Say --yes to make them, or --dry-run to look alone.",
         )
-        raise typer.Exit(Exit.USAGE)
-    if not typer.confirm(f"Make {_counted(count)} at {where}?", err=True):
+        raise click.exceptions.Exit(Exit.USAGE)
+    if not click.confirm(f"Make {_counted(count)} at {where}?", err=True):
         note("Nothing was changed.")
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
     return True
 
 

@@ -6,69 +6,54 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import typer
-
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import note, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.targets import (
-    Account,
-    EndpointUrl,
     Keys,
-    Region,
-    Store,
-    StoreKey,
     Target,
+    TargetOptions,
     TargetRefused,
     json_of,
     key_of,
     moment,
-    opened,
 )
 
 AsOf = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--as-of", help="The moment to read as of: 2026-11-16T10:00:00Z (UTC without a zone), or 10m for ago."
     ),
 ]
 
 
 def read(
-    table: Annotated[str, typer.Argument(help="The table.")],
+    table: Annotated[str, Argument(help="The table.")],
     key: Keys = None,
     query: Annotated[
-        str | None, typer.Option("--query", help="A key condition, such as 'pk = :p', with --values.")
+        str | None, Option("--query", help="A key condition, such as 'pk = :p', with --values.")
     ] = None,
     scan: Annotated[
-        bool, typer.Option("--scan", help="Read all of it; what is done without --key and --query.")
+        bool, Option("--scan", help="Read all of it; what is done without --key and --query.")
     ] = False,
-    index: Annotated[str | None, typer.Option("--index", help="The index to query or scan.")] = None,
-    kept: Annotated[str | None, typer.Option("--filter", help="A condition that items shown meet.")] = None,
+    index: Annotated[str | None, Option("--index", help="The index to query or scan.")] = None,
+    kept: Annotated[str | None, Option("--filter", help="A condition that items shown meet.")] = None,
     values: Annotated[
-        str | None, typer.Option("--values", help='The placeholders\' values, as {":p": {"S": "a"}}.')
+        str | None, Option("--values", help='The placeholders\' values, as {":p": {"S": "a"}}.')
     ] = None,
     names: Annotated[
-        str | None, typer.Option("--names", help='The placeholders\' names, as {"#n": "name"}.')
+        str | None, Option("--names", help='The placeholders\' names, as {"#n": "name"}.')
     ] = None,
-    reverse: Annotated[
-        bool, typer.Option("--reverse", help="Show a query's items from the last on.")
-    ] = False,
-    limit: Annotated[int | None, typer.Option("--limit", help="The most items to show.", min=1)] = None,
+    reverse: Annotated[bool, Option("--reverse", help="Show a query's items from the last on.")] = False,
+    limit: Annotated[int | None, Option("--limit", help="The most items to show.", min=1)] = None,
     as_of: AsOf = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Print items of TABLE as DynamoDB JSON, one a line; as of an earlier moment where recovery is on."""
     with told(f"Cannot read {table}."):
         if sum((key is not None, query is not None, scan)) > 1:
             raise TargetRefused("--key, --query and --scan are three ways to read; give one")
-        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
+        with at.open() as target:
             wanted = None if key is None else key_of(target, table, key)
             asked = target
             if as_of is not None:
@@ -98,22 +83,16 @@ def read(
 
 
 def history(
-    table: Annotated[str, typer.Argument(help="The table.")],
+    table: Annotated[str, Argument(help="The table.")],
     key: Keys,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each version as a line of JSON.")] = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    as_json: Annotated[bool, Option("--json", help="Print each version as a line of JSON.")] = False,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Print every version of one item that recovery keeps, the earliest first, each with its time."""
     with told(f"Cannot read the history of an item of {table}."):
         if not key:
             raise TargetRefused("An item has a history, a table has not; give its key with --key")
-        with opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target:
+        with at.open() as target:
             for version in target.connection.history(table, key_of(target, table, key)):
                 since = None if version.since is None else version.since.isoformat().replace("+00:00", "Z")
                 if as_json:

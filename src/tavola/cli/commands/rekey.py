@@ -5,36 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import Key, KeyCommand, KeyFile, KeyUnusable, key_from
+from tavola.cli.keys import KeyUnusable, StoreKeyOptions, read_store_key
 from tavola.cli.output import complain, say
+from tavola.cli.parameters import BUNDLE, Argument, Option
 
 
 def rekey(
-    file: Annotated[Path, typer.Argument(help="The store's file; no process may have it open.")],
+    file: Annotated[Path, Argument(help="The store's file; no process may have it open.")],
     new_key_file: Annotated[
-        Path | None, typer.Option("--new-key-file", help="The file that holds the new key, in one line.")
+        Path | None, Option("--new-key-file", help="The file that holds the new key, in one line.")
     ] = None,
     new_key_command: Annotated[
-        str | None, typer.Option("--new-key-command", help="A command that prints the new key.")
+        str | None, Option("--new-key-command", help="A command that prints the new key.")
     ] = None,
-    decrypt: Annotated[bool, typer.Option("--decrypt", help="Write it in clear, without any key.")] = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    decrypt: Annotated[bool, Option("--decrypt", help="Write it in clear, without any key.")] = False,
+    store_key: StoreKeyOptions = BUNDLE,
 ) -> None:
     """Encrypt FILE, change its key, or decrypt it; it is written anew, so it needs its size in free space."""
     if not file.is_file():
         complain(f"Cannot rekey {file}.", "It is not there.", "Name the file of a store.")
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     with told(f"Cannot rekey {file}."):
         from tavola.engine import change_key
 
-        old = key_from(key_file, key_command, key)
-        new = key_from(new_key_file, new_key_command, None)
+        old = store_key.read()
+        new = read_store_key(new_key_file, new_key_command, None)
         if (new is None) != decrypt:
             raise KeyUnusable("Say what it shall be: a new key, or --decrypt")
         change_key(str(file), old, new)

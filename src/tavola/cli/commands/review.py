@@ -8,103 +8,78 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.applications import TERRAFORM_REVIEW, module_of, shell, told_of_app
 from tavola.cli.choices import (
-    AllowLive,
     AppStore,
-    BlobPlace,
-    Choice,
     Environment,
-    Prefix,
-    SecretFile,
-    StateFolder,
+    StorageOptions,
 )
 from tavola.cli.exits import Exit
-from tavola.cli.keeping import Keeping, kept
-from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
 from tavola.cli.output import complain, note, say, say_json
-from tavola.cli.targets import Region
+from tavola.cli.parameters import BUNDLE, Argument, Option
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print a JSON line for each review.")]
+AsJson = Annotated[bool, Option("--json", help="Print a JSON line for each review.")]
 
 
 def ingest(
     file: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="A review result as JSON, a list of them, or one on each line; - reads them here.",
         ),
     ],
     store: AppStore,
-    blobs: BlobPlace = None,
-    state: StateFolder = None,
-    region: Region = None,
     environment: Environment = "dev",
-    table_prefix: Prefix = "",
-    secret_file: SecretFile = None,
-    live: AllowLive = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    storage: StorageOptions = BUNDLE,
     as_json: AsJson = False,
 ) -> None:
     """Store review results from a file; one that is stored already is told so, and not stored again."""
     what = f"Cannot take in {file}."
     data = _read(file, what)
-    choice = Choice(store, state, blobs, region, table_prefix, secret_file)
     with told_of_app(what):
         intake = module_of(TERRAFORM_REVIEW, "intake")
         with (
             _told(what, as_json=as_json),
-            kept(choice.place, state, key=key_from(key_file, key_command, key), live=live) as keeping,
+            storage.open(store) as keeping,
         ):
-            settings = _settings(choice, keeping, environment)
+            settings = _in_environment(storage.settings(store, keeping), environment)
             recorded = _with_store(settings, lambda made: intake.ingest(made, data))
     for each in recorded:
         _tell(each, as_json=as_json)
 
 
 def analyse(
-    folder: Annotated[Path, typer.Argument(help="The folder of Terraform code.")],
-    stack: Annotated[str, typer.Option("--stack", help="The stack that the code is of.")],
+    folder: Annotated[Path, Argument(help="The folder of Terraform code.")],
+    stack: Annotated[str, Option("--stack", help="The stack that the code is of.")],
     store: AppStore,
     run: Annotated[
-        str | None, typer.Option("--run", help="What this run is called; one made of chance if left out.")
+        str | None, Option("--run", help="What this run is called; one made of chance if left out.")
     ] = None,
-    by: Annotated[str, typer.Option("--by", help="Who says so, in the audit trail.")] = "checkov",
-    commit: Annotated[str | None, typer.Option("--commit", help="The commit that was looked at.")] = None,
-    branch: Annotated[str | None, typer.Option("--branch", help="The branch that it is on.")] = None,
+    by: Annotated[str, Option("--by", help="Who says so, in the audit trail.")] = "checkov",
+    commit: Annotated[str | None, Option("--commit", help="The commit that was looked at.")] = None,
+    branch: Annotated[str | None, Option("--branch", help="The branch that it is on.")] = None,
     checkov: Annotated[
-        Path | None, typer.Option("--checkov", help="Where checkov is; looked for in PATH if left out.")
+        Path | None, Option("--checkov", help="Where checkov is; looked for in PATH if left out.")
     ] = None,
-    search: Annotated[str, typer.Option("--search", envvar="PATH", hidden=True)] = "",
-    timeout_s: Annotated[int, typer.Option("--timeout-s", min=1, help="The most seconds it may take.")] = 300,
-    blobs: BlobPlace = None,
-    state: StateFolder = None,
-    region: Region = None,
+    search: Annotated[str, Option("--search", envvar="PATH", hidden=True)] = "",
+    timeout_s: Annotated[int, Option("--timeout-s", min=1, help="The most seconds it may take.")] = 300,
     environment: Environment = "dev",
-    table_prefix: Prefix = "",
-    secret_file: SecretFile = None,
-    live: AllowLive = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    storage: StorageOptions = BUNDLE,
     as_json: AsJson = False,
 ) -> None:
     """Let checkov look at a folder of Terraform code, and store what it finds as a review of a stack."""
     what = f"Cannot review {folder}."
-    choice = Choice(store, state, blobs, region, table_prefix, secret_file)
     with told_of_app(what):
         intake = module_of(TERRAFORM_REVIEW, "intake")
         program = module_of(TERRAFORM_REVIEW, "checkov")
         with _told(what, as_json=as_json):
             found = program.find_program(None if checkov is None else checkov.expanduser(), search)
             analyser = program.Checkov(found, timeout_s=timeout_s)
-            with kept(choice.place, state, key=key_from(key_file, key_command, key), live=live) as keeping:
-                settings = _settings(choice, keeping, environment)
+            with storage.open(store) as keeping:
+                settings = _in_environment(storage.settings(store, keeping), environment)
                 recorded = _with_store(
                     settings,
                     lambda made: intake.analyse(
@@ -124,34 +99,25 @@ def analyse(
     broken = recorded.review.error_details
     if broken is not None:
         complain(what, broken.error_message, "The run is stored as a failed review, whose risk nobody knows.")
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def sweep(
     store: AppStore,
-    blobs: BlobPlace = None,
-    state: StateFolder = None,
-    region: Region = None,
     environment: Environment = "dev",
-    table_prefix: Prefix = "",
-    secret_file: SecretFile = None,
-    live: AllowLive = False,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print how many as one JSON line.")] = False,
+    storage: StorageOptions = BUNDLE,
+    as_json: Annotated[bool, Option("--json", help="Print how many as one JSON line.")] = False,
 ) -> None:
     """Delete code in the blob store that no version points to: what refused, overtaken and expired reviews left behind.
 
     One sweep notes what nobody points to, and one that comes a day later deletes it. So it is run every day or week.
     """
     what = "Cannot sweep the blobs of the reviews."
-    choice = Choice(store, state, blobs, region, table_prefix, secret_file)
     with (
         told_of_app(what),
-        kept(choice.place, state, key=key_from(key_file, key_command, key), live=live) as keeping,
+        storage.open(store) as keeping,
     ):
-        settings = _settings(choice, keeping, environment)
+        settings = _in_environment(storage.settings(store, keeping), environment)
         swept = _with_store(settings, lambda made: made.sweep_blobs())
     told = {
         "deleted": len(swept.orphans),
@@ -174,12 +140,12 @@ def _read(file: str, what: str) -> bytes:
         complain(
             what, f"It cannot be read: {error.strerror}.", "Name a file of JSON, or - for standard input."
         )
-        raise typer.Exit(Exit.NOT_FOUND) from error
+        raise click.exceptions.Exit(Exit.NOT_FOUND) from error
 
 
-def _settings(choice: Choice, keeping: Keeping, environment: str) -> Any:
-    """Return the settings of the reviews of an environment."""
-    return module_of(TERRAFORM_REVIEW, "web").in_environment(choice.settings(keeping), environment)
+def _in_environment(settings: Any, environment: str) -> Any:
+    """Return settings for the reviews of one environment."""
+    return module_of(TERRAFORM_REVIEW, "web").in_environment(settings, environment)
 
 
 def _with_store(settings: Any, work: Callable[[Any], Awaitable[Any]]) -> Any:
@@ -214,12 +180,14 @@ def _told(what: str, *, as_json: bool) -> Iterator[None]:
             str(error),
             "Nothing was stored. Give the run another id, or make a new version of its review.",
         )
-        raise typer.Exit(Exit.CONFLICT) from error
+        raise click.exceptions.Exit(Exit.CONFLICT) from error
     except stopped as error:
         for each in error.recorded:
             _tell(each, as_json=as_json)
         complain(what, str(error), None)
-        raise typer.Exit(Exit.CONFLICT if isinstance(error.__cause__, taken) else Exit.FAILED) from error
+        raise click.exceptions.Exit(
+            Exit.CONFLICT if isinstance(error.__cause__, taken) else Exit.FAILED
+        ) from error
 
 
 def _tell(recorded: Any, *, as_json: bool) -> None:

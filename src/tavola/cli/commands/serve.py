@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import Key, KeyCommand, KeyFile, KeyUnusable, key_from
+from tavola.cli.keys import KeyUnusable, StoreKeyOptions
 from tavola.cli.output import complain, log_to_terminal, note, own_command, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.settings import (
     ACCESS_LOG,
     ACCESS_LOG_FILES,
@@ -57,7 +58,7 @@ _FILES_BESIDE = 128  # what the process has open beside the endpoint's connectio
 
 def serve(
     file: Annotated[
-        Path | None, typer.Argument(help="The file that keeps the data; without one it is in memory.")
+        Path | None, Argument(help="The file that keeps the data; without one it is in memory.")
     ] = None,
     host: Annotated[str, option(HOST)] = "127.0.0.1",
     port: Annotated[int, option(PORT)] = 8000,
@@ -76,19 +77,17 @@ def serve(
     access_log_files: Annotated[int, option(ACCESS_LOG_FILES)] = int(ACCESS_LOG_FILES.default),
     ttl_interval_s: Annotated[int, option(TTL_INTERVAL_S)] = int(TTL_INTERVAL_S.default),
     buckets: Annotated[Path | None, option(BUCKETS)] = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    key: Key = None,
+    store_key: StoreKeyOptions = BUNDLE,
     studio: Annotated[
-        bool, typer.Option("--studio", help="Serve the studio too, on the same tables, on a port of its own.")
+        bool, Option("--studio", help="Serve the studio too, on the same tables, on a port of its own.")
     ] = False,
     studio_port: Annotated[int, option(STUDIO_PORT)] = int(STUDIO_PORT.default),
     studio_design: Annotated[
         list[str] | None,
-        typer.Option(metavar="DESIGN", help="A design that the studio knows the tables by, as shop.model."),
+        Option(metavar="DESIGN", help="A design that the studio knows the tables by, as shop.model."),
     ] = None,
     studio_region: Annotated[str, option(STUDIO_REGION)] = str(STUDIO_REGION.default),
-    as_json: Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")] = False,
 ) -> None:
     """Serve DynamoDB over HTTP, from memory or from FILE."""
     log_to_terminal()
@@ -99,7 +98,7 @@ def serve(
             f"The folder {file.parent} is not there.",
             "Make the folder, or name a file in another one.",
         )
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     _check_together(what, auth, iam, tls_cert, tls_key)
     if auth == "open" and iam is not None:
         note(f"Warning: {iam} is not looked at, for without --auth strict everybody is let in.")
@@ -159,7 +158,7 @@ def serve(
             table_delay_ms=table_delay_ms,
             emulate=emulate or None,
             ttl_interval_s=ttl_interval_s,
-            key=_key(file, key_file, key_command, key),
+            key=_key(file, store_key),
             buckets=buckets,
         )
         opened.enter_context(closing(engine))
@@ -227,11 +226,11 @@ async def _served(
         await stopping.unless_hurried(server.stop())
 
 
-def _key(file: Path | None, key_file: Path | None, key_command: str | None, key: str | None) -> str | None:
+def _key(file: Path | None, options: StoreKeyOptions) -> str | None:
     """Return the key of the file; what is in memory needs none, and gets none from the environment."""
-    if file is None and key_file is None and key_command is None:
+    if file is None and options.key_file is None and options.key_command is None:
         return None
-    found = key_from(key_file, key_command, key)
+    found = options.read()
     if found is not None and file is None:
         raise KeyUnusable("What is in memory is not encrypted; name a FILE, or leave the key out")
     return found
@@ -247,13 +246,13 @@ def _check_together(
             "--auth strict verifies every caller, and no file says who they are.",
             "Make one with `tavola iam init iam.json`, and name it with --iam iam.json.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     if (tls_cert is None) != (tls_key is None):
         given, lacking = (TLS_CERT, TLS_KEY) if tls_key is None else (TLS_KEY, TLS_CERT)
         complain(
             what, f"{given.flag} is given without {lacking.flag}.", "Give both, or neither for plain HTTP."
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
 
 
 def _tls(certificate: Path | None, key: Path | None) -> Any:

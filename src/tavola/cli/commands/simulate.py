@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.designs import Subject, load_design
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.files import deliver
 from tavola.cli.output import bar, complain, note, say, say_json
+from tavola.cli.parameters import Option
 
 _BURST = re.compile(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)(s|m|h)(?:@(\d+(?:\.\d+)?))?")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -24,41 +25,37 @@ def simulate(
     target: Subject,
     hours: Annotated[
         float | None,
-        typer.Option(help="How long, 24 unless told; less than a day is around the busiest hour."),
+        Option(help="How long, 24 unless told; less than a day is around the busiest hour."),
     ] = None,
-    rate_factor: Annotated[float, typer.Option(help="So many times every declared rate.")] = 1.0,
+    rate_factor: Annotated[float, Option(help="So many times every declared rate.")] = 1.0,
     skew: Annotated[
         float,
-        typer.Option(
-            help="Zipf's exponent of patterns that say none: 0 is even, 1 leaves little to most keys."
-        ),
+        Option(help="Zipf's exponent of patterns that say none: 0 is even, 1 leaves little to most keys."),
     ] = 0.8,
     peak: Annotated[
         float | None,
-        typer.Option(help="The peak of patterns that say none, in times of their mean; 2 unless told."),
+        Option(help="The peak of patterns that say none, in times of their mean; 2 unless told."),
     ] = None,
     burst: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="FACTORxTIME[@PER_HOUR]",
             help="Bursts: 5x60s@2 is five times the traffic, for a minute, twice an hour.",
         ),
     ] = None,
     mode: Annotated[
-        str | None, typer.Option(metavar="on-demand|provisioned", help="Instead of what the design declares.")
+        str | None, Option(metavar="on-demand|provisioned", help="Instead of what the design declares.")
     ] = None,
     read_units: Annotated[
-        float | None, typer.Option(help="Provisioned units of reading, of every table and index.")
+        float | None, Option(help="Provisioned units of reading, of every table and index.")
     ] = None,
     write_units: Annotated[
-        float | None, typer.Option(help="Provisioned units of writing, of every table and index.")
+        float | None, Option(help="Provisioned units of writing, of every table and index.")
     ] = None,
-    quota: Annotated[
-        float, typer.Option(help="Units that the account lets a table have on demand.")
-    ] = 40_000,
+    quota: Annotated[float, Option(help="Units that the account lets a table have on demand.")] = 40_000,
     warm: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--warm",
             help="Begin with partitions as days of this traffic have left them, and with burst saved; for a whole day or "
             "a trace.",
@@ -66,33 +63,31 @@ def simulate(
     ] = False,
     cold: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--cold",
             help="Begin with the partitions of a new table; less than a day begins with those of the day before.",
         ),
     ] = False,
     trace: Annotated[
         Path | None,
-        typer.Option(
-            help="Take the traffic of an access log of `tavola serve` instead of the declared rates."
-        ),
+        Option(help="Take the traffic of an access log of `tavola serve` instead of the declared rates."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="What chance is made from.")] = 0,
+    seed: Annotated[int, Option(help="What chance is made from.")] = 0,
     chart: Annotated[
-        Path | None, typer.Option(help="Draw the heat maps of the worst places: FILE.svg or FILE.png.")
+        Path | None, Option(help="Draw the heat maps of the worst places: FILE.svg or FILE.png.")
     ] = None,
     place: Annotated[
         str | None,
-        typer.Option(help="Draw this one: a table, or table/index; with ` reads` or ` writes` behind."),
+        Option(help="Draw this one: a table, or table/index; with ` reads` or ` writes` behind."),
     ] = None,
     fail_over: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="PERCENT",
             help="Exit with 1 if more than that is throttled. A whole day and a trace begin cold: see --warm.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything that was found as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print everything that was found as JSON.")] = False,
 ) -> None:
     """Simulate a day of a design's access patterns on DynamoDB's partitions, and say what is throttled, where and why."""
     with told(f"Cannot simulate {target}.", failed=Exit.USAGE):
@@ -134,7 +129,7 @@ def simulate(
             note(f"Drew {chart}.")
         if fail_over is not None and found.throttled * 100 > fail_over:
             note(f"{found.throttled * 100:.2f} % is throttled, more than {fail_over:g} %.")
-            raise typer.Exit(Exit.FAILED)
+            raise click.exceptions.Exit(Exit.FAILED)
 
 
 def _check(
@@ -197,7 +192,7 @@ def _records(path: Path) -> Iterator[object]:
             "There is no such file.",
             "Name the file that `tavola serve --access-log` was given.",
         )
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     for file in files:
         try:
             with file.open("rb") as lines:
@@ -212,7 +207,7 @@ def _records(path: Path) -> Iterator[object]:
                 f"{error.strerror or error}.",
                 "Name the file that `tavola serve --access-log` was given.",
             )
-            raise typer.Exit(Exit.NOT_FOUND) from error
+            raise click.exceptions.Exit(Exit.NOT_FOUND) from error
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.books import Date, Prices, Region, book_of
 from tavola.cli.designs import Subject, load_design
@@ -15,6 +15,7 @@ from tavola.cli.exits import Exit
 from tavola.cli.failures import told
 from tavola.cli.files import deliver
 from tavola.cli.output import complain, note, say, say_json
+from tavola.cli.parameters import Option
 
 
 class Style(StrEnum):
@@ -28,25 +29,25 @@ class Style(StrEnum):
 def solve(
     target: Subject,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the design as a document, with prices and reasons.")
+        bool, Option("--json", help="Print the design as a document, with prices and reasons.")
     ] = False,
     as_python: Annotated[
-        bool, typer.Option("--python", help="Print the Python module that declares the design.")
+        bool, Option("--python", help="Print the Python module that declares the design.")
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             metavar="FILE.json|FILE.py",
             help="Write the design into a file too: a document, or with --python or .py a module.",
         ),
     ] = None,
     alternatives: Annotated[
-        int, typer.Option("--alternatives", metavar="N", help="Other ways to show of each choice.", min=0)
+        int, Option("--alternatives", metavar="N", help="Other ways to show of each choice.", min=0)
     ] = 2,
     style: Annotated[
         Style,
-        typer.Option(
+        Option(
             "--style",
             help="Index keys of the items' own attributes, of templates, or as gives fewer indexes.",
         ),
@@ -62,7 +63,7 @@ def solve(
     """
     if as_json and as_python:
         complain("One form at a time.", "--json and --python were both given", "Leave one of them out.")
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     with told(f"Cannot solve {target}."):
         from tavola.design.solver import as_document, as_text
         from tavola.design.solver import solve as solve_

@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
+import click
 
 from tavola import __version__
 from tavola.cli.choices import AllowHost, Host
 from tavola.cli.commands.app import warn_of_others
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, log_to_terminal, note, say, say_json
+from tavola.cli.parameters import Argument, Option
 from tavola.cli.settings import BASE_PATH, IAM, STUDIO_PORT, option
 from tavola.cli.studios import Asked, Kept, kept_for, made, names_at, told_of_studio
 from tavola.cli.targets import Account, Region, StoreKey
 
 Designs: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[DESIGN]...",
         help="The designs of the tables: modules that declare them, as shop.model, or files as `tavola lint` takes them. "
         "Without one the tables are shown as they are.",
-        show_default=False,
     ),
 ]
 StudioStore: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--store",
         metavar="FILE|memory:",
         help="The store's file; no process may have it open. Or memory alone.",
@@ -40,28 +40,24 @@ StudioStore: TypeAlias = Annotated[
 ]
 StudioEndpoint: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--endpoint",
         metavar="URL|aws:REGION",
         envvar="TAVOLA_ENDPOINT",
         help="The server to ask, unless --store is given; or TAVOLA_ENDPOINT.  [default: http://127.0.0.1:8000]",
     ),
 ]
-ReadOnly: TypeAlias = Annotated[bool, typer.Option("--read-only", help="Let nothing be changed.")]
+ReadOnly: TypeAlias = Annotated[bool, Option("--read-only", help="Let nothing be changed.")]
 Live: TypeAlias = Annotated[
-    bool, typer.Option("--live", help="Let tables on AWS itself be changed, which are read-only otherwise.")
+    bool, Option("--live", help="Let tables on AWS itself be changed, which are read-only otherwise.")
 ]
 LogFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--access-log", help="The access log of the server, as `tavola serve` was given it, to be read."
-    ),
+    Option("--access-log", help="The access log of the server, as `tavola serve` was given it, to be read."),
 ]
 IamFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--iam", envvar=IAM.variable, help="The file of users, roles and policies, to be explained."
-    ),
+    Option("--iam", envvar=IAM.variable, help="The file of users, roles and policies, to be explained."),
 ]
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")
@@ -85,20 +81,20 @@ def studio(
     store: StudioStore = None,
     endpoint: StudioEndpoint = None,
     port: Annotated[
-        int, typer.Option("--port", envvar=STUDIO_PORT.variable, help=STUDIO_PORT.sentence, min=0, max=65535)
+        int, Option("--port", envvar=STUDIO_PORT.variable, help=STUDIO_PORT.sentence, min=0, max=65535)
     ] = int(STUDIO_PORT.default),
     host: Host = "127.0.0.1",
     base_path: Annotated[str, option(BASE_PATH)] = "",
     read_only: ReadOnly = False,
     live: Live = False,
     allow_host: AllowHost = "",
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser of this machine.")] = False,
+    open_: Annotated[bool, Option("--open", help="Open it in the browser of this machine.")] = False,
     access_log: LogFile = None,
     iam: IamFile = None,
     region: Region = None,
     account: Account = None,
     store_key: StoreKey = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print where it listens as one JSON line.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print where it listens as one JSON line.")] = False,
 ) -> None:
     """Serve the studio: data, access patterns, design, heat, cost, changes and operations of tables, in a browser."""
     from tavola.cli.running import run_until_asked
@@ -138,7 +134,7 @@ def checked_base(what: str, text: str) -> str:
             f"{text!r} is no base path: it begins with a slash and is of plain letters, digits and . _ ~ -.",
             f"Give one such as {BASE_PATH.flag} /studio.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     return path
 
 

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.designs import Design, TableName, load_tables, modelled
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import note, say, say_json
-from tavola.cli.targets import Account, EndpointUrl, Region, Store, StoreKey, opened
+from tavola.cli.parameters import BUNDLE, Option
+from tavola.cli.targets import TargetOptions
 
 
 def tables(
     design: Design,
     apply: Annotated[
         bool,
-        typer.Option("--apply", help="Make the tables what the design says, one change after the other."),
+        Option("--apply", help="Make the tables what the design says, one change after the other."),
     ] = False,
     drop: Annotated[
-        bool, typer.Option("--drop", help="With --apply: also take away what the design does not have.")
+        bool, Option("--drop", help="With --apply: also take away what the design does not have.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the changes as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the changes as JSON.")] = False,
     table_name: TableName = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Tell what the tables that are there have otherwise than their design; the exit code is 1 if anything is left.
 
@@ -41,8 +35,7 @@ def tables(
     left: list[Any] = []
     with told(f"Cannot compare the tables of {design}."):
         found = load_tables(design)
-        keys = (key_file, key_command, store_key)
-        with opened(store, endpoint, region, account, keys, new=apply) as target:
+        with at.open(new=apply) as target:
             db = modelled(target, found, table_name)
             for table in found:
                 if apply:
@@ -65,4 +58,4 @@ def tables(
         else:
             say(str(changes))
     if any(left):
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)

@@ -9,28 +9,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from tavola.cli.commands.importing import import_design
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import complain, say, say_json
+from tavola.cli.parameters import BUNDLE, Argument, Option
 from tavola.cli.places import FORMATS, Source, place_of, source_at, source_of
 from tavola.cli.settings import BUCKETS, option
 from tavola.cli.targets import (
-    Account,
-    EndpointUrl,
-    Region,
-    Store,
-    StoreKey,
     Target,
+    TargetOptions,
     TargetRefused,
     moment,
-    opened,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 BucketFolder = Annotated[Path | None, option(BUCKETS)]
 ExportForm = Literal["json", "ion"]
 ImportForm = Literal["json", "ion", "csv"]
@@ -41,45 +36,38 @@ _MEND = "Mend what is named and start again."
 
 
 def export(
-    table: Annotated[str, typer.Argument(help="The table, which must have point-in-time recovery.")],
+    table: Annotated[str, Argument(help="The table, which must have point-in-time recovery.")],
     destination: Annotated[
-        str, typer.Argument(help="The folder to write to, or s3://BUCKET/PREFIX of the buckets.")
+        str, Argument(help="The folder to write to, or s3://BUCKET/PREFIX of the buckets.")
     ],
-    form: Annotated[ExportForm, typer.Option("--format", help="DynamoDB JSON or Ion.")] = "json",
+    form: Annotated[ExportForm, Option("--format", help="DynamoDB JSON or Ion.")] = "json",
     time: Annotated[
-        str | None, typer.Option("--time", help="The moment to export: 2026-11-16T10:00:00Z, or 10m for ago.")
+        str | None, Option("--time", help="The moment to export: 2026-11-16T10:00:00Z, or 10m for ago.")
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", help="Export only what has changed since then, in the same forms."),
+        Option("--since", help="Export only what has changed since then, in the same forms."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", help="With --since: up to then; without it up to now.")
+        str | None, Option("--until", help="With --since: up to then; without it up to now.")
     ] = None,
     new_images: Annotated[
-        bool, typer.Option("--new-images", help="With --since: leave out what items were before.")
+        bool, Option("--new-images", help="With --since: leave out what items were before.")
     ] = False,
     recovery: Annotated[
-        bool, typer.Option("--recovery", help="Switch point-in-time recovery on first, if it is off.")
+        bool, Option("--recovery", help="Switch point-in-time recovery on first, if it is off.")
     ] = False,
     as_json: AsJson = False,
     buckets: BucketFolder = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Write TABLE to files in the layout of an AWS export, and wait until they are there."""
-    keys = (key_file, key_command, store_key)
     with told(f"Cannot export {table}."):
-        place = place_of(destination, buckets, local=store is not None)
+        place = place_of(destination, buckets, local=at.store is not None)
         times = _moments(time, since, until, new_images)
         if place.root is not None:
             _make(place.root / place.bucket)
-        with opened(store, endpoint, region, account, keys, buckets=place.root) as target:
+        with at.open(buckets=place.root) as target:
             _recover(target, table, wanted=recovery)
             described = target.call("DescribeTable", TableName=table)["Table"]
             begun = target.call(
@@ -109,51 +97,43 @@ def export(
 def import_(
     source: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="A file, a folder of files or of an export, or s3://BUCKET/PREFIX; or a file of a design."
         ),
     ],
     table: Annotated[
         str | None,
-        typer.Option("--table", help="The name of the new table; without it a design is imported."),
+        Option("--table", help="The name of the new table; without it a design is imported."),
     ] = None,
     hash_key: Annotated[
-        str | None, typer.Option("--hash", help="The partition key: NAME, or NAME:N, NAME:B for its type.")
+        str | None, Option("--hash", help="The partition key: NAME, or NAME:N, NAME:B for its type.")
     ] = None,
-    range_key: Annotated[str | None, typer.Option("--range", help="The sort key, in the same form.")] = None,
+    range_key: Annotated[str | None, Option("--range", help="The sort key, in the same form.")] = None,
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", help="A global index: NAME=HASH or NAME=HASH,RANGE, types as for keys."),
+        Option("--index", help="A global index: NAME=HASH or NAME=HASH,RANGE, types as for keys."),
     ] = None,
     form: Annotated[
         ImportForm | None,
-        typer.Option("--format", help="What the files hold; their names tell, if not this."),
+        Option("--format", help="What the files hold; their names tell, if not this."),
     ] = None,
     compression: Annotated[
-        Packing | None, typer.Option(help="How they are compressed; their names tell, if not this.")
+        Packing | None, Option(help="How they are compressed; their names tell, if not this.")
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="What is between the columns of CSV; a comma.")
-    ] = None,
+    delimiter: Annotated[str | None, Option(help="What is between the columns of CSV; a comma.")] = None,
     header: Annotated[
-        str | None, typer.Option(help="The columns of CSV without a header, with commas between.")
+        str | None, Option(help="The columns of CSV without a header, with commas between.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Of a design: the file to write our document to.")
+        Path | None, Option("--out", help="Of a design: the file to write our document to.")
     ] = None,
     samples: Annotated[
         bool,
-        typer.Option("--samples", help="Of a design: make its tables, and put its sample items into them."),
+        Option("--samples", help="Of a design: make its tables, and put its sample items into them."),
     ] = False,
     as_json: AsJson = False,
     buckets: BucketFolder = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
+    at: TargetOptions = BUNDLE,
 ) -> None:
     """Make a new table from files in DynamoDB JSON, Ion or CSV, and wait until it is there; or read a design.
 
@@ -161,7 +141,6 @@ def import_(
     plan as JSON), a NoSQL Workbench model, describe-table's output, a OneTable schema, awslabs' schema.json. It is
     printed as our document.
     """
-    keys = (key_file, key_command, store_key)
     what = f"Cannot import {source}."
     if table is None and hash_key is None:
         told_of_data = {
@@ -173,27 +152,27 @@ def import_(
         told_of_data |= {"--delimiter": delimiter, "--header": header}
         given = [name for name, value in told_of_data.items() if value is not None]
         if given or source.startswith("s3://"):
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"{', '.join(given) or source} is of a table's items; give --table and --hash with it"
             )
         with told(what):
-            there = opened(store, endpoint, region, account, keys, new=True) if samples else None
+            there = at.open(new=True) if samples else None
             import_design(source, out, as_json=as_json, samples=there)
         return
     if table is None or hash_key is None:
-        raise typer.BadParameter("a table is made by --table and --hash together; give both")
+        raise click.BadParameter("a table is made by --table and --hash together; give both")
     if out is not None or samples:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "--out and --samples are of a design; leave --table and --hash out with them"
         )
     with told(what):
-        found = source_of(source, buckets, local=store is not None)
-        if store is not None:
+        found = source_of(source, buckets, local=at.store is not None)
+        if at.store is not None:
             _check_told(found, form)
-        logs = None if store is None else store.absolute().with_name(f"{store.name}.logs")
+        logs = None if at.store is None else at.store.absolute().with_name(f"{at.store.name}.logs")
         taken = None if found.place.root is None else _buckets(found.place.root, logs)
-        with opened(store, endpoint, region, account, keys, buckets=taken, new=True) as target:
-            if store is None:
+        with at.open(buckets=taken, new=True) as target:
+            if at.store is None:
                 if form is None or compression is None:
                     found = source_at(target, found, form)
                 _check_told(found, form)
@@ -228,7 +207,7 @@ def import_(
             f"There is no file there with anything in it; {table} was made, and is empty.",
             f"Name the place of the files; delete {table} before you import into it again.",
         )
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
 
 
 def _make(folder: Path) -> None:
@@ -355,4 +334,4 @@ def _end_failed(what: str, done: dict[str, Any], status: str, remedy: str = _MEN
     if done[status] != "COMPLETED":
         code = done.get("FailureCode", "")
         complain(what, f"{code}: {done.get('FailureMessage', '')}", remedy)
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
 
-import typer
+import click
 
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import KeyCommand, KeyFile
 from tavola.cli.output import complain, log_to_terminal, note, say, say_json
-from tavola.cli.targets import DEFAULT_ENDPOINT, Account, EndpointUrl, Region, Store, StoreKey, opened
+from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.targets import TargetOptions
 
 Start = Literal["TRIM_HORIZON", "LATEST"]
 
@@ -36,56 +36,44 @@ _OPTIONS = {
 
 
 def trigger(
-    handler: Annotated[
-        str, typer.Argument(help="The handler, as module:function.", metavar="MODULE:HANDLER")
-    ],
-    table: Annotated[str | None, typer.Option("--table", help="The table whose stream is read.")] = None,
+    handler: Annotated[str, Argument(help="The handler, as module:function.", metavar="MODULE:HANDLER")],
+    table: Annotated[str | None, Option("--table", help="The table whose stream is read.")] = None,
     stream_arn: Annotated[
         str | None,
-        typer.Option("--stream-arn", help="One stream by its ARN, instead of a table's present one."),
+        Option("--stream-arn", help="One stream by its ARN, instead of a table's present one."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="The most records of one invocation.")] = 100,
-    window_s: Annotated[int, typer.Option(help="How long a batch may wait for more records. [s]")] = 0,
+    batch_size: Annotated[int, Option(help="The most records of one invocation.")] = 100,
+    window_s: Annotated[int, Option(help="How long a batch may wait for more records. [s]")] = 0,
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", help="A pattern of the records that are wanted, as JSON; up to five."),
+        Option("--filter", help="A pattern of the records that are wanted, as JSON; up to five."),
     ] = None,
-    start: Annotated[
-        Start, typer.Option(help="Where a stream that was never read is begun.")
-    ] = "TRIM_HORIZON",
+    start: Annotated[Start, Option(help="Where a stream that was never read is begun.")] = "TRIM_HORIZON",
     retries: Annotated[
-        int, typer.Option(help="How often a failed batch is tried again before it is given up; -1: for ever.")
+        int, Option(help="How often a failed batch is tried again before it is given up; -1: for ever.")
     ] = -1,
-    max_age_s: Annotated[
-        int, typer.Option(help="The age from which a record is given up; -1: none. [s]")
-    ] = -1,
-    bisect: Annotated[bool, typer.Option("--bisect", help="Try a failed batch again in halves.")] = False,
+    max_age_s: Annotated[int, Option(help="The age from which a record is given up; -1: none. [s]")] = -1,
+    bisect: Annotated[bool, Option("--bisect", help="Try a failed batch again in halves.")] = False,
     report_failures: Annotated[
-        bool, typer.Option("--report-failures", help="The response names failures (ReportBatchItemFailures).")
+        bool, Option("--report-failures", help="The response names failures (ReportBatchItemFailures).")
     ] = False,
-    parallel: Annotated[int, typer.Option(help="How many batches of a shard run at once.")] = 1,
+    parallel: Annotated[int, Option(help="How many batches of a shard run at once.")] = 1,
     tumbling_window_s: Annotated[
-        int, typer.Option(help="The length of windows over which the handler keeps a state; 0: none. [s]")
+        int, Option(help="The length of windows over which the handler keeps a state; 0: none. [s]")
     ] = 0,
-    timeout_s: Annotated[float, typer.Option(help="How long an invocation may take. [s]")] = 900,
+    timeout_s: Annotated[float, Option(help="How long an invocation may take. [s]")] = 900,
     checkpoints: Annotated[
-        Path | None, typer.Option(help="The file that keeps how far the stream is handled.")
+        Path | None, Option(help="The file that keeps how far the stream is handled.")
     ] = None,
     dead_letters: Annotated[
-        Path | None, typer.Option(help="The file that takes a line for each batch that is given up.")
+        Path | None, Option(help="The file that takes a line for each batch that is given up.")
     ] = None,
     dead_letter_payload: Annotated[
-        bool, typer.Option("--dead-letter-payload", help="Keep the records too in the dead-letter file.")
+        bool, Option("--dead-letter-payload", help="Keep the records too in the dead-letter file.")
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Handle what is there now, and end.")] = False,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
-    store_key: StoreKey = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON line.")] = False,
+    once: Annotated[bool, Option("--once", help="Handle what is there now, and end.")] = False,
+    at: TargetOptions = BUNDLE,
+    as_json: Annotated[bool, Option("--json", help="Print what was done as one JSON line.")] = False,
 ) -> None:
     """Run a Lambda handler on a table's stream as an event source mapping would: batches, retries, checkpoints."""
     log_to_terminal()
@@ -98,7 +86,7 @@ def trigger(
             else "Both a table and a stream are named, and a trigger reads one stream.",
             "Give --table NAME for a table's present stream, or --stream-arn ARN for one by its ARN.",
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     # What a handler prints is no part of a result that a program reads.
     apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
     with apart, told(f"Cannot run {handler} on the stream of {table or stream_arn}."), _named_as_options():
@@ -118,7 +106,7 @@ def trigger(
         )
         found = load_handler(handler)
         with (
-            opened(store, endpoint, region, account, (key_file, key_command, store_key)) as target,
+            at.open() as target,
             Trigger(
                 target.connection,
                 handler=found,
@@ -132,7 +120,7 @@ def trigger(
                 timeout_s=timeout_s,
             ) as made,
         ):
-            where = store or endpoint or DEFAULT_ENDPOINT
+            where = at
             note(f"Runs {handler} on the stream of {table or stream_arn} at {where}. Ctrl-C stops it.")
             if checkpoints is None and not once:
                 note(f"Without --checkpoints FILE the next start begins at {start} again.")
@@ -197,7 +185,7 @@ def _work(made: Any, *, once: bool) -> str | None:
                     note("The stream was disabled, and is handled to its end.")
     except KeyboardInterrupt:
         note("Stopped at once; the batch at hand comes again.")
-        raise typer.Exit(Exit.FAILED) from None
+        raise click.exceptions.Exit(Exit.FAILED) from None
     except HandlerFailing as error:
         return str(error)
     return None
@@ -250,4 +238,4 @@ def _end_failed(discarded: int, unfinished: str | None, dead_letters: Path | Non
             else f"Mend the handler; what was given up is told in {dead_letters}.",
         )
     if unfinished is not None or discarded:
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from tavola.cli.designs import TableName, load_tables, modelled
 from tavola.cli.exits import Exit
 from tavola.cli.failures import told
-from tavola.cli.keys import Key, KeyCommand, KeyFile, key_from
+from tavola.cli.keys import Key, read_store_key
 from tavola.cli.output import bar, complain, note, say, say_json
-from tavola.cli.targets import Account, EndpointUrl, Region, Store, Target, TargetRefused, opened
+from tavola.cli.parameters import BUNDLE, Argument, Option
+from tavola.cli.targets import Target, TargetOptions, TargetRefused
 from tavola.cli.upkeep import CheckpointPath, PaceOptions, Segments, UnitsPerSecond
 
 
 def verify(
-    file: Annotated[
-        Path | None, typer.Argument(help="The store's file; no process may have it open.", show_default=False)
-    ] = None,
+    file: Annotated[Path | None, Argument(help="The store's file; no process may have it open.")] = None,
     design: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--design",
             metavar="MODULE[:TABLE]",
             help="Check the index keys of this design's tables instead; of FILE, or of --store or --endpoint.",
         ),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="With --design: put wrong index keys and guards right.")
+        bool, Option("--repair", help="With --design: put wrong index keys and guards right.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
     table_name: TableName = None,
     segments: Segments = 1,
     units_per_second: UnitsPerSecond = None,
     checkpoint: CheckpointPath = None,
-    store: Store = None,
-    endpoint: EndpointUrl = None,
-    region: Region = None,
-    account: Account = None,
-    key_file: KeyFile = None,
-    key_command: KeyCommand = None,
+    at: TargetOptions = BUNDLE,
     key: Key = None,
 ) -> None:
     """Check that everything in FILE is as it was written: pages, items, index entries, backups, counts, logs.
@@ -51,13 +46,13 @@ def verify(
     --repair changes anything.
     """
     if design is None:
-        _verify_file(file, (key_file, key_command, key), as_json=as_json, repair=repair)
+        _verify_file(file, (at.key_file, at.key_command, key), as_json=as_json, repair=repair)
         return
     with told(f"Cannot verify the keys of {design}."):
         tables = load_tables(design)
         if checkpoint is not None and len(tables) > 1:
             raise TargetRefused("A checkpoint is of one table; name it with --design MODULE:TABLE")
-        with opened(file or store, endpoint, region, account, (key_file, key_command, key)) as target:
+        with replace(at, store=file or at.store, store_key=key).open() as target:
             db = modelled(target, tables, table_name)
             pace = PaceOptions(segments, units_per_second, checkpoint)
             reports = [_verified(target, db, table, table_name, pace, repair=repair) for table in tables]
@@ -72,7 +67,7 @@ def verify(
                 if repair
                 else "Put them right with --repair; see the guide's page on changing a design.",
             )
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
 
 
 def _verified(
@@ -140,15 +135,15 @@ def _verify_file(
         complain(
             "Cannot verify.", why, do if file is None else "Name a design with --design to repair its keys."
         )
-        raise typer.Exit(Exit.USAGE)
+        raise click.exceptions.Exit(Exit.USAGE)
     if not file.is_file():
         why = "It is a folder." if file.is_dir() else "It is not there."
         complain(f"Cannot verify {file}.", why, "Name the file of a store.")
-        raise typer.Exit(Exit.NOT_FOUND)
+        raise click.exceptions.Exit(Exit.NOT_FOUND)
     with told(f"Cannot verify {file}."):
         from tavola.engine import verify as verified
 
-        report = verified(file, key=key_from(*keys))
+        report = verified(file, key=read_store_key(*keys))
     problems = [{"place": each.place, "problem": each.what} for each in report.problems]
     if as_json:
         say_json(
@@ -178,7 +173,7 @@ def _verify_file(
                 "What is in it is not all as it was written.",
                 "Restore it from a copy; keep this one until the copy is verified too.",
             )
-        raise typer.Exit(Exit.FAILED)
+        raise click.exceptions.Exit(Exit.FAILED)
     if not as_json:
         say(f"{file} is sound.")
 
