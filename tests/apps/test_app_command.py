@@ -9,7 +9,7 @@ import socket
 import subprocess
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -243,7 +243,7 @@ def test_background_work_that_fails_is_told_seldom(
             await sleep(0)
 
         monkeypatch.setattr(asyncio, "sleep", slept)
-        async with cli_running.tended(Broken()):
+        async with cli_running.tended(cast("Engine", Broken())):
             while len(waits) < 30:
                 await sleep(0)
 

@@ -54,7 +54,6 @@ STRANGERS = {
     "uvloop": ("tavola.server",),
     "isal": ("tavola.server",),
     "click": ("tavola.cli",),
-    "click": ("tavola.cli",),
     "rich": ("tavola.cli",),
     "matplotlib": ("tavola.design",),
     "hcl2": ("tavola.iac.formats",),

@@ -18,7 +18,7 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection as Line
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -35,6 +35,9 @@ from tavola.entropy import SeededEntropy
 from tavola.errors import TavolaError
 from tavola.handles import AsyncConnection
 from tavola.protocol.faults import InternalServerFault
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 _WRITES: dict[str, dict[str, Any]] = {
     "BatchWriteItem": {"UnprocessedItems": {}},
@@ -70,7 +73,7 @@ class GeneratingFailed(TavolaError):
     """Records that could not be made."""
 
 
-def generate(jobs: Sequence[Job], engine: Any, scope: Any, show: Show) -> None:
+def generate(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
     """Generate and store; where it is worth it, in processes of their own, all of them at once."""
     if sum(job.count for job in jobs) < WORTH_IT:
         asyncio.run(_generate_here(jobs, engine, scope, show))
@@ -78,7 +81,7 @@ def generate(jobs: Sequence[Job], engine: Any, scope: Any, show: Show) -> None:
         _generate_there(jobs, engine, scope, show)
 
 
-async def _generate_here(jobs: Sequence[Job], engine: Any, scope: Any, show: Show) -> None:
+async def _generate_here(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
     for job in jobs:
         settings = shell().Settings(target=engine, region=scope.region, state=job.state)
         async with shell().opened_store(settings) as opened:
@@ -89,11 +92,11 @@ def _show(show: Show, what: str, progress: Any) -> None:
     show(what, progress.done, progress.total)
 
 
-def _generate_there(jobs: Sequence[Job], engine: Any, scope: Any, show: Show) -> None:
+def _generate_there(jobs: Sequence[Job], engine: Engine, scope: Any, show: Show) -> None:
     lines: dict[Any, Job] = {}
     with _children(jobs, lines):
         gathered = 0
-        engine.hold()
+        engine.collect_writes()
         try:
             while lines:
                 for line in wait(list(lines)):
@@ -109,12 +112,12 @@ def _generate_there(jobs: Sequence[Job], engine: Any, scope: Any, show: Show) ->
                     gathered += 1
                     if gathered % _TOGETHER == 0:
                         engine.commit()
-                        engine.hold()
+                        engine.collect_writes()
         finally:
             engine.commit()
 
 
-def _took(frame: bytes, line: Any, job: Job, engine: Any, scope: Any, show: Show) -> bool:
+def _took(frame: bytes, line: Any, job: Job, engine: Engine, scope: Any, show: Show) -> bool:
     """Do what a child asks for; return whether it was its last word."""
     kind, rest = frame[:1], frame[1:]
     if kind in (_WRITE, _ASK):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -15,6 +15,9 @@ import click
 from tavola.cli.exits import Exit
 from tavola.cli.output import complain, note
 from tavola.errors import TavolaError
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 BESIDE = ".apps"  # what the folder beside a file is called after the file's name
 HERE = Path(".tavola")
@@ -40,7 +43,7 @@ class Keeping:
     target: Any  # a text for connect(), or an engine that this process has open
     told: str  # for a person
     state: Path | None  # None: gone with the process
-    engine: Any | None = None
+    engine: Engine | None = None
     file: Path | None = None
 
 

@@ -8,9 +8,12 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tavola.errors import TavolaError
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 TEND_SLICE_MS = 5.0
 TEND_AGAIN_S = 0.005  # while there is more to do
@@ -107,7 +110,7 @@ async def _live(
 
 
 @asynccontextmanager
-async def tended(engine: Any | None) -> AsyncIterator[None]:
+async def tended(engine: Engine | None) -> AsyncIterator[None]:
     """Do the background work of an engine that no server tends, in slices, while the block runs."""
     if engine is None:
         yield

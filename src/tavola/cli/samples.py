@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tavola.cli.applications import (
     APPLICATIONS,
@@ -34,6 +34,9 @@ from tavola.errors import TavolaError
 from tavola.folders import sync_folder
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 MARK = "demo.json"  # in the folder beside: whose the file is, and what it was made of
 SCHEMA = "tavola.demo/1"
@@ -152,7 +155,7 @@ async def _begin_following(settings: Any) -> None:
             await shell().Follower(store.projector, followed, opened.db).begin_here()
 
 
-def _stop_streams(engine: Any, scope: Any) -> dict[str, Any]:
+def _stop_streams(engine: Engine, scope: Any) -> dict[str, Any]:
     """Let no stream tell of what is generated: nobody reads it there, and it would be kept and read for a day."""
     streaming = {}
     for name in engine.call("ListTables", {}, scope)["TableNames"]:
@@ -164,7 +167,7 @@ def _stop_streams(engine: Any, scope: Any) -> dict[str, Any]:
     return streaming
 
 
-def _start_streams(engine: Any, scope: Any, streaming: dict[str, Any]) -> None:
+def _start_streams(engine: Engine, scope: Any, streaming: dict[str, Any]) -> None:
     for name, told in streaming.items():
         engine.call("UpdateTable", {"TableName": name, "StreamSpecification": told}, scope)
 

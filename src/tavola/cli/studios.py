@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from tavola.cli.output import complain, note
 from tavola.cli.sources import sources_of
 from tavola.cli.targets import DEFAULT_ENDPOINT, TargetRefused
 from tavola.errors import ErrorKind, TavolaError
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 MEMORY = "memory:"
 
@@ -143,7 +146,7 @@ def kept_for(asked: Asked) -> Iterator[Kept]:
         yield Kept(engine, where, region, account, asked.read_only, **known)
 
 
-def _make_tables(engine: Any, designs: Sequence[str], region: str, account: str) -> None:
+def _make_tables(engine: Engine, designs: Sequence[str], region: str, account: str) -> None:
     """Make the tables that modules declare, in memory, where nobody else can have made them."""
     from tavola.connections import connect
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -21,6 +21,9 @@ from tavola.cli.parameters import Argument, Option
 from tavola.cli.settings import APPS_PORT, HOST, PORT, SYNC, option
 from tavola.cli.studios import Kept, declared_by, made, merged, names_at
 from tavola.cli.targets import Region
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 DEFAULT_FILE = Path(".tavola/demo.db")
 STUDIO = "/studio"
@@ -100,7 +103,7 @@ class Place:
     """What is served, and where it shall listen."""
 
     file: Path
-    engine: Any
+    engine: Engine
     region: str
     host: str
     port: int

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -48,6 +48,9 @@ from tavola.cli.studios import (
     names_at,
     told_of_studio,
 )
+
+if TYPE_CHECKING:
+    from tavola.engine import Engine
 
 Sync = Literal["full", "off"]
 Words = Literal["current", "classic", "modern"]
@@ -184,7 +187,9 @@ class Beside:
     region: str
 
 
-def _kept(beside: Beside, engine: Any, file: Path | None, access_log: Path | None, iam: Path | None) -> Kept:
+def _kept(
+    beside: Beside, engine: Engine, file: Path | None, access_log: Path | None, iam: Path | None
+) -> Kept:
     from tavola.protocol.accounts import DEFAULT_SCOPE
     from tavola.studio import Where
 
@@ -205,7 +210,7 @@ def _kept(beside: Beside, engine: Any, file: Path | None, access_log: Path | Non
 
 @asynccontextmanager
 async def _served(
-    engine: Any, host: str, port: int, safeguards: Any, beside: Beside, kept: Kept, stopping: Any
+    engine: Engine, host: str, port: int, safeguards: Any, beside: Beside, kept: Kept, stopping: Any
 ) -> AsyncIterator[tuple[Any, str]]:
     """Serve the endpoint and the studio until the block ends; the studio goes first."""
     from tavola.server import Server, ServerLimits, allow_files
