@@ -175,7 +175,9 @@ def hides_a_cycle(module: Module) -> Iterator[Finding]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             for inner in node.body:
                 if isinstance(inner, ast.ImportFrom) and (inner.module or "").split(".")[0] == "tavola":
-                    yield module.find(inner, f"{inner.module} is imported for types only, which hides a cycle")
+                    yield module.find(
+                        inner, f"{inner.module} is imported for types only, which hides a cycle"
+                    )
 
 
 @cache
