@@ -22,6 +22,8 @@ SIDE_DOORS = frozenset(
         "tavola.backends.aws",
         "tavola.backends.mocking",
         "tavola.model.document",  # for tools alone, and dear to load
+        "tavola.model.identity_cache",
+        "tavola.model.sizes",  # beside document
         "tavola.model.overview",
         "tavola.client.differences",  # for tools that deploy a design
         "tavola.client.table_changes",

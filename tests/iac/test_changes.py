@@ -219,7 +219,7 @@ def test_another_template_is_a_rewrite_of_its_items() -> None:
     assert (change.kind, change.effect, change.place) == ("entity", "rewrite", "Customer")
     assert "its key in listing is 'PEOPLE#{tenant}'" in change.what
     assert change.work is not None
-    assert (change.work.items, change.work.write_units, change.work.read_units) == (1_000, 3_000.0, 250.0)
+    assert (change.work.items, change.work.write_units, change.work.read_units) == (1_000, 3_000.0, 54.0)
 
 
 def test_another_key_of_an_entity_is_a_copy_of_its_items() -> None:

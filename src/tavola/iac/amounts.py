@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tavola.limits import ON_DEMAND_WARM_WRITES_PER_S, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from tavola.model.document import EntityDesign, IndexDesign, TableDesign
+from tavola.model.sizes import declared_item_bytes, entry_bytes, item_bytes
 
 WorkKind = Literal["backfill", "rewrite", "copy"]
 
@@ -67,9 +68,15 @@ def backfill_of(table: TableDesign, index: IndexDesign, counted: Counted | None)
     if members and counted is not None and (share := _share(table, members)) is not None:
         return _counted_backfill(table, index, members, counted, share)
     if members and None not in told and counted is None:
-        units = sum((entity.items or 0) * _units(entry_bytes(entity, index)) for entity in members)
+        units = sum((entity.items or 0) * _units(entry_bytes(table, entity, index)) for entity in members)
         return Work(
-            "backfill", sum(each or 0 for each in told), float(units), 0.0, False, rate, _assumed(members)
+            "backfill",
+            sum(each or 0 for each in told),
+            float(units),
+            0.0,
+            False,
+            rate,
+            _assumed(table, members),
         )
     if counted is None:
         return Work("backfill", None, None, 0.0, False, rate)
@@ -112,18 +119,20 @@ def rewrite_of(
     table: TableDesign, was: EntityDesign, now: EntityDesign, counted: Counted | None, *, moves: bool
 ) -> Work:
     """Return what writing the items of an entity anew takes: each item, and two entries of each index whose key changes."""
-    size = item_bytes(now)
+    size = item_bytes(table, now)
     units = float(_units(size) * (2 if moves else 1))
     for index in table.indexes:
         old, new = was.key_on(index.name), now.key_on(index.name)
         if moves and new is not None:
-            units += 2 * _units(entry_bytes(now, index))
+            units += 2 * _units(entry_bytes(table, now, index))
         elif old != new:
-            units += _units(entry_bytes(now, index)) * (2 if old is not None and new is not None else 1)
+            units += _units(entry_bytes(table, now, index)) * (
+                2 if old is not None and new is not None else 1
+            )
     rate = _rate(table)
     kind: WorkKind = "copy" if moves else "rewrite"
     share = _share(table, [now])
-    assumed = _assumed([now])
+    assumed = _assumed(table, [now])
     items = now.items
     if counted is not None:
         items = counted.items if share is None else round(counted.items * share)
@@ -144,14 +153,14 @@ def copy_of(table: TableDesign, counted: Counted | None) -> Work:
         units = sum(
             (entity.items or 0)
             * (
-                _units(item_bytes(entity))
-                + sum(_units(entry_bytes(entity, i)) for i in _indexes(table, entity))
+                _units(item_bytes(table, entity))
+                + sum(_units(entry_bytes(table, entity, i)) for i in _indexes(table, entity))
             )
             for entity in table.entities
         )
-        reads = _scanned(sum((entity.items or 0) * item_bytes(entity) for entity in table.entities))
+        reads = _scanned(sum((entity.items or 0) * item_bytes(table, entity) for entity in table.entities))
         items = sum(each or 0 for each in told)
-        return Work("copy", items, float(units), reads, False, rate, _assumed(table.entities))
+        return Work("copy", items, float(units), reads, False, rate, _assumed(table, table.entities))
     if counted is None:
         return Work("copy", None, None, None, False, rate)
     size = counted.bytes // counted.items if counted.items else 0
@@ -161,39 +170,15 @@ def copy_of(table: TableDesign, counted: Counted | None) -> Work:
     )
 
 
-def item_bytes(entity: EntityDesign) -> int:
-    """Return the size of an entity's items, the largest that a pattern says of whole ones; a unit's where none does."""
-    told = [write.item_bytes for write in entity.writes]
-    told += [
-        pattern.access.item_bytes for pattern in (entity.primary,) if pattern is not None and pattern.access
-    ]
-    return max((each for each in told if each is not None), default=WRITE_UNIT_BYTES)
-
-
-def entry_bytes(entity: EntityDesign, index: IndexDesign) -> int:
-    """Return the size of an entity's entries in an index: as a pattern says, or of keys alone, or of the whole item."""
-    told = [
-        pattern.access.item_bytes
-        for pattern in entity.patterns
-        if pattern.index == index.name and pattern.access is not None and not pattern.hydrate
-    ]
-    declared = max((each for each in told if each is not None), default=None)
-    if declared is not None and index.projection != "ALL":
-        return declared
-    whole = item_bytes(entity)
-    return min(whole, _KEYS_BYTES) if index.projection == "KEYS_ONLY" else whole
-
-
 def _indexes(table: TableDesign, entity: EntityDesign) -> list[IndexDesign]:
     return [index for index in table.indexes if entity.key_on(index.name) is not None]
 
 
-def _assumed(entities: Iterable[EntityDesign]) -> tuple[str, ...]:
+def _assumed(table: TableDesign, entities: Iterable[EntityDesign]) -> tuple[str, ...]:
     return tuple(
-        f"items of {entity.name} are taken for {WRITE_UNIT_BYTES:,} bytes; declare item_bytes="
+        f"items of {entity.name} are taken for {item_bytes(table, entity):,} bytes; declare item_bytes="
         for entity in entities
-        if not any(write.item_bytes for write in entity.writes)
-        and not (entity.primary and entity.primary.access and entity.primary.access.item_bytes)
+        if declared_item_bytes(entity) is None
     )
 
 

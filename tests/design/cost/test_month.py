@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tavola.design.cost import Assumptions, CostRefused, Month, estimate
 from tavola.design.cost.assumptions import Mode
-from tavola.design.cost.sizes import stored_entry_bytes
 from tavola.design.cost.traffic import day, scaled
 from tavola.model.document import Design, Scaling, design_of
+from tavola.model.sizes import stored_entry_bytes
 from tavola.prices import labelled_book, load_book
 from tests.design.builders import (
     choice,

@@ -19,9 +19,9 @@ from tavola.design.cost.alterations import (
     with_table,
 )
 from tavola.design.cost.savings import PLANNED
-from tavola.design.cost.sizes import entry_bytes, item_bytes
 from tavola.design.lint import lint
 from tavola.model.document import Design, Given, Need, Route
+from tavola.model.sizes import entry_bytes, item_bytes
 from tavola.patterns.sharding import HEADROOM
 from tavola.prices import load_book
 from tests.design.builders import (

@@ -25,9 +25,9 @@ from tavola.design.cost.modes import Way, recommendation, ways
 from tavola.design.cost.month import Bill, Capacity, Line, Month, estimate
 from tavola.design.cost.report import as_csv, as_document, as_text
 from tavola.design.cost.savings import Saving, savings
-from tavola.design.cost.sizes import item_bytes
 from tavola.design.cost.sliders import Consistency, Sliders, Transactions, access_ids, turned
 from tavola.design.cost.traffic import Access, Flow, accesses, flows
+from tavola.model.sizes import item_bytes
 
 __all__ = [
     "BOOK_DAYS_MAX",

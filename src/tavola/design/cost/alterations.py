@@ -12,7 +12,6 @@ from itertools import product
 from math import ceil, floor
 from string import ascii_lowercase, digits
 
-from tavola.design.cost.sizes import item_bytes, item_size, modelled_entry_bytes, projected
 from tavola.keys import Template
 from tavola.model.document import (
     AccessPattern,
@@ -29,6 +28,7 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
+from tavola.model.sizes import item_bytes, item_size, modelled_entry_bytes, projected_names
 
 _SHORT = 2  # characters of a short name
 
@@ -115,7 +115,7 @@ def narrowed(table: TableDesign, index: IndexDesign, needed: frozenset[str]) -> 
         if entity.key_on(index.name) is not None
         for name in item_size(table, entity).attributes
     }
-    held = projected(table, index, present)
+    held = projected_names(table, index, present)
     wanted = tuple(name for name in held if name in kept and name not in keys)
     if len(wanted) == len([name for name in held if name not in keys]):
         return None
@@ -239,7 +239,7 @@ def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) 
     def shorter(pattern: PatternDesign) -> PatternDesign:
         less = whole
         if pattern.index is not None and not pattern.hydrate:
-            less = sum(saved[name] for name in projected(table, table.index(pattern.index), saved))
+            less = sum(saved[name] for name in projected_names(table, table.index(pattern.index), saved))
         return _sized(pattern, lambda size: size - less)
 
     fields = tuple(
@@ -345,7 +345,7 @@ def _given_by_index(design: Design, table: TableDesign, entity: EntityDesign, mo
 
     def held(index: str | None, names: frozenset[str]) -> bool:
         attributes = {entity.field(name).attribute for name in names}
-        return index is None or bool(attributes & set(projected(table, table.index(index), attributes)))
+        return index is None or bool(attributes & set(projected_names(table, table.index(index), attributes)))
 
     for pattern in entity.patterns:
         if pattern.index is not None and not pattern.hydrate:

@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import Literal
 
 from tavola.design.access_paths import shards_to_read
-from tavola.design.cost.sizes import entry_bytes, item_bytes
 from tavola.model.document import (
     AccessPattern,
     CollectionDesign,
@@ -27,6 +26,7 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
+from tavola.model.sizes import entry_bytes, item_bytes
 from tavola.values import (
     Value,
     index_units,

@@ -12,8 +12,8 @@ from tavola.design.cost.break_even import BreakEven, break_evens
 from tavola.design.cost.modes import Way, recommendation, ways
 from tavola.design.cost.month import Month, estimate
 from tavola.design.cost.savings import Saving, savings
-from tavola.design.cost.sizes import item_size
 from tavola.model.document import Design
+from tavola.model.sizes import item_size
 from tavola.prices import PriceBook, strange_prices
 
 BOOK_DAYS_MAX = 180  # after which a book is said to be old

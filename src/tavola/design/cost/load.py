@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Literal, TypeVar
 
 from tavola.design.cost.assumptions import Assumptions, CostRefused
-from tavola.design.cost.kept import Kept
 from tavola.design.cost.storage import Held, sparse, stored
 from tavola.design.cost.traffic import Access, AccessKind, Flow, accesses, flows
 from tavola.model.document import Design, TableDesign
+from tavola.model.identity_cache import IdentityCache
 
 What = Literal[
     "reads", "writes", "transactions", "key changes", "replicated writes", "storage", "recovery", "backups", "streams",
@@ -60,14 +60,16 @@ class Load:
     tables: tuple[TableLoad, ...]
 
 
-_loads: Kept[Load] = Kept(64)
-_held: Kept[tuple[tuple[Held, ...], tuple[str, ...]]] = Kept(512)
+_loads: IdentityCache[Load] = IdentityCache(64)
+_held: IdentityCache[tuple[tuple[Held, ...], tuple[str, ...]]] = IdentityCache(512)
 
 
 def load_of(design: Design, assumptions: Assumptions, times: float = 1.0) -> Load:
     """Return what a design asks and holds; `times` is how many times as often everything is asked."""
     share, measured = assumptions.sparse_share, tuple(sorted(assumptions.storage_gb.items()))
-    return _loads.of((design,), (share, measured, times), lambda: _load(design, assumptions, times))
+    return _loads.get_or_compute(
+        (design,), (share, measured, times), lambda: _load(design, assumptions, times)
+    )
 
 
 def _load(design: Design, assumptions: Assumptions, times: float) -> Load:
@@ -100,7 +102,7 @@ def _of_table(table: TableDesign, told: list[tuple[int, Access]], assumptions: A
         if flow.table == table.name:
             met.setdefault((None if flow.index in local else flow.index, flow.kind), []).append(flow)
     share, measured = assumptions.sparse_share, assumptions.storage_gb.get(table.name)
-    held, guessed = _held.of((table,), (share, measured), lambda: _holds(table, share, measured))
+    held, guessed = _held.get_or_compute((table,), (share, measured), lambda: _holds(table, share, measured))
     return TableLoad(table, _frozen(parts), _frozen(met), _frozen(copied), held, guessed)
 
 

@@ -28,10 +28,10 @@ from tavola.design.cost.alterations import (
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.modes import CENT
 from tavola.design.cost.month import Month, estimate
-from tavola.design.cost.sizes import item_size
 from tavola.design.cost.traffic import accesses, flows
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model.document import Design, EntityDesign, TableDesign
+from tavola.model.sizes import item_size
 from tavola.prices import PriceBook
 
 PLANNED = 0.5  # of what a partition takes, as `tavola.patterns.shards_for` plans with

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tavola.design.cost.assumptions import CostRefused
-from tavola.design.cost.sizes import value_bytes
 from tavola.limits import GLOBAL_INDEXES_MAX, ITEM_BYTES_MAX
 from tavola.model.document import (
     AccessPattern,
@@ -25,6 +24,7 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
+from tavola.model.sizes import value_bytes
 
 Consistency = Literal["declared", "eventual", "strong"]
 Transactions = Literal["declared", "none", "all"]

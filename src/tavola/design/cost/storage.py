@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tavola.design.cost.capacity import share_in
-from tavola.design.cost.sizes import stored_entry_bytes, stored_item_bytes
 from tavola.model.document import IndexDesign, TableDesign
+from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
 
 GB = 1024**3
 

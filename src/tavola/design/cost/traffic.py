@@ -19,8 +19,8 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.cost.kept import Kept
 from tavola.model.document import AccessPattern, Design, EntityDesign, TableDesign, WritePattern
+from tavola.model.identity_cache import IdentityCache
 
 AccessKind = Literal["read", "write"]
 
@@ -65,13 +65,13 @@ def accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[Acc
     return tuple(_accesses(design, sparse_share))
 
 
-_known: Kept[tuple[Access, ...]] = Kept(512)
+_known: IdentityCache[tuple[Access, ...]] = IdentityCache(512)
 
 
 def _accesses(design: Design, sparse_share: float) -> Iterator[Access]:
     titles: set[str] = set()
     for table in design.tables:
-        own = _known.of((table,), sparse_share, partial(_of_table, table, sparse_share))
+        own = _known.get_or_compute((table,), sparse_share, partial(_of_table, table, sparse_share))
         titles |= {access.title for access in own if access.kind == "read"}
         yield from own
     for need in design.needs:

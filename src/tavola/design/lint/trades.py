@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from tavola.design.cost.capacity import changed_fields
-from tavola.design.cost.sizes import entry_bytes, item_size
 from tavola.design.lint.dollars import month, monthly
 from tavola.design.lint.telling import joined, quoted
 from tavola.model.document import (
@@ -22,6 +21,7 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
+from tavola.model.sizes import entry_bytes, item_size
 from tavola.values import index_units, read_units
 
 

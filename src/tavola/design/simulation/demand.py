@@ -19,7 +19,6 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.cost.sizes import stored_entry_bytes, stored_item_bytes
 from tavola.design.findings import first_few
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Spread
@@ -50,6 +49,7 @@ from tavola.model.document import (
     TableDesign,
     WritePattern,
 )
+from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
 
 _TARGET = 0.7  # of provisioned units that are used at the peak, where nobody says how many there are
 _PAGE_UNITS = PAGE_BYTES_MAX / READ_UNIT_BYTES / 2  # of an eventually consistent page

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tavola.design.cost.sizes import declared_bytes, modelled_entry_bytes
 from tavola.design.solver.candidates import Block, EntityPlan, KeyPlan
 from tavola.design.solver.collecting import Collecting, collecting
 from tavola.design.solver.conditions import by_itself
@@ -29,6 +28,7 @@ from tavola.model.document import (
     TableDesign,
     TableSettings,
 )
+from tavola.model.sizes import declared_item_bytes, modelled_entry_bytes
 
 KeyTag = Literal["S", "N", "B"]
 
@@ -280,7 +280,7 @@ class _Assembly:
         primary = PatternDesign(
             "Key", None, _fields_of(key), (), entity.name, False, None if named is None else named.access
         )
-        whole = declared_bytes(replace(bare, primary=primary))
+        whole = declared_item_bytes(replace(bare, primary=primary))
         patterns = []
         for question in plan.served:
             if question.several or question is named:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 
-from tavola.design.cost.sizes import VERSION_ATTRIBUTE
 from tavola.design.solver.assembly import Views, assembled_table
 from tavola.design.solver.candidates import Block, EntityPlan
 from tavola.design.solver.conditions import by_itself, in_text
@@ -24,6 +23,7 @@ from tavola.limits import (
     PROJECTED_ATTRIBUTES_TOTAL_MAX,
 )
 from tavola.model.document import EntityDesign, TableDesign
+from tavola.model.sizes import VERSION_ATTRIBUTE
 
 _NODES_MAX = 3_000  # of the tree of packings that are looked at; beyond, the best so far stands
 _HYDRATED_APART_MAX = 4

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from tavola.design.cost.assumptions import HOURS_PER_MONTH
 from tavola.design.cost.capacity import SPARSE_SHARE, write_pattern_units
-from tavola.design.cost.sizes import stored_entry_bytes, stored_item_bytes
 from tavola.design.cost.traffic import accesses
 from tavola.design.lint.heat import Kind, heat
 from tavola.design.lint.rates import peak
 from tavola.design.lint.rule import Subject as Rules
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
+from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
 from tavola.prices import PriceBook
 
 _GB = 1024**3

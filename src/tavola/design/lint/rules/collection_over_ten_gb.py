@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tavola.design.cost.sizes import entry_bytes, item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rates import key_values
 from tavola.design.lint.rule import Subject
 from tavola.limits import ITEM_COLLECTION_BYTES_MAX
 from tavola.model.document import EntityDesign, TableDesign
+from tavola.model.sizes import entry_bytes, item_bytes
 
 SEVERITY: Severity = "error"
 

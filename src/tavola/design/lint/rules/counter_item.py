@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rates import PLANNED, busiest_item
 from tavola.design.lint.rule import Subject
 from tavola.limits import PARTITION_WRITES_PER_S
+from tavola.model.sizes import item_bytes
 from tavola.values import transact_write_units, write_units
 
 SEVERITY: Severity = "warning"

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tavola.design.cost.sizes import item_size
 from tavola.design.findings import Finding, Place, Severity
 from tavola.design.lint.dollars import monthly, per_million, spelled
 from tavola.design.lint.rule import Subject
 from tavola.design.lint.telling import conditions, counted, joined, quoted, units, wanted_key
 from tavola.design.lint.trades import filter_month, key_month
 from tavola.model.document import AccessPattern, EntityDesign, IndexDesign, TableDesign
+from tavola.model.sizes import item_size
 from tavola.values import read_units
 
 SEVERITY: Severity = "warning"

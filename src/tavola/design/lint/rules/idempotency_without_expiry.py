@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import stored_item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import MONTH_S
 from tavola.design.lint.naming import passing
 from tavola.design.lint.rule import Subject
+from tavola.model.sizes import stored_item_bytes
 
 SEVERITY: Severity = "warning"
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from tavola.design.cost.sizes import value_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import month, spelled
 from tavola.design.lint.rule import Subject
 from tavola.limits import ITEM_BYTES_MAX, WRITE_UNIT_BYTES
 from tavola.model.document import EntityDesign, WritePattern
+from tavola.model.sizes import value_bytes
 
 SEVERITY: Severity = "error"
 

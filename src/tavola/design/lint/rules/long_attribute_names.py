@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import item_size
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import month, spelled
 from tavola.design.lint.rule import Subject
 from tavola.model.document import EntityDesign, TableDesign
+from tavola.model.sizes import item_size
 from tavola.values import text_size
 
 SEVERITY: Severity = "advice"

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.cost.capacity import write_pattern_units
-from tavola.design.cost.sizes import item_size
 from tavola.design.findings import Finding, Place, Severity, first_few
 from tavola.design.lint.naming import FEW, words
 from tavola.design.lint.rates import peak
@@ -22,6 +21,7 @@ from tavola.design.lint.rule import Subject
 from tavola.design.lint.telling import joined, rate
 from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.document import AccessPattern, TableDesign, WritePattern
+from tavola.model.sizes import item_size
 
 SEVERITY: Severity = "advice"
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from tavola.design.cost.sizes import item_size, projected
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import month, per_million, spelled
 from tavola.design.lint.rule import Subject
 from tavola.design.lint.telling import joined, size, units
 from tavola.model.document import EntityDesign, IndexDesign, TableDesign
+from tavola.model.sizes import item_size, projected_names
 from tavola.values import write_units
 
 SEVERITY: Severity = "advice"
@@ -44,7 +44,7 @@ def _found(
     whole = item_size(table, entity)
     if entity.key_on(index.name) is None or reads is None or not whole.declared:
         return
-    held = projected(table, index, whole.attributes)
+    held = projected_names(table, index, whole.attributes)
     kept = {*table.settings.key_names, *index.attributes, table.settings.tag, table.settings.ttl}
     kept |= {
         entity.field(name).attribute for name in reads if any(field.name == name for field in entity.fields)

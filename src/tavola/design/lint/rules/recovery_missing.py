@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import stored_item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.naming import is_production
 from tavola.design.lint.rule import Subject
 from tavola.limits import RECOVERY_DAYS_MAX
+from tavola.model.sizes import stored_item_bytes
 
 SEVERITY: Severity = "warning"
 

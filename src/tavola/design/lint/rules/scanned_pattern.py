@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.dollars import per_million
 from tavola.design.lint.rule import Subject
 from tavola.design.lint.telling import rate, size, wanted_key
+from tavola.model.sizes import item_bytes
 from tavola.values import read_units
 
 SEVERITY: Severity = "warning"

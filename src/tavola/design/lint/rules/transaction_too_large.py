@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import item_bytes
 from tavola.design.findings import Finding, Place, Severity
 from tavola.design.lint.rule import Subject
 from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX
 from tavola.model.document import EntityDesign, TableDesign, WritePattern
+from tavola.model.sizes import item_bytes
 
 SEVERITY: Severity = "error"
 

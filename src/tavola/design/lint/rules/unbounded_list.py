@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.cost.sizes import item_bytes
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.rule import Subject
 from tavola.limits import ITEM_BYTES_MAX, WRITE_UNIT_BYTES
 from tavola.model.document import FieldDesign
+from tavola.model.sizes import item_bytes
 
 SEVERITY: Severity = "warning"
 

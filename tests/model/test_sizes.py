@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.design.cost.sizes import (
+from tavola.limits import STORAGE_OVERHEAD_BYTES
+from tavola.model.document import FieldDesign, TableDesign
+from tavola.model.sizes import (
     entry_bytes,
     item_bytes,
     item_size,
-    projected,
+    projected_names,
     stored_entry_bytes,
     stored_item_bytes,
     value_bytes,
 )
-from tavola.limits import STORAGE_OVERHEAD_BYTES
-from tavola.model.document import FieldDesign, TableDesign
 from tests.design.builders import choice, entity, gsi, key, listed, moment, number, put, query, table, text
 
 THIN = gsi("thin", "g1pk", "g1sk", projection=("status",))
@@ -96,8 +96,8 @@ def test_an_entry_has_its_keys_and_what_is_projected() -> None:
     ticket = found.entities[0]
     names = tuple(item_size(found, ticket).attributes)
 
-    assert set(projected(found, KEYS, names)) == {"pk", "sk", "g3pk", "g3sk"}
-    assert set(projected(found, THIN, names)) == {"pk", "sk", "g1pk", "g1sk", "status"}
+    assert set(projected_names(found, KEYS, names)) == {"pk", "sk", "g3pk", "g3sk"}
+    assert set(projected_names(found, THIN, names)) == {"pk", "sk", "g1pk", "g1sk", "status"}
     assert entry_bytes(found, ticket, KEYS) < entry_bytes(found, ticket, THIN) < 2_000
     assert entry_bytes(found, ticket, WHOLE) == item_bytes(found, ticket) == 2_000
 

@@ -1,8 +1,9 @@
-"""Sizes: the bytes of an entity's items and of their index entries, as far as a design says them.
+"""Estimates of item and index entry sizes, from what a design declares.
 
-Whatever a design declares counts first: `item_bytes` of a pattern or a write, then a field's `typical_bytes`; what
-nobody said is guessed from the field's type, as if every field were there. Where the whole is declared and the
-parts are not, the parts whose size nobody knows share what is left, so that index entries fit the item they come from.
+The only estimator: cost, lint, simulation, solver and deployment plans all use it. A declared size comes first: `item_bytes` of
+a pattern or a write, then `typical_bytes` of a field. Everything else is guessed from the field's type, as if every optional
+field were present. If the item's total is declared and its parts are not, the fields of unknown size share what the
+others leave, so that the entries of an index never add up to more than the item they are projected from.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from math import ceil, inf
 from typing import Any
 from uuid import UUID
 
-from tavola.design.cost.kept import Kept
 from tavola.errors import TavolaError
 from tavola.keys import part_for
 from tavola.limits import ITEM_BYTES_MAX, REPLICA_OVERHEAD_BYTES, STORAGE_OVERHEAD_BYTES
@@ -27,12 +27,13 @@ from tavola.model.document import (
     TableDesign,
     TableSettings,
 )
+from tavola.model.identity_cache import IdentityCache
 from tavola.values import text_size
 
-VERSION_ATTRIBUTE = "_version"  # of an item whose entity's schema is past its first version
+VERSION_ATTRIBUTE = "_version"  # written to items whose entity has a schema version above 1
 
 _TEXT_BYTES = 20
-_ELEMENTS = 5  # of a list, a set or a map that nobody measured
+_ELEMENTS = 5  # assumed length of a list, a set or a map
 _BYTES_OF_TYPE = {
     "int": 3,
     "decimal": 5,
@@ -44,7 +45,7 @@ _BYTES_OF_TYPE = {
     "bytes": 200,
 }
 _BYTES_OF_TAG = {"N": 6, "BOOL": 1, "NULL": 1, "B": 200, "S": _TEXT_BYTES}
-_ELASTIC = frozenset({"S", "B", "M", "L", "SS", "NS", "BS"})  # what may be of any size
+_ELASTIC = frozenset({"S", "B", "M", "L", "SS", "NS", "BS"})  # types without a typical size
 _SAMPLES: dict[str, Any] = {
     "int": 1,
     "decimal": Decimal("0.5"),
@@ -57,15 +58,15 @@ _SAMPLES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ItemSize:
-    """What an item of an entity weighs, and which attribute how much of it, its name included."""
+    """The estimated size of an item, and of each attribute with its name."""
 
     total: int
     attributes: Mapping[str, float]
-    declared: bool  # somebody said the total; it is no guess
+    declared: bool  # the total is declared in the design, not guessed
 
 
 def value_bytes(field: FieldDesign) -> int:
-    """Return the bytes of a field's value: as declared, else what its type usually takes."""
+    """Return the size of a field's value: as declared, else typical for its type."""
     if field.typical_bytes is not None:
         return field.typical_bytes
     if field.choices:
@@ -84,52 +85,52 @@ def value_bytes(field: FieldDesign) -> int:
 
 
 def item_size(table: TableDesign, entity: EntityDesign, item_bytes: int | None = None) -> ItemSize:
-    """Return what an item of an entity weighs in its table.
+    """Return the estimated size of an entity's item.
 
-    `item_bytes` says the whole for one write or read; without it, what the design declares for the entity's items.
+    `item_bytes` overrides the total that the design declares, for one read or write pattern.
     """
-    # Of the table the settings decide alone, which stay where an entity of it is changed.
-    return _sizes.of(
-        (table.settings, entity), item_bytes, lambda: _weighed(table.settings, entity, item_bytes)
+    # Only the settings of the table matter, so the cache survives changes to its other entities.
+    return _item_sizes.get_or_compute(
+        (table.settings, entity), item_bytes, lambda: _estimate_item(table.settings, entity, item_bytes)
     )
 
 
-_sizes: Kept[ItemSize] = Kept(4096)
+_item_sizes: IdentityCache[ItemSize] = IdentityCache(4096)
 
 
-def _weighed(settings: TableSettings, entity: EntityDesign, item_bytes: int | None) -> ItemSize:
-    whole = declared_bytes(entity) if item_bytes is None else item_bytes
-    fixed, elastic = _attributes(settings, entity)
+def _estimate_item(settings: TableSettings, entity: EntityDesign, item_bytes: int | None) -> ItemSize:
+    whole = declared_item_bytes(entity) if item_bytes is None else item_bytes
+    fixed, elastic = _attribute_bytes(settings, entity)
     guess = sum(fixed.values()) + sum(elastic.values())
     if whole is None:
         return ItemSize(min(ITEM_BYTES_MAX, ceil(guess)), fixed | elastic, declared=False)
     least = {name: min(size, text_size(name) + 1.0) for name, size in elastic.items()}
     bound = sum(fixed.values()) + sum(least.values())
     if whole >= bound:
-        parts = _shared(entity, elastic, least, whole - sum(fixed.values()))
+        parts = _distribute_rest(entity, elastic, least, whole - sum(fixed.values()))
         return ItemSize(whole, fixed | parts, declared=True)
-    share = whole / bound  # less than its parts would have: all of them are smaller than they were taken for
+    share = whole / bound  # the declared total is below the sum of the guesses: scale every part down
     return ItemSize(whole, {name: size * share for name, size in (fixed | least).items()}, declared=True)
 
 
 def item_bytes(table: TableDesign, entity: EntityDesign) -> int:
-    """Return the bytes of an entity's item, as requests count them."""
+    """Return the size of an entity's item, as capacity units are counted from it."""
     return item_size(table, entity).total
 
 
-def declared_bytes(entity: EntityDesign) -> int | None:
-    """Return the item size that a design declares for an entity, the largest that it says; None if none."""
-    told = [write.item_bytes for write in entity.writes]
-    told += [
+def declared_item_bytes(entity: EntityDesign) -> int | None:
+    """Return the largest item size that the design declares for an entity; None if it declares none."""
+    sizes = [write.item_bytes for write in entity.writes]
+    sizes += [
         pattern.access.item_bytes
         for pattern in (entity.primary, *entity.patterns)
         if pattern is not None and pattern.index is None and pattern.access is not None
     ]
-    return max((each for each in told if each is not None), default=None)
+    return max((each for each in sizes if each is not None), default=None)
 
 
-def projected(table: TableDesign, index: IndexDesign, names: Iterable[str]) -> tuple[str, ...]:
-    """Return which of these attributes stand in an index's entries: its key, the table's, and what it projects."""
+def projected_names(table: TableDesign, index: IndexDesign, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the attributes that an index holds: its key, the table's key, and the projected ones."""
     held = table.projected_attributes(index)
     return tuple(name for name in names if held is None or name in held)
 
@@ -137,17 +138,17 @@ def projected(table: TableDesign, index: IndexDesign, names: Iterable[str]) -> t
 def entry_bytes(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, item_bytes: int | None = None
 ) -> int:
-    """Return the bytes of an entity's entry in an index, as reads and writes of the index count them.
+    """Return the size of an entity's entry in an index.
 
-    A pattern on the index that says how large its items are is believed, unless the index holds whole items.
+    Unless the index projects all attributes, a size declared by a pattern on the index takes precedence.
     """
     if index.projection != "ALL":
-        told = [
+        sizes = [
             pattern.access.item_bytes
             for pattern in entity.patterns
             if pattern.index == index.name and pattern.access is not None and not pattern.hydrate
         ]
-        declared = max((each for each in told if each is not None), default=None)
+        declared = max((each for each in sizes if each is not None), default=None)
         if declared is not None:
             return declared
     return modelled_entry_bytes(table, entity, index, item_bytes)
@@ -156,42 +157,44 @@ def entry_bytes(
 def modelled_entry_bytes(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, item_bytes: int | None = None
 ) -> int:
-    """Return the same from the attributes that the index projects, whatever a pattern says of its size."""
+    """Return the size of an index entry computed from its projected attributes, ignoring sizes declared by patterns."""
     size = item_size(table, entity, item_bytes)
     if index.projection == "ALL":
         return size.total
-    held = projected(table, index, size.attributes)
+    held = projected_names(table, index, size.attributes)
     return max(1, ceil(round(sum(size.attributes[name] for name in held), 6)))
 
 
 def stored_item_bytes(table: TableDesign, entity: EntityDesign) -> int:
-    """Return what an item is billed for as storage: itself and what DynamoDB adds."""
+    """Return the billed storage of an item, including DynamoDB's overhead."""
     more = REPLICA_OVERHEAD_BYTES if table.settings.replicas else 0
     return item_bytes(table, entity) + STORAGE_OVERHEAD_BYTES + more
 
 
 def stored_entry_bytes(table: TableDesign, entity: EntityDesign, index: IndexDesign) -> int:
-    """Return what an index entry is billed for as storage."""
+    """Return the billed storage of an index entry."""
     return entry_bytes(table, entity, index) + STORAGE_OVERHEAD_BYTES
 
 
-def _attributes(settings: TableSettings, entity: EntityDesign) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the attributes of an item with their bytes: those that are of one size, and those of any."""
+def _attribute_bytes(
+    settings: TableSettings, entity: EntityDesign
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the size of each attribute in two groups: of fixed size, and elastic (of any size)."""
     fixed: dict[str, float] = {}
     elastic: dict[str, float] = {}
     for field in entity.fields:
         size = text_size(field.attribute) + value_bytes(field)
         known = field.typical_bytes is not None or field.choices or field.key_kind not in (None, "text")
-        stretches = not known and bool(_ELASTIC & set(field.tags)) and field.type not in _BYTES_OF_TYPE
-        (elastic if stretches else fixed)[field.attribute] = size
+        is_elastic = not known and bool(_ELASTIC & set(field.tags)) and field.type not in _BYTES_OF_TYPE
+        (elastic if is_elastic else fixed)[field.attribute] = size
     keyed = {name for key in (entity.key, *entity.keys) if key is not None for name in key.fields}
     short = {field.attribute for field in entity.fields if field.name in keyed and field.attribute in elastic}
-    if short < elastic.keys():  # what stands in a key is short, and the rest is what makes an item large
+    if short < elastic.keys():  # key fields are short; the others make an item large
         fixed |= {name: elastic.pop(name) for name in sorted(short)}
     for key in (entity.key, *entity.keys):
         for source in key.sources if key is not None else ():
             if source.template is not None:
-                fixed[source.attribute] = text_size(source.attribute) + _rendered_bytes(entity, source)
+                fixed[source.attribute] = text_size(source.attribute) + _template_bytes(entity, source)
                 elastic.pop(source.attribute, None)
     if settings.tag is not None and settings.tag not in fixed and settings.tag not in elastic:
         fixed[settings.tag] = text_size(settings.tag) + text_size(entity.tag)
@@ -200,20 +203,20 @@ def _attributes(settings: TableSettings, entity: EntityDesign) -> tuple[dict[str
     return fixed, elastic
 
 
-def _shared(
+def _distribute_rest(
     entity: EntityDesign, elastic: Mapping[str, float], least: Mapping[str, float], left: float
 ) -> dict[str, float]:
-    """Return what is left of an item, shared among the attributes whose size nobody knows, in proportion.
+    """Return the elastic attributes with `left` bytes distributed among them, in proportion to their typical sizes.
 
-    A text that a key is made of is short, and so is one whose length is bounded: they take no more than they can hold
-    while another can take it. With more to share, none becomes smaller: that a larger item costs less cannot be.
+    A field used in a key, or with a maximum length, takes no more than it can hold while another can take the rest.
+    A larger `left` never makes an attribute smaller; otherwise a larger item could cost less.
     """
     usual = sum(elastic.values())
     if left < usual:
         above = (left - sum(least.values())) / (usual - sum(least.values()))
         return {name: least[name] + (size - least[name]) * above for name, size in elastic.items()}
     keyed = {name for key in (entity.key, *entity.keys) if key is not None for name in key.fields}
-    most = {
+    limits = {
         field.attribute: (
             elastic[field.attribute]
             if field.name in keyed
@@ -224,24 +227,24 @@ def _shared(
         for field in entity.fields
         if field.attribute in elastic
     }
-    beyond = left - sum(most.values())
-    if beyond > 0:  # than all of them can hold
-        return {name: most[name] + beyond * size / usual for name, size in elastic.items()}
-    told: dict[str, float] = {}
+    beyond = left - sum(limits.values())
+    if beyond > 0:  # more than all of them can hold
+        return {name: limits[name] + beyond * size / usual for name, size in elastic.items()}
+    full_sizes: dict[str, float] = {}
     rest = dict(elastic)
     while rest:
         share = left / sum(rest.values())
-        full = {name for name in rest if rest[name] * share > most[name]}
+        full = {name for name in rest if rest[name] * share > limits[name]}
         if not full:
             break
-        told |= {name: most[name] for name in full}
-        left -= sum(most[name] for name in full)
+        full_sizes |= {name: limits[name] for name in full}
+        left -= sum(limits[name] for name in full)
         rest = {name: size for name, size in rest.items() if name not in full}
-    return told | {name: size * share for name, size in rest.items()}
+    return full_sizes | {name: size * share for name, size in rest.items()}
 
 
-def _rendered_bytes(entity: EntityDesign, source: SourceDesign) -> int:
-    """Return the bytes of a key that a template makes."""
+def _template_bytes(entity: EntityDesign, source: SourceDesign) -> int:
+    """Return the size of a key rendered from a template."""
     assert source.template is not None
     known = {field.name: field for field in entity.fields}
     size = 0
@@ -251,16 +254,16 @@ def _rendered_bytes(entity: EntityDesign, source: SourceDesign) -> int:
         elif segment.field in known:
             size += _part_bytes(known[segment.field], segment.spec)
         else:
-            size += 2  # a shard's number
+            size += 2  # a shard number
     return size
 
 
 def _part_bytes(field: FieldDesign, spec: str) -> int:
-    """Return the bytes of a field's value as a key has it: numbers and times are written out there."""
+    """Return the size of a field's value inside a key, where numbers and times are text."""
     sample = _SAMPLES.get(field.key_kind or "")
     if sample is None or field.choices:
         return value_bytes(field)
     try:
         return text_size(part_for(field.key_kind or "text", spec).encode(sample))
-    except TavolaError:  # a place that the sample does not fit
+    except TavolaError:  # the format does not fit the sample
         return value_bytes(field)
