@@ -16,7 +16,7 @@ from tavola.backends import AsyncEmbeddedBackend
 from tavola.clock import SYSTEM_CLOCK, ManualClock
 from tavola.connections import ConnectionRefused, connect, connect_async
 from tavola.engine import Engine, StoreError
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.protocol.faults import ConditionalCheckFailedFault, InternalServerFault
 from tavola.server import Endpoint, Server
 from tests.test_connections import TABLE
@@ -109,15 +109,15 @@ class Syncs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
         self.failing = False
-        plain = SqliteStore.commit
+        plain = Store.commit
 
-        def commit(store: SqliteStore) -> None:
+        def commit(store: Store) -> None:
             self.count += 1
             if self.failing:
                 raise StoreError("the disk said no")
             plain(store)
 
-        monkeypatch.setattr(SqliteStore, "commit", commit)
+        monkeypatch.setattr(Store, "commit", commit)
 
 
 @pytest.fixture

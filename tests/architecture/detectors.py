@@ -47,7 +47,7 @@ OPEN_PACKAGES = frozenset({"tavola.protocol", "tavola.expressions"})
 # A package from outside, and the only modules or rooms that may know it. Nobody may know sqlite3: the
 # stdlib's copy is whatever the machine has.
 STRANGERS = {
-    "apsw": ("tavola.engine.storage.sqlite",),
+    "apsw": ("tavola.engine.storage",),
     "sqlite3": (),
     "boto3": ("tavola.apps.shell.stores",),  # its client of S3, for who keeps blobs there
     "uvicorn": ("tavola.web",),

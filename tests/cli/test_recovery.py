@@ -16,7 +16,7 @@ import tavola
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
 from tavola.engine import Engine
-from tavola.engine.storage.sqlite.files import connect_file
+from tavola.engine.storage.files import connect_file
 from tavola.server import running
 
 Run = Callable[..., Result]

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tavola.engine import StoreError
-from tavola.engine.storage.sqlite import files
+from tavola.engine.storage import files
 from tavola.protocol.faults import Fault
 from tests.durability.history import History, open_store, perform, random_history
 from tests.durability.power import NAME

@@ -11,8 +11,7 @@ from random import Random
 from typing import Any
 
 from tavola.engine import Engine, StoreError, isolation, writes
-from tavola.engine.storage import sqlite
-from tavola.engine.storage.sqlite import files, rack, store
+from tavola.engine.storage import SqliteTableStore, Store, files, sqlite_table, store
 from tests.durability.disk import Disk, Event, Plan
 from tests.durability.history import (
     History,
@@ -124,7 +123,7 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
     elif fault == "torn-group":
         yield _tears_groups
     elif fault == "stale-index":
-        with _replaced(sqlite.SqliteRack, "replace", _keeps_old_entries):
+        with _replaced(SqliteTableStore, "replace", _keeps_old_entries):
             yield None
     elif fault == "no-record":
         with _replaced(writes, "_log_modification", lambda *_: None):
@@ -140,13 +139,13 @@ def planted(fault: str | None) -> Iterator[Perform | None]:
 def planted_in_store(fault: str | None) -> Iterator[None]:
     """Plant a defect in the store itself: a failed commit that is answered as done, or pages without sums."""
     if fault == "blind-commit":
-        with _replaced(sqlite.SqliteStore, "commit", _commits_blindly):
+        with _replaced(Store, "commit", _commits_blindly):
             yield
     elif fault == "no-checksums":
         with (
             _replaced(files, "_CHECKSUM_VFS", "unix"),
             _replaced(files, "_CHECKED_BYTES_MAX", 0),
-            _replaced(rack, "crc32", lambda *_: _Never()),
+            _replaced(sqlite_table, "crc32", lambda *_: _Never()),
         ):
             yield
     else:
@@ -160,7 +159,7 @@ class _Never:
         return False
 
 
-_commit = sqlite.SqliteStore.commit
+_commit = Store.commit
 
 
 def _commits_blindly(store: Any) -> None:
@@ -181,7 +180,7 @@ def _tears_groups(engine: Engine, step: Step, answer: Callable[[], None]) -> Non
     answer()
 
 
-_replace = sqlite.SqliteRack.replace
+_replace = SqliteTableStore.replace
 
 
 def _keeps_old_entries(rack: Any, row: int, size: int, item: bytes, old: Any, entries: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tavola.engine import Engine, StoreDamaged, StoreError, StoreInUse, StoreLocked, change_key
-from tavola.engine.storage.sqlite import files
+from tavola.engine.storage import files
 from tavola.protocol.faults import InternalServerFault
 
 KEY = "correct horse battery staple"

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from tavola.cli.main import app
 from tavola.engine import Engine, StoreInUse, StoreLocked, verify
-from tavola.engine.storage.sqlite.files import connect_file
+from tavola.engine.storage.files import connect_file
 from tests.durability.damage import FILE_KINDS, damaged, make_store
 from tests.durability.power import NAME
 

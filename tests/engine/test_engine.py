@@ -10,7 +10,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreError, StoreFailed, StoreFull
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import (
     Fault,
@@ -79,10 +79,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def _failing(error: StoreError, monkeypatch: pytest.MonkeyPatch) -> None:
-    def commit(store: SqliteStore) -> None:
+    def commit(store: Store) -> None:
         raise error
 
-    monkeypatch.setattr(SqliteStore, "commit", commit)
+    monkeypatch.setattr(Store, "commit", commit)
 
 
 def test_a_group_is_durable_at_its_commit_and_not_before(path: Path) -> None:
@@ -158,7 +158,7 @@ def test_one_failed_call_dooms_its_group(path: Path, monkeypatch: pytest.MonkeyP
     """A store that fails in the middle of a group undoes what the group had written before."""
     with Engine.open(path) as engine:
         create(engine)
-        rack = next(engine._catalog.tables()).rack
+        rack = next(engine._catalog.tables()).rows
         engine.collect_writes()
         put(engine, "a")
 

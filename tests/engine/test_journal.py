@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.engine.journal import DIFFERS, INSERT, MODIFY, REMOVE, Journal, Timeline, new_image
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.keys import Bounds
 
 EVERYTHING = Bounds(b"", None)
@@ -19,13 +19,11 @@ OLD, NEW = b'{"pk":{"S":"a"},"v":{"N":"1"}}', b'{"pk":{"S":"a"},"v":{"N":"2"}}'
 ITEM: dict[str, Any] = {"pk": {"S": "a"}, "v": {"N": "2"}}
 
 
-def store() -> closing[SqliteStore]:
-    return closing(SqliteStore.open(None, sync="off", cache_mb=16))
+def store() -> closing[Store]:
+    return closing(Store.open(None, sync="off", cache_mb=16))
 
 
-def journal(
-    kept: SqliteStore, view: str | None, *, history: bool, timeline: Timeline | None = None
-) -> Journal:
+def journal(kept: Store, view: str | None, *, history: bool, timeline: Timeline | None = None) -> Journal:
     if not kept.log_numbers():
         kept.create_log(1)
     return Journal(kept.log(1), timeline or Timeline(ManualClock()), view, history=history, key_names=("pk",))

@@ -14,7 +14,7 @@ import pytest
 
 from tavola import connect
 from tavola.engine import Engine, Touch, Visit
-from tavola.engine.storage import SqliteStore, StoreFull
+from tavola.engine.storage import Store, StoreFull
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, TransactionCanceledFault
 from tavola.server import running
@@ -214,11 +214,11 @@ def test_a_gathered_write_that_is_undone_is_told_as_failed(monkeypatch: pytest.M
         engine.collect_writes()
         engine.call("PutItem", {"TableName": "Orders", "Item": ITEM})
 
-        def full(self: SqliteStore) -> None:
+        def full(self: Store) -> None:
             raise StoreFull("the disk is full")
 
         with monkeypatch.context() as patched:
-            patched.setattr(SqliteStore, "commit", full)
+            patched.setattr(Store, "commit", full)
             with pytest.raises(StoreFull):
                 engine.commit()
 

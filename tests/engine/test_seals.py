@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tavola.engine.seals import Seals
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.entropy import SeededEntropy
 from tavola.protocol.arns import Scope
 
 HERE, THERE = Scope("111111111111", "us-east-1"), Scope("222222222222", "us-east-1")
 
 
-def seals(store: SqliteStore, seed: int = 1) -> Seals:
+def seals(store: Store, seed: int = 1) -> Seals:
     return Seals(store, SeededEntropy(seed), lambda: None)
 
 
 def test_a_token_is_bound_to_its_purpose_and_its_owner() -> None:
     """The payload comes back to the caller it was given to, for the use it was made for."""
-    with closing(SqliteStore.open(None, sync="off", cache_mb=16)) as store:
+    with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         made = seals(store)
 
         token = made.seal("iterator", HERE, {"after": 7})
@@ -35,11 +35,11 @@ def test_a_token_is_bound_to_its_purpose_and_its_owner() -> None:
 
 def test_the_secret_stays_with_the_store(tmp_path: Path) -> None:
     """A token outlives a restart of its store, and opens in no other store."""
-    with closing(SqliteStore.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
+    with closing(Store.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
         token = seals(store).seal("page", HERE, {"x": 1})
-    with closing(SqliteStore.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
+    with closing(Store.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
         assert seals(store, seed=2).open("page", HERE, token) == {"x": 1}
-    with closing(SqliteStore.open(None, sync="off", cache_mb=16)) as store:
+    with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         other = seals(store, seed=3)
         other.seal("page", HERE, {})
         assert other.open("page", HERE, token) is None
@@ -48,7 +48,7 @@ def test_the_secret_stays_with_the_store(tmp_path: Path) -> None:
 @given(garbage=st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: raw.decode("latin-1"))))
 def test_garbage_is_no_token(garbage: str) -> None:
     """Whatever is handed in, it is refused and never raises."""
-    with closing(SqliteStore.open(None, sync="off", cache_mb=16)) as store:
+    with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         made = seals(store)
         made.seal("page", HERE, {})
 

@@ -14,8 +14,8 @@ from tavola.engine import Engine, StoreError, Visit, copies, pasts, snapshots
 from tavola.engine.backups import Backups
 from tavola.engine.catalog import Index
 from tavola.engine.operations import backups, restores
-from tavola.engine.snapshots import AsOfRack
-from tavola.engine.storage.sqlite.files import connect_file
+from tavola.engine.snapshots import AsOfTableStore
+from tavola.engine.storage.files import connect_file
 from tavola.entropy import SeededEntropy
 from tavola.keys import Bounds
 from tavola.protocol.accounts import DEFAULT_SCOPE
@@ -895,9 +895,9 @@ def test_the_past_has_whole_rows(engine: Engine) -> None:
     table = engine._catalog.find(DEFAULT_SCOPE, "things")
     assert table is not None
     assert table.journal is not None
-    wanted = table.rack.rows(Bounds(b"", None), 9)
-    total = table.rack.total("key", "size", Bounds(b"", None))
-    past = AsOfRack(table, table.journal.log, table.journal.position)
+    wanted = table.rows.rows(Bounds(b"", None), 9)
+    total = table.rows.total("key", "size", Bounds(b"", None))
+    past = AsOfTableStore(table, table.journal.log, table.journal.position)
     for number in range(5):
         put(engine, f"p{number}", g="y")
     put(engine, "new", g="x")

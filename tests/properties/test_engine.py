@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from tavola.clock import ManualClock
 from tavola.engine import Engine, isolation, writes
 from tavola.engine.operations import items
-from tavola.engine.storage import sqlite
+from tavola.engine.storage import SqliteTableStore
 from tavola.entropy import SeededEntropy
 from tavola.protocol.faults import ConditionalCheckFailedFault, TransactionCanceledFault
 from tests.durability.state import faults_in, scan
@@ -486,10 +486,10 @@ def _keeps_old_entries(rack: Any, row: int, size: int, item: bytes, old: Any, en
     _replace(rack, row, size, item, old, old)
 
 
-_replace = sqlite.SqliteRack.replace
+_replace = SqliteTableStore.replace
 
 PLANTED: dict[str, tuple[Any, str, Any]] = {
-    "an index entry is not rewritten": (sqlite.SqliteRack, "replace", _keeps_old_entries),
+    "an index entry is not rewritten": (SqliteTableStore, "replace", _keeps_old_entries),
     "counts are not kept up": (writes, "recount", lambda *_: None),
     "a write costs one unit more": (items, "write_units", lambda *_: 7.0),
     "a condition always holds": (items, "evaluate", lambda *_: True),

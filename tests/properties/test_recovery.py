@@ -21,7 +21,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine, Visit, copies, pasts, snapshots
 from tavola.engine.operations import restores
 from tavola.engine.storage import LogRow
-from tavola.engine.storage.sqlite.log import SqliteLog
+from tavola.engine.storage.change_log import ChangeLog
 from tavola.entropy import SeededEntropy
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "campaign"
@@ -270,7 +270,7 @@ def test_the_past_is_what_it_was(seed: int) -> None:
     campaign(seed)
 
 
-def _last_change(log: SqliteLog, key: bytes, after: int) -> LogRow | None:
+def _last_change(log: ChangeLog, key: bytes, after: int) -> LogRow | None:
     changes = log.changes_of(key, after, 10_000)
     return changes[-1] if changes else None
 
@@ -292,16 +292,16 @@ _position = snapshots._position
 _extend = pasts.Past.extend
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "undo takes the last change of a key": (SqliteLog, "first_change", _last_change),
+    "undo takes the last change of a key": (ChangeLog, "first_change", _last_change),
     "the place is one change too late": (snapshots, "_position", _one_later),
     "the place is one change too early": (snapshots, "_position", _one_earlier),
     "what was inserted since is left in": (
-        snapshots.AsOfRack,
+        snapshots.AsOfTableStore,
         "_undo",
         lambda rack, standing, changes, reverse: standing,
     ),
     "rows that changed are not taken out of an index": (
-        snapshots.AsOfRack,
+        snapshots.AsOfTableStore,
         "_images",
         lambda rack, *given: iter(()),
     ),

@@ -34,13 +34,13 @@ def fill_slice(catalog: Catalog, table: Table, index: Index | Vector) -> None:
     """Fill the next rows of an index; when there are none left, it is complete."""
     filled_to = index.definition.filled_to
     assert filled_to is not None, "only an index that is not complete is filled"
-    found = table.rack.walk(filled_to, _SLICE_ROWS)
+    found = table.rows.walk(filled_to, _SLICE_ROWS)
     counts = table.counts
     slot = index.definition.slot
     for row in found:
         entries = _with_entry(table, index, decode_item(row[2]), row[4:])
         if entries != row[4:]:
-            table.rack.fill(row[0], entries)
+            table.rows.fill(row[0], entries)
             size = entries[_place(table, index) + 1] if index.projected is not None else row[1]
             assert isinstance(size, int), "an entry that was made has a size"
             counts.index_items[slot] = counts.index_items.get(slot, 0) + 1

@@ -73,7 +73,7 @@ class Backups:
 
     def make_place(self, backup: Backup) -> None:
         """Make the rack that a backup is copied to; nobody ranges over its columns, so they have no order."""
-        self._store.create_rack(backup.number)
+        self._store.create_table(backup.number)
         for column in self.table(backup).columns:
             self._store.add_column(backup.number, column, ordered=False)
 
@@ -86,7 +86,7 @@ class Backups:
 
     def drop(self, backup: Backup) -> None:
         """Remove a backup and its rows."""
-        self._store.drop_rack(backup.number)
+        self._store.drop_table(backup.number)
         self._store.delete_record(_KIND, _name(backup.scope, backup.definition.name, backup.id))
 
     def drop_expired(self, now_s: float) -> int:
@@ -131,7 +131,7 @@ def unpin(catalog: Catalog, store: Store, number: int) -> None:
     store.delete_record(KEPT_LOG, str(number))
     catalog.stirred = True
     if not any(backup.number == number for backup in Backups(store)):
-        store.drop_rack(number)
+        store.drop_table(number)
 
 
 def leave(store: Store, definition: TableDefinition) -> None:

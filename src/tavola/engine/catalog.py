@@ -15,7 +15,7 @@ import msgspec
 from tavola.clock import Clock
 from tavola.engine.journal import Journal, Timeline
 from tavola.engine.pasts import Pasts
-from tavola.engine.storage import Rack, Store, StoreDamaged
+from tavola.engine.storage import Store, StoreDamaged, TableStore
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.arns import Scope, table_arn
@@ -271,7 +271,7 @@ class Table:
         "journal",
         "key_names",
         "name",
-        "rack",
+        "rows",
         "schema",
         "scope",
         "settled",
@@ -312,7 +312,7 @@ class Table:
             self.indexed |= {ttl.attribute}
             self.columns += (ttl.column,)
         self.journal = journal  # None: nobody looks back
-        self.rack: Rack = store.rack(definition.number, self.columns)
+        self.rows: TableStore = store.table(definition.number, self.columns)
         self.counts = counts
 
 
@@ -384,7 +384,7 @@ class Catalog:
 
     def create(self, definition: TableDefinition) -> Table:
         """Make the place of a new table and enter it."""
-        self._store.create_rack(definition.number)
+        self._store.create_table(definition.number)
         for index in definition.indexes:
             self.add_columns(definition, index)
         for vector in definition.vectors:
@@ -414,7 +414,7 @@ class Catalog:
         """
         definition = table.definition
         if not keep_rows:
-            self._store.drop_rack(definition.number)
+            self._store.drop_table(definition.number)
         self.stirred = True
         self._store.delete_record(_KIND, _number(definition))
         self._store.delete_record(_COUNTS, _number(definition))

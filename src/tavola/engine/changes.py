@@ -16,7 +16,7 @@ import msgspec
 
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.journal import BY_SERVICE, INSERT, KEYS_ALONE, KIND_BITS, MODIFY, REMOVE, new_image
-from tavola.engine.storage import Log, LogRow, Store
+from tavola.engine.storage import ChangeLog, LogRow, Store
 from tavola.keys import Bounds
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
@@ -137,7 +137,7 @@ class Streams:
             now_s += 0.001
         return now_s
 
-    def log(self, stream: Stream) -> Log:
+    def log(self, stream: Stream) -> ChangeLog:
         """Return the log that a stream is read from."""
         return self._store.log(stream.number)
 
@@ -277,7 +277,7 @@ def id_of_sequence(text: str) -> int | None:
     return int(text) - _SEQUENCE_BASE
 
 
-def read_shard(log: Log, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
     """Return changes of a shard past an id, and the id to go on after: nothing up to it is left out.
 
     They are read a few at a time, so that no more is held than about what an answer may have.

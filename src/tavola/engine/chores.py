@@ -151,7 +151,7 @@ class Chores:
             return
         log = services.store.log(number)
         if log.has_key_index and not self._looks_back(number, now_s):
-            log.index_keys(wanted=False)
+            log.set_key_index(enabled=False)
             services.catalog.pasts.forget(number)
         if log.trim(log.id_at(int(since_s * 1_000_000)), _TRIM_ROWS) == _TRIM_ROWS:
             self._trimming.append(number)

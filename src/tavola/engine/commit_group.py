@@ -51,7 +51,7 @@ from threading import get_ident
 
 from tavola.engine.catalog import Catalog
 from tavola.engine.observing import Observing
-from tavola.engine.storage import SqliteStore, StoreError, StoreFailed
+from tavola.engine.storage import Store, StoreError, StoreFailed
 from tavola.protocol.faults import InternalServerFault
 
 
@@ -88,7 +88,7 @@ class CommitGroup:
         "write_failure",
     )
 
-    def __init__(self, store: SqliteStore, catalog: Catalog, reload: Callable[[], None]) -> None:
+    def __init__(self, store: Store, catalog: Catalog, reload: Callable[[], None]) -> None:
         """Group the transactions of `store`; `reload` re-reads what is kept in memory, after a rollback."""
         self._store = store
         self._catalog = catalog

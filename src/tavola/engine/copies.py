@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import entry_of, every_index
 from tavola.engine.jobs import next_rows
-from tavola.engine.storage import Entry, Row
+from tavola.engine.storage import Entry, KeyedRow
 from tavola.engine.vectors import Vector
 from tavola.errors import TavolaError
 from tavola.keys import Bounds
@@ -52,10 +52,10 @@ START = Place()
 def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
     """Copy the rows after a place, count them, and return the place reached; None when that was all."""
     bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
-    found = source.rack.rows(bounds, place.rows)
+    found = source.rows.rows(bounds, place.rows)
     if found:
         rows = _with_entries(source, target, found)
-        target.rack.insert_rows(rows)
+        target.rows.insert_rows(rows)
         _count(target, rows)
     if len(found) < place.rows:
         return None
@@ -79,7 +79,7 @@ def check_complete(target: Table, items: int, bytes_: int) -> None:
         )
 
 
-def _with_entries(source: Table, target: Table, rows: list[Row]) -> list[Row]:
+def _with_entries(source: Table, target: Table, rows: list[KeyedRow]) -> list[KeyedRow]:
     """Return rows with the target's entries in place of the source's."""
     taken = [(index, _taken_over(source, index)) for index in every_index(target)]
     if any(places is None for _, places in taken):
@@ -90,7 +90,7 @@ def _with_entries(source: Table, target: Table, rows: list[Row]) -> list[Row]:
     return [(row[0], row[1], row[2], row[3], *(row[place] for place in kept)) for row in rows]
 
 
-def _looked_into(row: Row, taken: Sequence[tuple[Index | Vector, range | None]]) -> Row:
+def _looked_into(row: KeyedRow, taken: Sequence[tuple[Index | Vector, range | None]]) -> KeyedRow:
     item = decode_item(row[2])
     entries: list[Entry] = []
     for index, places in taken:
@@ -124,7 +124,7 @@ def _are_alike(one: Index | Vector, other: Index | Vector) -> bool:
     )
 
 
-def _count(target: Table, rows: Sequence[Row]) -> None:
+def _count(target: Table, rows: Sequence[KeyedRow]) -> None:
     """Add rows to a table's counts."""
     counts = target.counts
     counts.items += len(rows)

@@ -28,7 +28,7 @@ from tavola.engine.jobs import Jobs
 from tavola.engine.observing import Observer, Observing, Watched
 from tavola.engine.operations import HANDLERS, OperationCall, Services
 from tavola.engine.seals import Seals
-from tavola.engine.storage import SqliteStore, StoreError, StoreFailed, StoreFull
+from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
 from tavola.engine.transfer import Buckets
 from tavola.engine.visits import Touch, Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
@@ -47,7 +47,7 @@ class Engine:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         clock: Clock,
         entropy: Entropy,
         wording: MessageStyle,
@@ -116,7 +116,7 @@ class Engine:
         switches = Switches() if emulate is None else parse_switches(emulate)
         if key is not None and (path is None or not key):
             raise ValueError("a key is for a store in a file, and must not be empty")
-        store = SqliteStore.open(path, sync=sync, cache_mb=cache_mb, key=key)
+        store = Store.open(path, sync=sync, cache_mb=cache_mb, key=key)
         try:
             return cls(
                 store,

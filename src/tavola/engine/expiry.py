@@ -55,13 +55,13 @@ def fill_slice(catalog: Catalog, table: Table) -> None:
     ttl = table.definition.ttl
     assert ttl is not None, "a column that is filled belongs to a setting"
     assert ttl.filled_to is not None, "only a column that is not complete is filled"
-    found = table.rack.walk(ttl.filled_to, _SLICE_ROWS)
+    found = table.rows.walk(ttl.filled_to, _SLICE_ROWS)
     for row in found:
         expires = expiry_of(decode_item(row[2]).get(ttl.attribute))
         standing: tuple[Entry, ...] = row[4:]
         entries = (*standing[:-1], expires)  # the column is the last
         if entries != standing:
-            table.rack.fill(row[0], entries)
+            table.rows.fill(row[0], entries)
     reached = found[-1][0] if len(found) == _SLICE_ROWS else None
     changed = msgspec.structs.replace(ttl, filled_to=reached)
     catalog.change(table, msgspec.structs.replace(table.definition, ttl=changed))
@@ -81,7 +81,7 @@ def sweep_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0
     if ttl is None or ttl.column is None:
         return 0
     upto = int(now_s - delay_s)
-    keys = table.rack.due(ttl.column, int(now_s) - TTL_PAST_S_MAX, upto, _SLICE_ROWS)
+    keys = table.rows.due(ttl.column, int(now_s) - TTL_PAST_S_MAX, upto, _SLICE_ROWS)
     for key in keys:
         apply_write(catalog, prepare_delete(find_current(table, key)), BY_SERVICE)
     return len(keys)

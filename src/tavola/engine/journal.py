@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from tavola.clock import Clock
-from tavola.engine.storage import Log, LogRow
+from tavola.engine.storage import ChangeLog, LogRow
 from tavola.values import Item
 
 INSERT: Final = 0
@@ -111,7 +111,7 @@ class Journal:
 
     def __init__(
         self,
-        log: Log,
+        log: ChangeLog,
         timeline: Timeline,
         view: str | None,
         *,

@@ -46,7 +46,7 @@ def matrix_of(table: Table, vector: Vector) -> Matrix:
     known = table.counts.index_items.get(vector.definition.slot, 0)
     if isinstance(copy, Matrix) and len(copy) == known:
         return copy
-    matrix = Matrix(vector, table.rack.entries(vector.column))
+    matrix = Matrix(vector, table.rows.entries(vector.column))
     vector.copy = matrix
     return matrix
 

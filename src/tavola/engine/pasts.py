@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from tavola.engine.storage import Log
+from tavola.engine.storage import ChangeLog
 from tavola.keys import Bounds
 from tavola.limits import PAST_CHANGES_MAX
 from tavola.protocol.faults import ValidationFault
@@ -44,7 +44,7 @@ class Past:
         self.changed: set[bytes] = set()  # keys: what stands under them now was not there, or not so
         self.entries: list[Entered] = []  # what was there instead, by entry and then by key
 
-    def extend(self, log: Log, last: int, entry_of: EntryOf) -> None:
+    def extend(self, log: ChangeLog, last: int, entry_of: EntryOf) -> None:
         """Undo the changes up to the last; of a key the first one counts."""
         if last <= self.reached:
             return
@@ -84,7 +84,7 @@ class Pasts:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, str, int], Past] = OrderedDict()
 
-    def find(self, number: int, column: str, log: Log, position: int, entry_of: EntryOf) -> Past:
+    def find(self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf) -> Past:
         """Return the past of an index of a table; refuse one that too many changes have to be undone for."""
         last = log.span()[1]
         if last - position > PAST_CHANGES_MAX:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tavola.engine.catalog import Index, Table
-from tavola.engine.storage import Line
+from tavola.engine.storage import ItemRow
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
 from tavola.values import Item, decode_item, encode_item
@@ -33,14 +33,14 @@ class Span:
 class Page:
     """Rows in order, and whether there may be more after them."""
 
-    lines: list[Line]
+    lines: list[ItemRow]
     bytes: int  # counted before any filter
     more: bool
 
 
 def read_page(span: Span, limit: int | None) -> Page:
     """Return one page of a span: up to `limit` rows, up to 1 MB."""
-    rack = span.table.rack
+    rack = span.table.rows
     most = -1 if limit is None else limit
     if span.index is None:
         key = None if span.after is None else span.after[1]
@@ -67,7 +67,7 @@ def last_key(span: Span, item: Item) -> Item:
 
 
 def select(
-    lines: list[Line], keep: Callable[[Item], bool] | None, shape: Callable[[Item], Item] | None
+    lines: list[ItemRow], keep: Callable[[Item], bool] | None, shape: Callable[[Item], Item] | None
 ) -> list[bytes]:
     """Return the rows that a filter keeps, shaped by a projection, as bytes."""
     if keep is None and shape is None:

@@ -20,7 +20,7 @@ from tavola.engine.catalog import Index, Table
 from tavola.engine.indexes import entry_of, every_index, expiry_of
 from tavola.engine.journal import BY_SERVICE
 from tavola.engine.pasts import Past, Pasts
-from tavola.engine.storage import Entry, Found, Line, Lines, Log, LogRow, Rack, Row
+from tavola.engine.storage import ChangeLog, Entry, ItemPage, ItemRow, KeyedRow, LogRow, StoredRow, TableStore
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
 from tavola.protocol.faults import (
@@ -50,10 +50,10 @@ class Version(NamedTuple):
     by_service: bool = False  # it expired: no caller deleted it
 
 
-def as_of(table: Table, log: Log, position: int, pasts: Pasts | None = None) -> Table:
+def as_of(table: Table, log: ChangeLog, position: int, pasts: Pasts | None = None) -> Table:
     """Return a table whose rows are those that stood after a change of its log; `pasts` keeps what is undone."""
     past = copy(table)
-    past.rack = AsOfRack(table, log, position, pasts)
+    past.rows = AsOfTableStore(table, log, position, pasts)
     past.vectors = tuple(copy(vector) for vector in table.vectors)
     for vector in past.vectors:
         vector.copy = None  # what is in memory is of now
@@ -111,35 +111,35 @@ def _position(table: Table, at_us: int) -> int:
     return max(journal.log.id_at(at_us), recovery.since)
 
 
-def order_by_key(log: Log, position: int, begin: Callable[[], None]) -> None:
+def order_by_key(log: ChangeLog, position: int, begin: Callable[[], None]) -> None:
     """Give a log its order by key if much has changed past a place; little is found as quickly without.
 
     Nobody pays for that order until the past is read, and it takes a second or so for a million changes.
     """
     if log.span()[1] - position > _UNORDERED_CHANGES_MAX and not log.has_key_index:
         begin()
-        log.index_keys(wanted=True)
+        log.set_key_index(enabled=True)
 
 
-class AsOfRack:
+class AsOfTableStore:
     """The rows of a table as they were; it is read and never written."""
 
-    def __init__(self, table: Table, log: Log, position: int, pasts: Pasts | None = None) -> None:
+    def __init__(self, table: Table, log: ChangeLog, position: int, pasts: Pasts | None = None) -> None:
         """Read a table at a place in its log, which has the old images of all changes past it."""
         self._table = table
-        self._rack: Rack = table.rack
+        self._rack: TableStore = table.rows
         self._log = log
         self._position = position
         self._pasts = Pasts() if pasts is None else pasts
 
-    def get(self, key: bytes) -> Line | None:
+    def get(self, key: bytes) -> ItemRow | None:
         """Return item and size of the row with this key."""
         change = self._log.first_change(key, self._position)
         if change is None:
             return self._rack.get(key)
         return None if change.old is None else (change.old, item_size(decode_item(change.old)), 0)
 
-    def find(self, key: bytes) -> Found | None:
+    def find(self, key: bytes) -> StoredRow | None:
         """Return all there is of the row with this key, but for the row's id: it may have none now."""
         change = self._log.first_change(key, self._position)
         if change is None:
@@ -149,7 +149,9 @@ class AsOfRack:
         row = self._undone(change.key, change.old)
         return 0, row[1], row[2], row[3], *row[4:]
 
-    def page(self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool) -> Lines:
+    def page(
+        self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool
+    ) -> ItemPage:
         """Return rows between the bounds by key, past the key `after`."""
         if after is not None:
             lower, upper = bounds.lower, bounds.upper
@@ -170,18 +172,18 @@ class AsOfRack:
         *,
         after: tuple[bytes, bytes] | None,
         reverse: bool,
-    ) -> Lines:
+    ) -> ItemPage:
         """Return item and size column of rows by an index column and then the key, past a pair."""
         found = self._entered(column, bounds, _chunk(limit), after, reverse)
         return _taken(((item, size, 0) for _, _, item, size in found), limit, budget)
 
-    def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[Row]:
+    def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[KeyedRow]:
         """Return up to `limit` whole rows between the bounds, by key."""
         return list(islice(self._walked(bounds, reverse, _chunk(limit)), limit))
 
     def index_rows(
         self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
-    ) -> list[Row]:
+    ) -> list[KeyedRow]:
         """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
         found = self._entered(column, bounds, _chunk(limit), after, reverse)
         return [self._undone(key, item) for _, key, item, _ in islice(found, limit)]
@@ -218,7 +220,7 @@ class AsOfRack:
         """Refuse."""
         raise read_only()
 
-    def insert_rows(self, rows: Sequence[Row]) -> NoReturn:
+    def insert_rows(self, rows: Sequence[KeyedRow]) -> NoReturn:
         """Refuse."""
         raise read_only()
 
@@ -230,7 +232,7 @@ class AsOfRack:
         """Refuse: nothing of the past expires."""
         raise read_only()
 
-    def _walked(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[Row]:
+    def _walked(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[KeyedRow]:
         """Yield the rows of then by key: those that stand, with what has changed since undone.
 
         Both sides come in chunks, and are merged up to the end of the chunk that reaches less far: so neither
@@ -253,7 +255,7 @@ class AsOfRack:
                 return
             bounds = Bounds(bounds.lower, end) if reverse else Bounds(end + b"\x00", bounds.upper)
 
-    def _undo(self, standing: list[Row], changes: list[LogRow], reverse: bool) -> list[Row]:
+    def _undo(self, standing: list[KeyedRow], changes: list[LogRow], reverse: bool) -> list[KeyedRow]:
         if not changes:
             return standing
         rows = {row[0]: row for row in standing}
@@ -264,7 +266,7 @@ class AsOfRack:
                 rows[change.key] = self._undone(change.key, change.old)
         return [rows[key] for key in sorted(rows, reverse=reverse)]
 
-    def _undone(self, key: bytes, old: bytes) -> Row:
+    def _undone(self, key: bytes, old: bytes) -> KeyedRow:
         """Return the row that an old image makes, with entries in the indexes that there are now."""
         item = decode_item(old)
         entries: list[Entry] = []
@@ -356,7 +358,7 @@ def versions(table: Table, key: bytes, after: int, limit: int) -> tuple[list[Ver
     # What stood after a change is what the next one found; after the last one it is what stands.
     images = [change.old for change in changes[1:]]
     if not more:
-        standing = table.rack.get(key)
+        standing = table.rows.get(key)
         images.append(None if standing is None else standing[0])
     found = [
         Version(change.at_us, image, bool(change.mark & BY_SERVICE))
@@ -369,9 +371,9 @@ def _chunk(limit: int) -> int:
     return _CHUNK_ROWS if limit < 0 else max(16, min(limit + 1, 1024))
 
 
-def _taken(found: Iterator[Line], limit: int, budget: int) -> Lines:
+def _taken(found: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
     """Return lines up to the limit, or up to the one that brings their sizes to the budget."""
-    lines: list[Line] = []
+    lines: list[ItemRow] = []
     total = 0
     if limit == 0:
         return lines, total

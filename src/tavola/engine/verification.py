@@ -23,11 +23,11 @@ from tavola.engine.catalog import Catalog, Counts, Index, Table
 from tavola.engine.indexes import entry_of, expiry_of
 from tavola.engine.journal import DIFFERS, new_image
 from tavola.engine.storage import (
+    ChangeLog,
     Entry,
-    Log,
+    KeyedRow,
     LogRow,
-    Row,
-    SqliteStore,
+    Store,
     StoreDamaged,
     StoreError,
     StoreLocked,
@@ -86,7 +86,7 @@ def verify(
     _check_form(path, key)
     report = Report()
     try:
-        store = SqliteStore.open(path, sync="full", cache_mb=_CACHE_MB, key=key, walked=False)
+        store = Store.open(path, sync="full", cache_mb=_CACHE_MB, key=key, check_pages=False)
     except StoreDamaged as error:
         report.add("file", str(error))
         return report
@@ -110,10 +110,10 @@ def _check_form(path: str | os.PathLike[str], key: str | None) -> None:
         raise StoreLocked(f"{path} is encrypted, and no key was given")
 
 
-def _verify_store(store: SqliteStore, clock: Clock, report: Report, progress: Progress | None) -> None:
+def _verify_store(store: Store, clock: Clock, report: Report, progress: Progress | None) -> None:
     spoilt = store.problems(_LISTED_MAX)  # before a transaction, which a page that cannot be read would end
     checks: list[_TableCheck] = []
-    logs: dict[int, Log] = {}
+    logs: dict[int, ChangeLog] = {}
     unreadable: list[Problem] = []
     try:
         store.begin()  # so that what reading makes on its way is undone
@@ -138,7 +138,7 @@ def _verify_store(store: SqliteStore, clock: Clock, report: Report, progress: Pr
         _verify_log(log, f"log of {names.get(number, f'table {number}, which is gone')}", report)
 
 
-def _kept_aside(store: SqliteStore, report: Report, progress: Progress | None) -> list[_TableCheck]:
+def _kept_aside(store: Store, report: Report, progress: Progress | None) -> list[_TableCheck]:
     """Return the checks of backups, and of the rows of deleted tables that a running copy still needs."""
     checks = [
         _TableCheck(store, Backups(store).table(backup), report, progress, backup)
@@ -170,7 +170,7 @@ class _TableCheck:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         table: Table,
         report: Report,
         progress: Progress | None,
@@ -178,7 +178,7 @@ class _TableCheck:
         kept_as: Literal["table", "backup", "rest"] = "table",
     ) -> None:
         definition = table.definition
-        self.rack = store.rack(definition.number, table.columns)
+        self.rack = store.table(definition.number, table.columns)
         self.table = table
         self.report = report
         self.progress = progress
@@ -213,7 +213,7 @@ class _TableCheck:
         if self.whole:
             self._verify_counts()
 
-    def _verify_row(self, row: int, sound: bool, line: Row) -> None:
+    def _verify_row(self, row: int, sound: bool, line: KeyedRow) -> None:
         key, size, data, entries = line[0], line[1], line[2], line[4:]
         place = f"{self.name}, row {row}"
         if not _is_row(line):
@@ -298,7 +298,7 @@ def _indexes(table: Table) -> tuple[Index | Vector, ...]:
     return (*table.indexes, *table.vectors)
 
 
-def _is_row(line: Row) -> bool:
+def _is_row(line: KeyedRow) -> bool:
     """Tell whether a row's parts are of the types that rows have; a page from elsewhere has others."""
     parts: tuple[Any, ...] = line
     key, size, data, _, *entries = parts
@@ -321,7 +321,7 @@ def _is_unfilled(filled_to: int | None, row: int, kept: Sequence[Entry]) -> bool
     return filled_to is not None and row > filled_to and all(entry is None for entry in kept)
 
 
-def _verify_log(log: Log, place: str, report: Report) -> None:
+def _verify_log(log: ChangeLog, place: str, report: Report) -> None:
     """Note where a log's changes do not follow each other, or an image in it cannot be read."""
     try:
         first, last, _ = log.span()

@@ -15,7 +15,7 @@ from zlib import adler32
 from tavola.engine.catalog import Catalog, Table
 from tavola.engine.indexes import entries_of, recount, sizes_of
 from tavola.engine.journal import INSERT, MODIFY, REMOVE, Journal
-from tavola.engine.storage import Entry, Found
+from tavola.engine.storage import Entry, StoredRow
 from tavola.expressions.updates import Applied
 from tavola.keys import KeyRefused, bounds_around
 from tavola.limits import ITEM_BYTES_MAX, ITEM_COLLECTION_BYTES_MAX
@@ -35,7 +35,7 @@ class CurrentItem:
 
     table: Table
     key: bytes
-    row: Found | None
+    row: StoredRow | None
     _item: Item | None = None
 
     @property
@@ -110,7 +110,7 @@ def key_of_request(table: Table, key: Mapping[str, Any]) -> bytes:
 
 def find_current(table: Table, key: bytes) -> CurrentItem:
     """Return the current item with a key."""
-    return CurrentItem(table, key, table.rack.find(key))
+    return CurrentItem(table, key, table.rows.find(key))
 
 
 def prepare_put(current: CurrentItem, item: Item, size: int) -> ItemWrite:
@@ -144,20 +144,20 @@ def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
     journal = table.journal
     if write.item is None:
         if row is not None:
-            table.rack.delete(row[0])
+            table.rows.delete(row[0])
             recount(table, row[1], row[4:], 0, None)
             catalog.touch(table)
             if journal is not None:
                 item = current.item if journal.keys_alone else None
                 journal.note(current.key, REMOVE, row[2], None, item, mark)
     elif row is None:
-        table.rack.insert(current.key, write.size, write.data, write.entries)
+        table.rows.insert(current.key, write.size, write.data, write.entries)
         recount(table, 0, None, write.size, write.entries)
         catalog.touch(table)
         if journal is not None:
             journal.note(current.key, INSERT, None, write.data, write.item, mark)
     elif row[2] != write.data:
-        table.rack.replace(row[0], write.size, write.data, row[4:], write.entries)
+        table.rows.replace(row[0], write.size, write.data, row[4:], write.entries)
         if row[1] != write.size or row[4:] != write.entries:
             recount(table, row[1], row[4:], write.size, write.entries)
             catalog.touch(table)
@@ -192,10 +192,10 @@ def certainly_differ(old: bytes, new: bytes) -> bool:
 def collection_bytes(table: Table, key: bytes) -> int:
     """Return the size of an item collection: its items and their entries in local indexes."""
     bounds = bounds_around(table.schema, key)
-    total = table.rack.total("key", "size", bounds)
+    total = table.rows.total("key", "size", bounds)
     for index in table.indexes:
         if not index.is_global:
-            total += table.rack.total(index.column, index.size_column, bounds)
+            total += table.rows.total(index.column, index.size_column, bounds)
     return total
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.engine.transfer.records import Records, Transfer
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
@@ -27,7 +27,7 @@ def transfer(id_: str, scope: Scope = HERE, **more: Any) -> Transfer:
 
 def test_the_newest_come_first_and_to_their_owner_alone() -> None:
     """A region whose name another begins with is another region."""
-    store = SqliteStore.open(None, sync="off", cache_mb=16)
+    store = Store.open(None, sync="off", cache_mb=16)
     store.begin()
     records = Records(store, "export")
     for id_ in ("1", "3", "2"):

@@ -12,7 +12,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, StoreFull
-from tavola.engine.storage import SqliteStore
+from tavola.engine.storage import Store
 from tavola.engine.transfer import exports
 from tavola.engine.transfer.imports import log_path
 from tavola.protocol.faults import Fault
@@ -127,17 +127,17 @@ def scanned(engine: Engine) -> list[dict[str, Any]]:
 
 def failing_commits(monkeypatch: pytest.MonkeyPatch, every: int) -> list[int]:
     """Let each so-manieth commit fail, as on a full disk: the slice is undone, its files are written."""
-    commit = SqliteStore.commit
+    commit = Store.commit
     count = [0]
 
-    def sometimes(store: SqliteStore) -> None:
+    def sometimes(store: Store) -> None:
         count[0] += 1
         if count[0] % every == 0:
             store.rollback()
             raise StoreFull("the disk is full")
         commit(store)
 
-    monkeypatch.setattr(SqliteStore, "commit", sometimes)
+    monkeypatch.setattr(Store, "commit", sometimes)
     return count
 
 

@@ -24,7 +24,7 @@ from tavola.engine.emulation.staleness import Staleness
 from tavola.engine.emulation.switches import Switches
 from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, reason_of
 from tavola.engine.reads import Span
-from tavola.engine.storage import Log, LogRow
+from tavola.engine.storage import ChangeLog, LogRow
 from tavola.engine.visits import Touch
 from tavola.engine.writes import CurrentItem, ItemWrite
 from tavola.keys import bounds_around, values_of
@@ -210,7 +210,7 @@ class Emulation:
         """Tell whether stream records change places."""
         return self.switches.interleave_s is not None
 
-    def read_shard(self, log: Log, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
+    def read_shard(self, log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[list[LogRow], int]:
         """Return changes of a shard past an id, mixed across items, and the id to go on after."""
         window_s = self.switches.interleave_s
         assert window_s is not None, "what does not interleave is read as it is"
@@ -218,7 +218,7 @@ class Emulation:
             log, shard, after, limit, self._clock.now(), window_s, self.switches.seed_of("interleave")
         )
 
-    def before_window(self, log: Log, at_us: int) -> int:
+    def before_window(self, log: ChangeLog, at_us: int) -> int:
         """Return the id of the last change before the window of a time: whoever starts there misses nothing.
 
         Within a window a later change may take an earlier one's place, so a reader starts at its beginning.

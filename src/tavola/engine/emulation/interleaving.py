@@ -12,7 +12,7 @@ from itertools import groupby, islice
 
 from tavola.engine.changes import Shard
 from tavola.engine.emulation.chance import share_of
-from tavola.engine.storage import Log, LogRow
+from tavola.engine.storage import ChangeLog, LogRow
 from tavola.keys import Bounds
 
 _BLOCK_ROWS = 256  # that change places with each other at most
@@ -42,7 +42,7 @@ def window_start_us(at_us: int, window_s: float) -> int:
 
 
 def read_mixed(
-    log: Log, shard: Shard, after: int, limit: int, now_s: float, window_s: float, seed: str
+    log: ChangeLog, shard: Shard, after: int, limit: int, now_s: float, window_s: float, seed: str
 ) -> tuple[list[LogRow], int]:
     """Return up to `limit` changes of a shard past an id, mixed, and the id to go on after.
 
@@ -65,7 +65,7 @@ def read_mixed(
     return found, max(after, upto)
 
 
-def _rows(log: Log, bounds: Bounds, after: int, upto: int) -> Iterator[LogRow]:
+def _rows(log: ChangeLog, bounds: Bounds, after: int, upto: int) -> Iterator[LogRow]:
     while True:
         rows = log.read(after, upto, bounds, _CHUNK_ROWS)
         yield from rows

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tavola.clock import Clock
 from tavola.engine.catalog import Index, Table
 from tavola.engine.emulation.chance import Chance
-from tavola.engine.snapshots import AsOfRack, as_of
+from tavola.engine.snapshots import AsOfTableStore, as_of
 
 _REPLICAS = 3
 
@@ -35,7 +35,7 @@ class Staleness:
 
     def seen(self, table: Table, index: Index | None, *, consistent: bool) -> Table:
         """Return a table as a read sees it: as it stands, or as it stood a moment ago."""
-        if consistent or isinstance(table.rack, AsOfRack):
+        if consistent or isinstance(table.rows, AsOfTableStore):
             return table
         behind_s = self._behind_s()
         if index is not None and index.is_global and self._lag_s is not None:

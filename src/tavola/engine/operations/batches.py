@@ -106,7 +106,7 @@ def _read_keys(
     for position, key in enumerate(keys):
         if position in throttled:
             continue
-        row = table.rack.get(key)
+        row = table.rows.get(key)
         size = 0 if row is None else row[1]
         if size > room_bytes:
             rest = [request.keys[at] for at in range(position, len(keys)) if at not in throttled]
@@ -134,7 +134,7 @@ def _throttled_keys(
     for name, keys_and_attributes in request.request_items.items():
         tables[name] = table = emulation.seen(tables[name], None, keys_and_attributes.consistent_read)
         for position, key in enumerate(keys[name]):
-            row = table.rack.get(key)
+            row = table.rows.get(key)
             units = read_units(
                 0 if row is None else row[1], consistent=bool(keys_and_attributes.consistent_read)
             )

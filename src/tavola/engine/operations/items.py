@@ -90,7 +90,7 @@ def read_item(
     emulation = call.services.emulation
     if emulation is not None:
         table = emulation.seen(table, None, consistent)
-    row = table.rack.get(key)
+    row = table.rows.get(key)
     units = read_units(row[1] if row else 0, consistent=bool(consistent))
     if emulation is not None:
         emulation.read_item(table, key, units)

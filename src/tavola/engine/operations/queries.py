@@ -266,7 +266,7 @@ def page_units(
     usage.index_reads[span.index.name] = units
     if fetches:
         for entry in page.lines:
-            row = span.table.rack.get(span.table.schema.key_of(decode_item(entry[0])))
+            row = span.table.rows.get(span.table.schema.key_of(decode_item(entry[0])))
             assert row is not None, "an index row has a table row"
             usage.reads += read_units(row[1], consistent=consistent)
     return usage

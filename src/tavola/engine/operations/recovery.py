@@ -87,7 +87,7 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     services.catalog.looked_back[table.definition.number] = now_s
     order_by_key(table.journal.log, after, services.begin_maintenance)
     if request.next_token is None:
-        first = as_of(table, table.journal.log, after).rack.get(key)
+        first = as_of(table, table.journal.log, after).rows.get(key)
         told.append(_version(None, None if first is None else first[0], projection))
     else:
         after = max(after, _going_on(call, table, key, request.next_token))

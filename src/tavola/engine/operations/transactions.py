@@ -229,7 +229,7 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
     usages: dict[str, CapacityUsage] = {}
     total = 0
     for name, table, key, projection in reads:
-        row = table.rack.get(key)
+        row = table.rows.get(key)
         usage = usages.setdefault(name, CapacityUsage(table, name))
         units = transact_read_units(0 if row is None else row[1])
         usage.reads += units
@@ -254,7 +254,7 @@ def read_items(call: OperationCall, reads: list[ItemRead], return_capacity: str 
 def _charge_reads(emulation: Emulation, reads: list[ItemRead]) -> None:
     charged: list[tuple[Table, bytes, float]] = []
     for read in reads:
-        row = read.table.rack.get(read.key)
+        row = read.table.rows.get(read.key)
         units = transact_read_units(0 if row is None else row[1])
         charged.append((read.table, read.key, units))
     emulation.read_transacted(charged)

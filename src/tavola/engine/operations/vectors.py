@@ -71,7 +71,7 @@ def search_vectors(call: OperationCall, request: SearchVectorsRequest) -> bytes:
     results: list[dict[str, Any]] = []
     cost = _BYTES_PER_DIMENSION * vector.dimensions
     for hit in matrix.search(query, request.top_k, wanted):
-        line = table.rack.get(hit.key)
+        line = table.rows.get(hit.key)
         assert line is not None, "an entry of an index is of a row of its table"
         held = vector.projection_of(decode_item(line[0]))
         told = _told(vector, held, hit, matrix, projection)

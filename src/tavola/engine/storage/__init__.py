@@ -1,21 +1,19 @@
-"""Storage: rows of bytes under ordered keys; knows no item.
+"""Storage: rows of bytes under ordered keys, in SQLite, through apsw; the only SQL in the project.
 
-Holds the `Store` port and its one implementation, SQLite in memory or in a file. Knows bytes, order and
-durability, and nothing of DynamoDB. Why behind a port: everything above is told in rows and ranges, and
-SQL stays in one file.
+`Store` is one database, in memory or in a file, with one connection and one writer. A `TableStore` holds the rows of
+one DynamoDB table: the ordered key, the item as bytes, its size, and one column for each index key with a partial index
+over it. An index entry refers to its row and never copies the item, so a write touches an index only if its key
+changes. A `ChangeLog` holds the changes of one table in order. A record is anything small that must be committed
+together with the rows: a table's definition, a token.
+
+Storage knows bytes, order and durability, and nothing of DynamoDB. Every page of a file carries a checksum (SQLite's
+checksum VFS), so a damaged page is an error and never a wrong answer. A page's checksum does not know the page's
+position, so each row of a file carries a checksum of its item as well. An encrypted file needs neither: its pages are
+authenticated together with their positions.
 """
 
-from tavola.engine.storage.sqlite import SqliteStore, change_key, form_of
-from tavola.engine.storage.store import (
-    Entry,
-    Found,
-    Line,
-    Lines,
-    Log,
-    LogRow,
-    Rack,
-    Row,
-    Store,
+from tavola.engine.storage.change_log import ChangeLog, LogRow
+from tavola.engine.storage.errors import (
     StoreDamaged,
     StoreError,
     StoreFailed,
@@ -23,17 +21,20 @@ from tavola.engine.storage.store import (
     StoreInUse,
     StoreLocked,
 )
+from tavola.engine.storage.files import change_key
+from tavola.engine.storage.pages import form_of
+from tavola.engine.storage.sqlite_table import SqliteTableStore
+from tavola.engine.storage.store import Store
+from tavola.engine.storage.table_store import Entry, ItemPage, ItemRow, KeyedRow, StoredRow, TableStore
 
 __all__ = [
+    "ChangeLog",
     "Entry",
-    "Found",
-    "Line",
-    "Lines",
-    "Log",
+    "ItemPage",
+    "ItemRow",
+    "KeyedRow",
     "LogRow",
-    "Rack",
-    "Row",
-    "SqliteStore",
+    "SqliteTableStore",
     "Store",
     "StoreDamaged",
     "StoreError",
@@ -41,6 +42,8 @@ __all__ = [
     "StoreFull",
     "StoreInUse",
     "StoreLocked",
+    "StoredRow",
+    "TableStore",
     "change_key",
     "form_of",
 ]

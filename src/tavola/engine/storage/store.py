@@ -1,283 +1,259 @@
-"""Store: rows by key, ranges over the key or an index, in a transaction. The port.
-
-A store knows bytes and nothing else: no item, no table's meaning, no AWS. A *rack* is the place of one
-DynamoDB table: a row has its ordered key, the item as bytes, the bytes it counts for, and one entry
-for each of the rack's columns. A column is either the ordered key of an index, None where the row is not
-in it, or a number kept beside it. A *log* is the changes of one rack in the order they were made. A *record*
-is anything small that must survive with the rows: a table's definition, a token.
-"""
+"""Store: tables, change logs and records in one SQLite database with one connection."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from contextlib import suppress
+from typing import cast
 
-from tavola.errors import ErrorKind, TavolaError
-from tavola.keys import Bounds
+import apsw
 
-Entry = bytes | int | None
-Found = tuple[int, int, bytes, int, *tuple[Entry, ...]]  # row id, size, item, checksum, entries
-Line = tuple[bytes, int, int]  # item, size, checksum
-Row = tuple[bytes, int, bytes, int, *tuple[Entry, ...]]  # key, size, item, checksum, entries
-Lines = tuple[list[Line], int]  # rows, and the sum of their sizes
+from tavola.engine.storage.change_log import ChangeLog
+from tavola.engine.storage.errors import StoreError, store_error, translate_errors
+from tavola.engine.storage.files import connect_file, opening_error, set_up_file
+from tavola.engine.storage.pages import find_damaged_pages, find_damaged_trees, has_checksums
+from tavola.engine.storage.sqlite_table import SqliteTableStore
 
-
-class LogRow(NamedTuple):
-    """One change of one row: when, of which key, of what kind, and the images that are kept of it."""
-
-    id: int  # rises from 1 in the order of the changes
-    at_us: int  # never goes down from one change to the next
-    key: bytes
-    mark: int  # what kind of change it was; the journal knows the meaning
-    old: bytes | None
-    new: bytes | None
+_FORMAT = (
+    2  # 1 had no change logs; a Tavola of that version would bypass them, so it must not open this store
+)
+_CHECKPOINT_PAGES = 4096
+_COLUMNS_MAX = 256
+_SYNC = {"full": "FULL", "off": "OFF"}
 
 
-class StoreError(TavolaError):
-    """The store cannot do what was asked; the sentence says why and what to do."""
+class Store:
+    """Tables, change logs and records in one SQLite database, changed in transactions by one writer."""
 
-    code = "store-unusable"
-    kind = ErrorKind.INTERNAL
-    remedy = "Name another file, or make this one a readable and writable file."
+    def __init__(self, connection: apsw.Connection, *, in_memory: bool, syncs: bool) -> None:
+        self.in_memory = in_memory
+        self.syncs = syncs  # a commit waits for the disk
+        self.trouble: StoreError | None = (
+            None  # why no more writes are possible, although the last commit is durable
+        )
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._wal_pages = 0
+        if not in_memory:
+            connection.wal_autocheckpoint(0)
+            connection.set_wal_hook(self._note_wal_pages)
 
-
-class StoreInUse(StoreError):
-    """Another process, or another engine of this one, has the file open."""
-
-    kind = ErrorKind.IN_USE
-    remedy = "Stop the other process, or use its endpoint; one process owns a file."
-
-
-class StoreLocked(StoreError):
-    """The key does not open the file, or the file has none; nothing was changed."""
-
-    remedy = "Give its own key with --key-file, --key-command or TAVOLA_KEY; a file in clear takes none."
-
-
-class StoreDamaged(StoreError):
-    """What was read from the file is not what was written: nothing of it is served."""
-
-    remedy = "Give the key if it is encrypted (--key-file); otherwise restore it from a copy."
-
-
-class StoreFull(StoreError):
-    """There is no room; the transaction is undone, and writing works again once there is room."""
-
-    remedy = "Make room on the disk and start again; nothing that was confirmed is lost."
-
-
-class StoreFailed(StoreError):
-    """A write or sync failed, so what is on the disk is not known: no write is accepted any more."""
-
-
-class Rack(Protocol):
-    """The rows of one table."""
-
-    def get(self, key: bytes) -> Line | None:
-        """Return item and size of the row with this key."""
-        ...
-
-    def find(self, key: bytes) -> Found | None:
-        """Return all there is of the row with this key."""
-        ...
-
-    def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> None:
-        """Add a row whose key is not there yet."""
-        ...
-
-    def replace(
-        self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
-    ) -> None:
-        """Change a row; entries that stay as they were cost nothing."""
-        ...
-
-    def fill(self, row: int, entries: Sequence[Entry]) -> None:
-        """Set a row's entries and leave the rest of it."""
-        ...
-
-    def delete(self, row: int) -> None:
-        """Remove a row."""
-        ...
-
-    def page(self, bounds: Bounds, limit: int, budget: int, *, after: bytes | None, reverse: bool) -> Lines:
-        """Return rows between the bounds by key, past the key `after`.
-
-        At most `limit` rows (-1: no limit), and none after the one that brings the sizes to `budget`.
-        """
-        ...
-
-    def index_page(
-        self,
-        column: str,
-        size_column: str,
-        bounds: Bounds,
-        limit: int,
-        budget: int,
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
         *,
-        after: tuple[bytes, bytes] | None,
-        reverse: bool,
-    ) -> Lines:
-        """Return item and size column of rows by an index column and then the key.
+        sync: str,
+        cache_mb: int,
+        key: str | None = None,
+        check_pages: bool = True,
+    ) -> Store:
+        """Open or create the store at `path`, or one in memory; raise StoreInUse if the file is open elsewhere.
 
-        The page starts past the pair `after`, whether or not a row has it.
+        With a key the file is encrypted and opens with that key only. With `check_pages`, a small file is checked in full.
         """
-        ...
+        if sync not in _SYNC:
+            raise StoreError(f"sync must be one of {', '.join(_SYNC)}, not {sync!r}")
+        connection: apsw.Connection | None = None
+        try:
+            if path is None:
+                connection = apsw.Connection(":memory:")
+            else:
+                connection = connect_file(os.fspath(path), key)
+                set_up_file(connection, _SYNC[sync], encrypted=key is not None, check_pages=check_pages)
+            connection.pragma("cache_size", -1024 * cache_mb)
+            connection.pragma("temp_store", 2)
+            store = cls(connection, in_memory=path is None, syncs=path is not None and sync == "full")
+            store._prepare()
+            return store
+        except (apsw.Error, StoreError) as error:
+            if connection is not None:
+                # Otherwise the file would stay locked for the next attempt.
+                with suppress(apsw.Error):
+                    connection.close(True)
+            raise opening_error(path, error, encrypted=key is not None) from error
 
-    def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[Row]:
-        """Return up to `limit` whole rows between the bounds, by key."""
-        ...
+    @translate_errors
+    def _prepare(self) -> None:
+        version = self._connection.pragma("user_version")
+        if version == 0:
+            self._cursor.execute("BEGIN IMMEDIATE")
+            self._cursor.execute(
+                "CREATE TABLE record (kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL,"
+                " due REAL, PRIMARY KEY (kind, name)) WITHOUT ROWID"
+            )
+            self._cursor.execute("CREATE INDEX record_due ON record (kind, due) WHERE due IS NOT NULL")
+            self._connection.pragma("user_version", _FORMAT)
+            self._cursor.execute("COMMIT")
+        elif version < _FORMAT:
+            self._connection.pragma("user_version", _FORMAT)
+        elif version > _FORMAT:
+            raise StoreError("the store was written by a newer Tavola; open it with that version or later")
 
-    def index_rows(
-        self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
-    ) -> list[Row]:
-        """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
-        ...
+    def _note_wal_pages(self, _: apsw.Connection, __: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
 
-    def insert_rows(self, rows: Sequence[Row]) -> None:
-        """Add rows whose keys are not there yet; their checksums are made anew."""
-        ...
+    def table(self, number: int, columns: Sequence[str]) -> SqliteTableStore:
+        """Return the rows of the table with this number, which has these columns in this order."""
+        return SqliteTableStore(
+            self._connection, self._cursor, number, columns, has_checksums=not self.in_memory
+        )
 
-    def total(self, column: str, size_column: str, bounds: Bounds) -> int:
-        """Return the sum of a size column over the rows between bounds of a column."""
-        ...
+    def problems(self, most: int) -> list[tuple[int | None, str | None, str]]:
+        """Check all pages of the file and return what SQLite finds wrong, at most `most` problems.
 
-    def due(self, column: str, after: int, upto: int, limit: int) -> list[bytes]:
-        """Return keys of rows whose number in a column is past one and up to another, the lowest first."""
-        ...
+        Each problem has its page and its SQLite table or index, as far as they are known.
+        """
+        try:
+            found = [str(row[0]) for row in self._connection.execute(f"PRAGMA integrity_check({most:d})")]
+        except apsw.Error as error:
+            return self._damaged_pages(most) or [(None, None, str(store_error(error)))]
+        return [] if found == ["ok"] else [(None, None, line) for text in found for line in text.splitlines()]
 
-    def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
-        """Return key and entry of every row that has one in a column."""
-        ...
+    def _damaged_pages(self, most: int) -> list[tuple[int | None, str | None, str]]:
+        """Return the pages that cannot be read; for an encrypted file, the tables and indexes that contain them."""
+        pages: list[tuple[int | None, str | None]] = []
+        with suppress(apsw.Error):
+            if has_checksums(self._connection):
+                pages += find_damaged_pages(self._connection, most)
+        if not pages:
+            pages += [(None, tree) for tree in find_damaged_trees(self._connection)]
+        return [(page, tree, "a page is not as it was written") for page, tree in pages]
 
-    def walk(self, after_row: int, limit: int) -> list[Found]:
-        """Return up to `limit` rows in order of their ids, past one id."""
-        ...
+    @translate_errors
+    def create_table(self, number: int) -> None:
+        """Create the rows of a new table, without columns; SQLite's name for it is part of the file format."""
+        self._cursor.execute(
+            f"CREATE TABLE rack{number} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
+            " size INTEGER NOT NULL, sum INTEGER NOT NULL, item BLOB NOT NULL)"
+        )
 
+    @translate_errors
+    def drop_table(self, number: int) -> None:
+        """Remove a table with all of its rows."""
+        self._cursor.execute(f"DROP TABLE rack{number}")
 
-class Log(Protocol):
-    """The changes of one rack, in order."""
-
-    def append(self, row: LogRow) -> None:
-        """Add a change after all others."""
-        ...
-
-    def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[LogRow]:
-        """Return up to `limit` changes of keys between bounds, past one id and up to another, in order."""
-        ...
-
-    def span(self) -> tuple[int, int, int]:
-        """Return the ids of the first and the last change, and when the last was; zeros without any."""
-        ...
-
-    def id_at(self, at_us: int) -> int:
-        """Return the id of the last change at or before a time, one less than the first if there is none."""
-        ...
-
-    @property
-    def has_key_index(self) -> bool:
-        """Tell whether the log has an order by key too."""
-        ...
-
-    def index_keys(self, *, wanted: bool) -> None:
-        """Make or drop the order by key that `first_change` and `first_changes` need to be quick."""
-        ...
-
-    def first_change(self, key: bytes, after: int) -> LogRow | None:
-        """Return the first change of a key past an id."""
-        ...
-
-    def first_changes(self, bounds: Bounds, after: int, limit: int, *, reverse: bool) -> list[LogRow]:
-        """Return the first change past an id of each key between bounds, by key."""
-        ...
-
-    def changes_of(self, key: bytes, after: int, limit: int) -> list[LogRow]:
-        """Return the changes of a key past an id, in order."""
-        ...
-
-    def trim(self, upto: int, limit: int) -> int:
-        """Remove up to `limit` of the first changes, none past an id and never the last; return how many."""
-        ...
-
-
-class Store(Protocol):
-    """Racks and records in one place, changed in transactions by one writer."""
-
-    in_memory: bool
-    trouble: StoreError | None  # why nothing more may be written, although what was committed stands
-
-    def rack(self, number: int, columns: Sequence[str]) -> Rack:
-        """Return the rack of this number, made earlier, with these columns in this order."""
-        ...
-
-    def create_rack(self, number: int) -> None:
-        """Make the place of a new table; it has no columns yet."""
-        ...
-
-    def drop_rack(self, number: int) -> None:
-        """Remove a table's place and all that is in it."""
-        ...
-
+    @translate_errors
     def add_column(self, number: int, column: str, *, ordered: bool) -> None:
-        """Add a column to a rack, empty in every row; an ordered one can be ranged over."""
-        ...
+        """Add a column, empty in every row, to a table; an `ordered` one gets a partial index that includes the key.
 
+        The key makes the order total, so a page can start after any pair of entry and key, even a deleted one.
+        """
+        self._cursor.execute(
+            f"ALTER TABLE rack{number} ADD COLUMN {column} {'BLOB' if ordered else 'INTEGER'}"
+        )
+        if ordered:
+            self._cursor.execute(
+                f"CREATE INDEX rack{number}_{column} ON rack{number} ({column}, key)"
+                f" WHERE {column} IS NOT NULL"
+            )
+
+    @translate_errors
     def drop_column(self, number: int, column: str, *, ordered: bool) -> None:
-        """Let go of a column of a rack; its name is not used again."""
-        ...
+        """Drop a column: its index at once, its values later. The column's name is never used again.
 
-    def log(self, number: int) -> Log:
-        """Return the log of this number, made earlier."""
-        ...
+        Removing the values would rewrite every row of the table, so they stay, unread, until many dropped columns
+        have accumulated, long before SQLite's limit.
+        """
+        if ordered:
+            self._cursor.execute(f"DROP INDEX rack{number}_{column}")
+        columns = self._cursor.execute(f"SELECT count(*) FROM pragma_table_info('rack{number}')").get
+        if columns > _COLUMNS_MAX:
+            self._cursor.execute(f"ALTER TABLE rack{number} DROP COLUMN {column}")
 
+    def log(self, number: int) -> ChangeLog:
+        """Return the change log of the table with this number, which has one."""
+        return ChangeLog(self._cursor, number)
+
+    @translate_errors
     def create_log(self, number: int) -> None:
-        """Make the log of a rack, empty."""
-        ...
+        """Create the empty change log of a table."""
+        self._cursor.execute(
+            f"CREATE TABLE log{number} (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, key BLOB NOT NULL,"
+            " mark INTEGER NOT NULL, old BLOB, new BLOB)"
+        )
 
+    @translate_errors
     def drop_log(self, number: int) -> None:
-        """Remove a log and all that is in it."""
-        ...
+        """Remove a change log with all of its changes."""
+        self._cursor.execute(f"DROP TABLE log{number}")
 
+    @translate_errors
     def log_numbers(self) -> list[int]:
-        """Return the numbers of the logs there are."""
-        ...
+        """Return the numbers of the tables that have a change log."""
+        found = self._cursor.execute(
+            "SELECT substr(name, 4) FROM sqlite_schema WHERE type = 'table' AND name GLOB 'log[0-9]*'"
+        )
+        return sorted(int(cast("str", name)) for (name,) in found.fetchall())
 
+    @translate_errors
     def put_record(self, kind: str, name: str, data: bytes, due_s: float | None = None) -> None:
-        """Keep a record, in place of one of this kind and name."""
-        ...
+        """Store a record, replacing the one of this kind and name."""
+        self._cursor.execute("INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", (kind, name, data, due_s))
 
+    @translate_errors
     def get_record(self, kind: str, name: str) -> bytes | None:
-        """Return a record's data."""
-        ...
+        """Return the data of a record, or None."""
+        found = self._cursor.execute("SELECT data FROM record WHERE kind = ? AND name = ?", (kind, name)).get
+        return cast("bytes | None", found)
 
+    @translate_errors
     def delete_record(self, kind: str, name: str) -> None:
-        """Remove a record if it is there."""
-        ...
+        """Remove a record if it exists."""
+        self._cursor.execute("DELETE FROM record WHERE kind = ? AND name = ?", (kind, name))
 
+    @translate_errors
     def records(self, kind: str) -> Iterator[tuple[str, bytes]]:
-        """Return the name and data of all records of a kind, by name."""
-        ...
+        """Return the name and data of all records of a kind, ordered by name."""
+        found = self._cursor.execute("SELECT name, data FROM record WHERE kind = ? ORDER BY name", (kind,))
+        return iter(cast("list[tuple[str, bytes]]", found.fetchall()))
 
+    @translate_errors
     def delete_due(self, kind: str, now_s: float) -> int:
-        """Remove the records of a kind that are due, and return how many they were."""
-        ...
+        """Remove the records of a kind that are due, and return their number."""
+        self._cursor.execute("DELETE FROM record WHERE kind = ? AND due <= ?", (kind, now_s))
+        return self._connection.changes()
 
     @property
     def open_transaction(self) -> bool:
-        """Tell whether something was begun and neither committed nor rolled back."""
-        ...
+        """Whether a transaction is open."""
+        return self._connection.in_transaction
 
+    @translate_errors
     def begin(self) -> None:
         """Start a transaction."""
-        ...
+        self._cursor.execute("BEGIN IMMEDIATE")
 
+    @translate_errors
     def commit(self) -> None:
-        """Make the transaction durable; if that fails it is undone and the error raised."""
-        ...
+        """Make the transaction durable, or roll it back and raise; then checkpoint a long WAL.
+
+        If the checkpoint fails, the commit is durable all the same, so the error goes to `trouble` and is not raised.
+        """
+        self._cursor.execute("COMMIT")
+        if self._wal_pages >= _CHECKPOINT_PAGES:
+            self._wal_pages = 0
+            try:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.FullError:
+                pass  # the WAL holds everything, and is moved into the file when there is space
+            except apsw.Error as error:
+                self.trouble = store_error(error)
 
     def rollback(self) -> None:
-        """Undo the transaction."""
-        ...
+        """Roll the transaction back; even if that fails, a store that is opened again does not have it."""
+        if self._connection.in_transaction:
+            try:
+                self._cursor.execute("ROLLBACK")
+            except apsw.Error as error:
+                if self._connection.in_transaction:
+                    raise store_error(error) from error
 
     def close(self) -> None:
-        """Let go of the file; what is not committed is gone."""
-        ...
+        """Close the file, with the WAL moved into it if possible; uncommitted changes are lost."""
+        try:
+            self._connection.close()
+        except apsw.Error as error:
+            raise store_error(error) from error

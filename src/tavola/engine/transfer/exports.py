@@ -17,7 +17,7 @@ import msgspec
 
 from tavola.engine.catalog import Table
 from tavola.engine.jobs import next_rows
-from tavola.engine.storage import Log, LogRow
+from tavola.engine.storage import ChangeLog, LogRow
 from tavola.engine.transfer.buckets import Buckets
 from tavola.engine.transfer.compression import pack
 from tavola.engine.transfer.files import append_at, checksum_of, publish, write_small
@@ -73,7 +73,7 @@ class Progress(msgspec.Struct, frozen=True):
 class Period:
     """What of a log an incremental export tells: the changes past one place and up to another."""
 
-    log: Log
+    log: ChangeLog
     after: int
     upto: int
     old_images: bool
@@ -225,7 +225,7 @@ class Export:
         return self._full(bounds, rows) if self.period is None else self._changed(self.period, bounds, rows)
 
     def _full(self, bounds: Bounds, limit: int) -> Lines:
-        rows = self.past.rack.rows(bounds, limit)
+        rows = self.past.rows.rows(bounds, limit)
         lines = [
             full_line(self._format, image) for row in rows if (image := self.wanted.image(row[2])) is not None
         ]
@@ -240,7 +240,7 @@ class Export:
         for change in changes:
             if change.id > period.upto:
                 continue
-            line = self.past.rack.get(change.key)
+            line = self.past.rows.get(change.key)
             new = None if line is None else self.wanted.image(line[0])
             old = None if change.old is None else self.wanted.image(change.old)
             if new is None and old is None:

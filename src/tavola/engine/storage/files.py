@@ -1,4 +1,4 @@
-"""Files: opening a store's file, its lock, its owner and its checksums."""
+"""Opening a store's file: the lock, the check that it is a store, checksums or encryption, and changing the key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from contextlib import suppress
 import apsw
 import apsw.sqlite_extra
 
-from tavola.engine.storage.sqlite.errors import damaged, store_error
-from tavola.engine.storage.store import StoreDamaged, StoreError, StoreInUse, StoreLocked
+from tavola.engine.storage.errors import (
+    StoreDamaged,
+    StoreError,
+    StoreInUse,
+    StoreLocked,
+    damage_error,
+    store_error,
+)
 
 _APPLICATION_ID = 0x7461766F  # "tavo", in the file's header
 _CHECKSUM_VFS = "cksmvfs"
@@ -17,12 +23,12 @@ _CHECKSUM_BYTES = 8
 _CIPHER = "aegis"
 _COPIED_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
-_OTHERS_LEAVE_MS = 2000
-_CHECKED_BYTES_MAX = 8 * 1024 * 1024  # a store that is walked whole when it is opened, some 20 ms
+_BUSY_TIMEOUT_MS = 2000
+_CHECKED_BYTES_MAX = 8 * 1024 * 1024  # smaller stores are checked in full when they are opened, about 20 ms
 
 
 def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bool = False) -> StoreError:
-    """Return why a store cannot be opened, in words that say what to do."""
+    """Return the StoreError for a store that cannot be opened; the message says what to do."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, apsw.BusyError):
@@ -35,7 +41,7 @@ def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bo
                 f"{path} is no Tavola store, or it is encrypted, or its first page is damaged; give its key if "
                 "it has one, or another path, or restore it"
             )
-        if _is_plain(str(path)):
+        if _is_unencrypted(str(path)):
             return StoreLocked(f"{path} is not encrypted, and a key was given; open it without one")
         return StoreLocked(f"{path} cannot be read with this key; nothing was changed: give the right one")
     if isinstance(error, apsw.CantOpenError):
@@ -46,24 +52,24 @@ def opening_error(path: object, error: apsw.Error | StoreError, *, encrypted: bo
 
 
 def connect_file(path: str, key: str | None) -> apsw.Connection:
-    """Return a connection whose pages are verified as they are read: by checksums, or by their encryption.
+    """Return a connection that verifies each page it reads, by checksum or by authenticated encryption.
 
-    AEGIS-256 authenticates each page with its place, so a page that was changed or moved does not decrypt, and
-    on processors with AES instructions it costs no more than the checksums that it makes needless.
+    AEGIS-256 authenticates each page together with its position, so a page that was changed or moved does not decrypt.
+    On processors with AES instructions it costs no more than the checksums it replaces.
     """
     if key is not None:
-        connection = apsw.Connection(path, vfs=_ciphers())
+        connection = apsw.Connection(path, vfs=_cipher_vfs())
         connection.pragma("cipher", _CIPHER)
         connection.pragma("key", key)
         return connection
-    return apsw.Connection(path, vfs=_checksums())
+    return apsw.Connection(path, vfs=_checksum_vfs())
 
 
 def change_key(path: str, key: str | None, new: str | None) -> None:
-    """Put a store's file under another key, or under none; nobody else can have it open meanwhile.
+    """Encrypt a store's file with another key, or decrypt it; the file is locked meanwhile.
 
-    A copy is written under the new key, looked through, and put in the file's place at the end: until then the
-    file is as it was, whatever happens.
+    A copy is written under the new key, checked, and moved over the file at the end. Until then the file is
+    unchanged, whatever happens.
     """
     copy = f"{path}.rekeyed"
     connection = connect_file(path, key)
@@ -74,7 +80,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
         connection.execute("ROLLBACK")
         if owner != _APPLICATION_ID:
             raise StoreError(f"{path} is no Tavola store; give another path")
-        connection.pragma("journal_mode", "DELETE")  # all of it is in the file, and the lock stays
+        connection.pragma("journal_mode", "DELETE")  # moves the WAL into the file and keeps the lock
         _copy(path, copy)
         _rekey(copy, key, new)
         os.replace(copy, path)
@@ -89,7 +95,7 @@ def change_key(path: str, key: str | None, new: str | None) -> None:
 
 
 def _copy(path: str, copy: str) -> None:
-    """Copy a file's bytes for its owner alone, reading them through SQLite, which keeps the lock that we hold."""
+    """Copy a file, readable by its owner only. It is read through SQLite, which keeps our lock on it."""
     flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY
     source = apsw.VFSFile("unix" if os.name == "posix" else "win32", path, [flags, 0])
     try:
@@ -105,8 +111,8 @@ def _copy(path: str, copy: str) -> None:
 
 
 def _rekey(path: str, key: str | None, new: str | None) -> None:
-    """Write a file anew under another key, with room for checksums where it has none, and look through it."""
-    connection = apsw.Connection(path, vfs=_ciphers())
+    """Rewrite a file under another key, with space for checksums if it has none, and check it."""
+    connection = apsw.Connection(path, vfs=_cipher_vfs())
     try:
         connection.pragma("cipher", _CIPHER)
         if key is not None:
@@ -119,15 +125,15 @@ def _rekey(path: str, key: str | None, new: str | None) -> None:
         if new is None:
             connection.reserve_bytes("main", _CHECKSUM_BYTES)
             connection.execute("VACUUM")
-        found = connection.execute("PRAGMA integrity_check(1)").get
-        if found != "ok":
-            raise damaged(f"{path}: {str(found).splitlines()[-1]}")
+        result = connection.execute("PRAGMA integrity_check(1)").get
+        if result != "ok":
+            raise damage_error(f"{path}: {str(result).splitlines()[-1]}")
     finally:
         connection.close(True)
 
 
-def _checksums() -> str:
-    """Return the name of the VFS that keeps checksums, which is there once it was loaded."""
+def _checksum_vfs() -> str:
+    """Return the name of the checksum VFS, loading it on first use."""
     if _CHECKSUM_VFS not in apsw.vfs_names():
         # Loading makes the checksum VFS the default of every apsw connection in the process: put it back.
         default = apsw.vfs_names()[0]
@@ -136,13 +142,13 @@ def _checksums() -> str:
     return _CHECKSUM_VFS
 
 
-def _ciphers() -> str:
-    """Return the name of the VFS that encrypts, which stands on the one of the machine."""
+def _cipher_vfs() -> str:
+    """Return the name of the encrypting VFS, which wraps the default VFS of this platform."""
     return next(name for name in apsw.vfs_names() if name.startswith("multipleciphers-"))
 
 
-def _is_plain(path: str) -> bool:
-    """Tell whether a file can be read without a key; asked through SQLite, so that no lock is lost."""
+def _is_unencrypted(path: str) -> bool:
+    """Return whether a file can be read without a key. Opens it through SQLite, so that no lock is lost."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         connection.pragma("schema_version")
@@ -154,56 +160,56 @@ def _is_plain(path: str) -> bool:
 
 
 def set_up_file(
-    connection: apsw.Connection, synchronous: str, *, encrypted: bool, walked: bool = True
+    connection: apsw.Connection, synchronous: str, *, encrypted: bool, check_pages: bool = True
 ) -> None:
-    """Take the file for this connection alone, and refuse one that is not a whole store of ours.
+    """Lock the file for this connection, and raise StoreError unless it is a complete Tavola store.
 
-    A small one is `walked` through all of its pages; whoever will do that anyway may leave it out.
+    With `check_pages`, a small file is checked in full; a caller that checks it anyway can turn that off.
     """
     if not encrypted:
-        # Of a file that is not there yet, as the page size is.
+        # Has an effect on a new file only, as the page size has.
         connection.reserve_bytes("main", _CHECKSUM_BYTES)
     connection.pragma("page_size", _PAGE_BYTES)
     connection.pragma("locking_mode", "EXCLUSIVE")
-    # Take the lock now, not at the first write: two engines must not both believe they own the file. By then
-    # SQLite has also undone what a crash left half done, and so far nothing in the file was changed.
+    # Take the lock now, not at the first write: two engines must not both believe that they own the file. After
+    # this, SQLite has also rolled back what a crash left unfinished, and nothing in the file was changed by us.
     connection.execute("BEGIN IMMEDIATE")
     owner = connection.pragma("application_id")
     connection.execute("ROLLBACK")
-    # Whoever came second is refused at once above; the first waits until the others have let go.
-    connection.set_busy_timeout(_OTHERS_LEAVE_MS)
+    # A second engine has been refused above, at once. The first one waits until the others have closed.
+    connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     new = not os.path.getsize(connection.filename)
     if owner != _APPLICATION_ID and not new:
         raise StoreError(
             f"{connection.filename} is an SQLite database, but not a Tavola store; give another path"
         )
     if new:
-        # Before there is a log, so that the file names its owner from its first page on.
+        # Before the WAL exists, so that the file identifies itself from its first page on.
         connection.pragma("application_id", _APPLICATION_ID)
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", synchronous)
-    _check_whole(connection, encrypted=encrypted, walked=walked)
+    _check_complete(connection, encrypted=encrypted, check_pages=check_pages)
 
 
-def _check_whole(connection: apsw.Connection, *, encrypted: bool, walked: bool) -> None:
-    """Refuse a file that lacks pages, or, if it is small, one whose pages do not fit together.
+def _check_complete(connection: apsw.Connection, *, encrypted: bool, check_pages: bool) -> None:
+    """Raise StoreDamaged if pages are missing or, for a small file, if its pages are inconsistent.
 
-    A page's checksum says that the page is as it was written, not that it is where it was written. Walking all
-    pages does, and takes time with the size; a large store is checked as it is read, and by request.
+    A page's checksum proves its content, not its position. Only a walk through all pages proves that, which takes
+    time in proportion to the size. A large store is therefore checked as it is read, and by `tavola verify`.
     """
     if not encrypted and connection.reserve_bytes("main", -1) != _CHECKSUM_BYTES:
-        raise damaged(
+        raise damage_error(
             "its pages have no room for their checksums; if decrypting it was cut short, "
             "`tavola rekey FILE --decrypt` without a key completes it"
         )
     path, log = connection.filename, connection.filename_wal
     size = os.path.getsize(path)
     if not os.path.exists(log) or not os.path.getsize(log):
-        # With a log, pages may be there that the file has not got yet; without, it must hold them all.
+        # With a WAL, the newest pages may not be in the file yet; without one, the file must hold them all.
         pages: int = connection.pragma("page_count")
         if size < pages * _PAGE_BYTES:
-            raise damaged(f"{path} is shorter than it was written")
-    if walked and size <= _CHECKED_BYTES_MAX:
-        found = connection.execute("PRAGMA integrity_check(1)").get
-        if found != "ok":
-            raise damaged(f"{path}: {str(found).splitlines()[-1]}")
+            raise damage_error(f"{path} is shorter than it was written")
+    if check_pages and size <= _CHECKED_BYTES_MAX:
+        result = connection.execute("PRAGMA integrity_check(1)").get
+        if result != "ok":
+            raise damage_error(f"{path}: {str(result).splitlines()[-1]}")

@@ -1,7 +1,7 @@
-"""Pages: a store's file as bytes: whether it has the form of one, and which pages are not as they were written.
+"""Pages of a store's file: whether a file looks like a store, and which pages are damaged.
 
-The bytes are read through SQLite all the same: closing a file that was opened by other means would take the locks
-along that this process has on it.
+The bytes are read through SQLite's VFS. Opening and closing the file by other means would release the POSIX locks that
+this process holds on it.
 """
 
 from __future__ import annotations
@@ -16,44 +16,43 @@ _PAGE_BYTES = 4096
 _CHUNK_PAGES = 256
 _CIPHERS = "multipleciphers-"
 _MAGIC = b"SQLite format 3\x00"
-_ALIKE = slice(
-    20, 24
-)  # of SQLite's header: the bytes at the end of each page that are not SQLite's, and constants
+# Bytes of SQLite's header that encryption leaves in clear: the reserved bytes of each page, and constants.
+_CLEAR_HEADER = slice(20, 24)
 _ENCRYPTED = bytes((64, 64, 32, 32))
 
 Form: TypeAlias = Literal["store", "encrypted", "pages", "other"]
 
 
 def form_of(path: str | os.PathLike[str]) -> Form:
-    """Return what a file looks like: a store, one that is encrypted, mere pages as of either, or something else.
+    """Return what a file looks like: a store, an encrypted store, whole pages of unknown content, or something else.
 
-    Encryption leaves the few bytes of SQLite's header in clear that tell the form of the pages.
+    Encryption leaves a few bytes of SQLite's header in clear, by which an encrypted store is recognized.
     """
-    file = _file(os.fspath(path))
+    file = _open_raw(os.fspath(path))
     try:
         size = file.xFileSize()
-        head = file.xRead(min(size, _ALIKE.stop), 0)
+        head = file.xRead(min(size, _CLEAR_HEADER.stop), 0)
     finally:
         file.xClose()
     if head.startswith(_MAGIC):
         return "store"
-    if head[_ALIKE] == _ENCRYPTED:
+    if head[_CLEAR_HEADER] == _ENCRYPTED:
         return "encrypted"
     return "other" if size % _PAGE_BYTES else "pages"
 
 
 def has_checksums(connection: apsw.Connection) -> bool:
-    """Tell whether a file's pages have checksums; one that is encrypted needs none."""
+    """Return whether the file's pages have checksums; an encrypted file needs none."""
     return bool(connection.open_vfs == "cksmvfs")
 
 
-def spoilt_pages(connection: apsw.Connection, most: int) -> list[tuple[int, str | None]]:
-    """Return pages of a file, not encrypted, whose checksums do not fit them, each with its table or index.
+def find_damaged_pages(connection: apsw.Connection, most: int) -> list[tuple[int, str | None]]:
+    """Return the pages of an unencrypted file whose checksums are wrong, each with its table or index.
 
-    They are read past SQLite's pager, which would stop at the first.
+    The pages are read past SQLite's pager, which would stop at the first damaged one.
     """
-    file = _file(connection.filename)
-    spoilt: list[int] = []
+    file = _open_raw(connection.filename)
+    damaged: list[int] = []
     try:
         size = file.xFileSize()
         for start in range(0, size, _CHUNK_PAGES * _PAGE_BYTES):
@@ -61,47 +60,47 @@ def spoilt_pages(connection: apsw.Connection, most: int) -> list[tuple[int, str 
             for at in range(0, len(chunk), _PAGE_BYTES):
                 page = chunk[at : at + _PAGE_BYTES]
                 if connection.execute("SELECT verify_checksum(?)", (page,)).get != 1:
-                    spoilt.append((start + at) // _PAGE_BYTES + 1)
-            if len(spoilt) >= most:
+                    damaged.append((start + at) // _PAGE_BYTES + 1)
+            if len(damaged) >= most:
                 break
     finally:
         file.xClose()
-    owners = _owners(connection, spoilt)
-    return [(page, owners.get(page)) for page in spoilt[:most]]
+    owners = _owners(connection, damaged)
+    return [(page, owners.get(page)) for page in damaged[:most]]
 
 
-def spoilt_trees(connection: apsw.Connection) -> list[str]:
-    """Return the names of the tables and indexes, as SQLite has them, that cannot be walked to their ends."""
+def find_damaged_trees(connection: apsw.Connection) -> list[str]:
+    """Return the names of the SQLite tables and indexes that cannot be read to their ends."""
     try:
         names = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE rootpage")]
     except apsw.Error:
         return ["sqlite_schema"]
-    spoilt: list[str] = []
+    damaged: list[str] = []
     for name in names:
         try:
             connection.execute("SELECT count(*) FROM dbstat WHERE name = ?", (name,)).fetchall()
         except apsw.Error:
-            spoilt.append(name)
-    return spoilt
+            damaged.append(name)
+    return damaged
 
 
-def _file(path: str) -> apsw.VFSFile:
-    """Return a file to be read, as the machine has it."""
+def _open_raw(path: str) -> apsw.VFSFile:
+    """Open a file read-only through the VFS of the platform, without checksums or decryption."""
     machine = next(name for name in apsw.vfs_names() if name.startswith(_CIPHERS)).removeprefix(_CIPHERS)
     path = os.path.abspath(path)
     return apsw.VFSFile(machine, path, [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
 
 
 def _owners(connection: apsw.Connection, pages: list[int]) -> dict[int, str]:
-    """Return whose pages are, as far as it can be told: by the pages that lead to them, spoilt or not."""
-    found: dict[int, str] = {}
-    wanted = set(pages)
+    """Return the table or index that each page belongs to, as far as the pages that lead to it can be read."""
+    owners: dict[int, str] = {}
+    damaged = set(pages)
     connection.pragma("checksum_verification", "OFF")
     try:
         with suppress(apsw.Error):
             for name, page in connection.execute("SELECT name, pageno FROM dbstat"):
-                if page in wanted and isinstance(page, int):
-                    found[page] = str(name)
+                if page in damaged and isinstance(page, int):
+                    owners[page] = str(name)
     finally:
         connection.pragma("checksum_verification", "ON")
-    return found
+    return owners

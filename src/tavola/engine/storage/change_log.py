@@ -1,21 +1,35 @@
-"""Log: the changes of one rack, appended in order; by key too where somebody reads the past."""
+"""ChangeLog: the changes of one table in the order in which they were made.
+
+The log is ordered by id. An order by key, which as-of reads need, is an index that is created when the past is first
+read and dropped some time after the last such read (see `engine.snapshots`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from tavola.engine.storage.sqlite.errors import damaged, store_error, translated
-from tavola.engine.storage.store import LogRow
+from tavola.engine.storage.errors import damage_error, store_error, translate_errors
 from tavola.keys import Bounds
 
 _TOP = b"\xff" * 5  # above every key
 _COLUMNS = "id, at, key, mark, old, new"
 
 
-class SqliteLog:
-    """One table of changes, the id its only order until `index_keys` asks for the key's."""
+class LogRow(NamedTuple):
+    """One change of one row: its time, key, kind, and the images that are kept of it."""
+
+    id: int  # rises from 1 in the order of the changes
+    at_us: int  # never decreases from one change to the next
+    key: bytes
+    mark: int  # kind and flags; `engine.journal` defines the bits
+    old: bytes | None
+    new: bytes | None
+
+
+class ChangeLog:
+    """The changes of one table, in a SQLite table of their own."""
 
     def __init__(self, cursor: apsw.Cursor, number: int) -> None:
         self._execute = cursor.execute
@@ -32,35 +46,37 @@ class SqliteLog:
         self._first_changes = {False: first.format(""), True: first.format(" DESC")}
 
     def append(self, row: LogRow) -> None:
-        """Add a change after all others."""
+        """Add a change at the end."""
         try:
             self._execute(self._append, row)
         except apsw.Error as error:
             raise store_error(error) from error
 
-    @translated
+    @translate_errors
     def read(self, after: int, upto: int, bounds: Bounds, limit: int) -> list[LogRow]:
-        """Return up to `limit` changes of keys between bounds, past one id and up to another, in order."""
+        """Return up to `limit` changes of keys within bounds, with ids greater than `after` and at most `upto`."""
         upper = _TOP if bounds.upper is None else bounds.upper
         return _rows(self._execute(self._read, (after, upto, bounds.lower, upper, limit)))
 
-    @translated
+    @translate_errors
     def span(self) -> tuple[int, int, int]:
-        """Return the ids of the first and the last change, and when the last was; zeros without any."""
+        """Return the ids of the first and the last change and the time of the last; zeros if the log is empty."""
         table = self._table
         first = self._execute(f"SELECT min(id) FROM {table}").get
         if first is None:
             return 0, 0, 0
         last: Any = self._execute(f"SELECT id, at FROM {table} ORDER BY id DESC LIMIT 1").get
         if not isinstance(last[1], int):
-            raise damaged("a change in a log is of another form than changes are")  # a page from elsewhere
+            raise damage_error(
+                "a change in a log is of another form than changes are"
+            )  # a page from elsewhere
         return first, last[0], last[1]
 
-    @translated
+    @translate_errors
     def id_at(self, at_us: int) -> int:
-        """Return the id of the last change at or before a time, one less than the first if there is none.
+        """Return the id of the last change at or before a time; one less than the first id if there is none.
 
-        Ids and times rise together, so the place is found by halving.
+        Ids and times rise together, so a binary search finds it.
         """
         low, high, _ = self.span()
         if not high:
@@ -76,7 +92,7 @@ class SqliteLog:
 
     @property
     def has_key_index(self) -> bool:
-        """Tell whether the log has an order by key too."""
+        """Whether the log is indexed by key."""
         try:
             return bool(
                 self._execute(
@@ -87,37 +103,37 @@ class SqliteLog:
         except apsw.Error as error:
             raise store_error(error) from error
 
-    @translated
-    def index_keys(self, *, wanted: bool) -> None:
-        """Make or drop the order by key that `first_change` and `first_changes` need to be quick."""
+    @translate_errors
+    def set_key_index(self, *, enabled: bool) -> None:
+        """Create or drop the index by key that `first_change` and `first_changes` need to be fast."""
         table = self._table
-        if wanted:
+        if enabled:
             self._execute(f"CREATE INDEX IF NOT EXISTS {table}_key ON {table} (key, id)")
         else:
             self._execute(f"DROP INDEX IF EXISTS {table}_key")
 
-    @translated
+    @translate_errors
     def first_change(self, key: bytes, after: int) -> LogRow | None:
-        """Return the first change of a key past an id."""
+        """Return the first change of a key after an id."""
         rows = _rows(self._execute(self._first_change, (key, after)))
         return rows[0] if rows else None
 
-    @translated
+    @translate_errors
     def first_changes(self, bounds: Bounds, after: int, limit: int, *, reverse: bool) -> list[LogRow]:
-        """Return the first change past an id of each key between bounds, by key."""
+        """Return, for each key within bounds, its first change after an id; in key order."""
         upper = _TOP if bounds.upper is None else bounds.upper
         return _rows(self._execute(self._first_changes[reverse], (bounds.lower, upper, after, limit)))
 
-    @translated
+    @translate_errors
     def changes_of(self, key: bytes, after: int, limit: int) -> list[LogRow]:
-        """Return the changes of a key past an id, in order."""
+        """Return up to `limit` changes of a key after an id, in order."""
         return _rows(self._execute(self._changes_of, (key, after, limit)))
 
-    @translated
+    @translate_errors
     def trim(self, upto: int, limit: int) -> int:
-        """Remove up to `limit` of the first changes, none past an id and never the last; return how many.
+        """Remove up to `limit` of the oldest changes with ids up to `upto`, and return how many were removed.
 
-        The last stays, because the next id follows from it.
+        The last change is never removed, because the next id follows from it.
         """
         first, last, _ = self.span()
         until = min(upto, last - 1, first + limit - 1)
@@ -127,5 +143,5 @@ class SqliteLog:
         return until - first + 1
 
 
-def _rows(found: apsw.Cursor) -> list[LogRow]:
-    return [LogRow(*row) for row in found.fetchall()]  # type: ignore[arg-type]  # as selected
+def _rows(cursor: apsw.Cursor) -> list[LogRow]:
+    return [LogRow(*row) for row in cursor.fetchall()]  # type: ignore[arg-type]  # as selected
