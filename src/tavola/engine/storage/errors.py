@@ -20,6 +20,7 @@ _R = TypeVar("_R")
 class StoreError(TavolaError):
     """The store cannot carry out a request; the message says why and what to do."""
 
+    code = "store-unusable"
     kind = ErrorKind.INTERNAL
     remedy = "Name another file, or make this one a readable and writable file."
 
