@@ -15,7 +15,14 @@ from tavola.apps.gallery import iot_series, tenancy, tournaments
 from tavola.apps.service_desk import model as service_desk
 from tavola.apps.support_desk import model as support_desk
 from tavola.apps.terraform_review import model as terraform_review
-from tavola.iac import Plan, PlanOptions, cdk_files, plan_of, render_template, render_terraform
+from tavola.iac import (
+    InfrastructurePlan,
+    PlanOptions,
+    cdk_files,
+    plan_infrastructure,
+    render_template,
+    render_terraform,
+)
 from tavola.model.document import Design, design_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -113,10 +120,10 @@ SAMPLES: Mapping[str, tuple[Design, PlanOptions]] = MappingProxyType(
 REVIEWED = ("service_desk", "tournaments", "iot_series", "tenancy")  # small enough to read: kept in golden/
 
 
-def plan_sample(name: str) -> Plan:
+def plan_sample(name: str) -> InfrastructurePlan:
     """Return the plan of a sample."""
     design, options = SAMPLES[name]
-    return plan_of(design, options)
+    return plan_infrastructure(design, options)
 
 
 def renderings(name: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.iac import Plan, cdk_files, plan_of
+from tavola.iac import InfrastructurePlan, cdk_files, plan_infrastructure
 from tavola.iac.cdk.python_text import Code, formatted
 from tavola.iac.plan import TablePlan
 from tests.iac.samples import EVERYTHING, plan_sample
@@ -19,7 +19,7 @@ TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]) | st.sampled_f
 TABLE = TablePlan("prod-tickets", {"pk": "S"}, "pk", None)
 
 
-def calls(plan: Plan, name: str) -> Iterator[dict[str, Any]]:
+def calls(plan: InfrastructurePlan, name: str) -> Iterator[dict[str, Any]]:
     """Give the named arguments of every call of something in a plan's app."""
     for node in ast.walk(ast.parse(cdk_files(plan)["app.py"])):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
@@ -29,7 +29,7 @@ def calls(plan: Plan, name: str) -> Iterator[dict[str, Any]]:
 def test_keys_of_several_attributes_are_lists_of_the_construct() -> None:
     """A key of several attributes is partition_keys and sort_keys; one of a single attribute is not."""
     (tournaments,) = calls(plan_sample("tournaments"), "dynamodb.GlobalSecondaryIndexPropsV2")
-    by_customer = list(calls(plan_of(EVERYTHING), "dynamodb.GlobalSecondaryIndexPropsV2"))[1]
+    by_customer = list(calls(plan_infrastructure(EVERYTHING), "dynamodb.GlobalSecondaryIndexPropsV2"))[1]
 
     assert len(tournaments["partition_keys"].elts) == 2
     assert len(tournaments["sort_keys"].elts) == 3
@@ -40,7 +40,7 @@ def test_keys_of_several_attributes_are_lists_of_the_construct() -> None:
 @settings(max_examples=50, deadline=None)
 def test_hostile_tags_come_back(tags: dict[str, str]) -> None:
     """Tags of any text are literals in the app, and mean themselves."""
-    told = calls(Plan((replace(TABLE, tags=tags),)), "cdk.CfnTag")
+    told = calls(InfrastructurePlan((replace(TABLE, tags=tags),)), "cdk.CfnTag")
 
     assert {ast.literal_eval(each["key"]): ast.literal_eval(each["value"]) for each in told} == tags
 

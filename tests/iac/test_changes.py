@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tavola import Consumer, Engine, Scaling, connect
-from tavola.iac import Allowed, Deployment, compare_designs, compare_live
-from tavola.iac.changes import Change
+from tavola.iac import Deployment, DeployPermissions, compare_designs, compare_live
+from tavola.iac.changes import DesignChange
 from tavola.keys import Template
 from tavola.model.document import Design, EntityDesign, TableDesign, design_of
 from tests.iac import shop
@@ -110,11 +110,11 @@ STRUCTURE: dict[str, tuple[Design, Design, str, str]] = {
 }
 
 
-def only(found: Any) -> Change:
+def only(found: Any) -> DesignChange:
     """Return the one change that there is."""
     (comparison,) = found
     (change,) = comparison.changes
-    told: Change = change
+    told: DesignChange = change
     return told
 
 
@@ -136,17 +136,17 @@ def test_a_former_design_and_its_table_are_compared_alike(name: str) -> None:
     was, now = _bare(was), _bare(now)
     with Engine.open() as engine, connect(engine) as db:
         made = Deployment(db, was)
-        made.apply(*(change for each in made.look() for change in each.changes))
+        made.apply(*(change for each in made.compare() for change in each.changes))
         told = [(c.kind, c.effect, c.what, c.removes) for e in compare_designs(was, now) for c in e.changes]
 
         assert [
             (c.kind, c.effect, c.what, c.removes) for e in compare_live(db, now) for c in e.changes
         ] == told
 
-        work = Deployment(db, now, allowed=Allowed(drop=True, replace=True))
-        after = work.apply(*(change for each in work.look() for change in each.changes))
-        left = [change for each in work.look() for change in each.changes]
-        assert left == [] or (name.startswith("ttl") and "an hour" in after[0].told)
+        work = Deployment(db, now, allowed=DeployPermissions(drop=True, replace=True))
+        after = work.apply(*(change for each in work.compare() for change in each.changes))
+        left = [change for each in work.compare() for change in each.changes]
+        assert left == [] or (name.startswith("ttl") and "an hour" in after[0].note)
 
 
 def _bare(design: Design) -> Design:

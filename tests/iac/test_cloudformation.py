@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.iac import Plan, plan_of, render_template, template_of
+from tavola.iac import InfrastructurePlan, build_template, plan_infrastructure, render_template
 from tavola.iac.cloudformation.yaml_text import render_yaml
 from tavola.iac.errors import LibraryMissing
 from tavola.iac.plan import TablePlan
@@ -56,7 +56,7 @@ def test_yaml_is_read_back_as_it_was(data: dict[str, Any]) -> None:
 @settings(max_examples=50, deadline=None)
 def test_hostile_tags_come_back(tags: dict[str, str]) -> None:
     """Tags of any text go through the template, in YAML and in JSON, and nothing in them is filled in."""
-    plan = Plan((replace(TABLE, tags=tags),))
+    plan = InfrastructurePlan((replace(TABLE, tags=tags),))
     for read in (
         json.loads(render_template(plan, "json")),
         yaml.load(render_template(plan), Loader=ShortForms),
@@ -69,7 +69,7 @@ def test_hostile_tags_come_back(tags: dict[str, str]) -> None:
 
 def test_a_table_with_replicas_is_a_global_table() -> None:
     """Replicas make a table a GlobalTable: this region first, each with its settings, writes always scaled."""
-    stock = template_of(plan_of(EVERYTHING))["Resources"]["ShopStockTable"]
+    stock = build_template(plan_infrastructure(EVERYTHING))["Resources"]["ShopStockTable"]
     told = stock["Properties"]
 
     assert stock["Type"] == "AWS::DynamoDB::GlobalTable"
@@ -83,7 +83,7 @@ def test_a_table_with_replicas_is_a_global_table() -> None:
 
 def test_keys_of_several_attributes_repeat_hash_and_range() -> None:
     """A key schema is one flat list, HASH before RANGE, each as often as the key has of it."""
-    orders = template_of(plan_of(EVERYTHING))["Resources"]["ShopOrders2026Table"]["Properties"]
+    orders = build_template(plan_infrastructure(EVERYTHING))["Resources"]["ShopOrders2026Table"]["Properties"]
     by_day = orders["GlobalSecondaryIndexes"][0]
 
     assert [each["KeyType"] for each in by_day["KeySchema"]] == ["HASH", "HASH", "RANGE", "RANGE"]
@@ -94,7 +94,7 @@ def test_keys_of_several_attributes_repeat_hash_and_range() -> None:
 
 def test_a_table_outlives_its_stack() -> None:
     """Tables and keys are retained, so that no template deletes data."""
-    resources = template_of(plan_of(EVERYTHING))["Resources"]
+    resources = build_template(plan_infrastructure(EVERYTHING))["Resources"]
     kept = [
         each for each in resources.values() if each["Type"].startswith(("AWS::DynamoDB", "AWS::KMS::Key"))
     ]
@@ -107,7 +107,7 @@ def test_yaml_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatc
     """Without PyYAML a template can still be JSON; YAML is refused with the extra to install."""
     monkeypatch.setitem(sys.modules, "yaml", None)
     monkeypatch.delitem(sys.modules, "tavola.iac.cloudformation.yaml_text", raising=False)
-    plan = Plan((TABLE,))
+    plan = InfrastructurePlan((TABLE,))
 
     assert json.loads(render_template(plan, "json"))["Resources"]
     with pytest.raises(LibraryMissing, match=r"YAML needs PyYAML.*install tavola\[design\]"):

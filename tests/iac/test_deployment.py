@@ -10,7 +10,7 @@ import pytest
 
 from tavola import Connection, Engine, Scaling, connect
 from tavola.client.table_changes import KeyNotMade, TableUnusable
-from tavola.iac import Allowed, Deployment, DeployRefused, compare_live, progress_of
+from tavola.iac import Deployment, DeployPermissions, DeployRefused, backfill_progress, compare_live
 from tavola.model.document import Design, IndexDesign
 from tavola.protocol.faults import ResourceNotFoundFault
 from tests.iac.test_changes import KEY, TABLE, keyed_otherwise
@@ -33,10 +33,12 @@ def gsi(name: str, *attributes: str) -> IndexDesign:
 
 def deploy(db: Any, design: Design, **allowed: bool) -> list[str]:
     """Make all that is allowed, and return what is left, each with what it needs."""
-    work = Deployment(db, design, allowed=Allowed(**allowed))
-    changes = [change for each in work.look() for change in each.changes]
-    work.apply(*(change for change in changes if work.hindered(change) is None))
-    return [f"{change.kind}: {work.hindered(change)}" for each in work.look() for change in each.changes]
+    work = Deployment(db, design, allowed=DeployPermissions(**allowed))
+    changes = [change for each in work.compare() for change in each.changes]
+    work.apply(*(change for change in changes if work.required_option(change) is None))
+    return [
+        f"{change.kind}: {work.required_option(change)}" for each in work.compare() for change in each.changes
+    ]
 
 
 @pytest.fixture
@@ -98,8 +100,8 @@ def test_indexes_that_share_an_attribute_are_not_changed_apart(db: Any) -> None:
     """One of them alone would be dropped and could not be made anew: it is refused, and nothing is lost."""
     indexes = (gsi("one", "day"), gsi("two", "day", "sk"))
     deploy(db, table(*indexes, types={"day": "S"}))
-    work = Deployment(db, table(*indexes, types={"day": "N"}), allowed=Allowed(replace=True))
-    (found,) = work.look()
+    work = Deployment(db, table(*indexes, types={"day": "N"}), allowed=DeployPermissions(replace=True))
+    (found,) = work.compare()
 
     with pytest.raises(DeployRefused, match="apply it together with the change of two"):
         work.apply(found.changes[0])
@@ -120,10 +122,10 @@ def test_a_table_is_never_deleted(db: Any) -> None:
     """Whatever is allowed, a table of another key is somebody's to copy: it is the one change told of it, and none is made."""
     db.call("CreateTable", _made())
     db.call("PutItem", {"TableName": "shop", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}}})
-    work = Deployment(db, keyed_otherwise(), allowed=Allowed(drop=True, replace=True))
-    changes = [change for each in work.look() for change in each.changes]
+    work = Deployment(db, keyed_otherwise(), allowed=DeployPermissions(drop=True, replace=True))
+    changes = [change for each in work.compare() for change in each.changes]
 
-    assert [(change.kind, work.hindered(change)) for change in changes] == [
+    assert [(change.kind, work.required_option(change)) for change in changes] == [
         ("replace table", "a copy by hand")
     ]
     with pytest.raises(
@@ -137,7 +139,7 @@ def test_what_is_not_allowed_is_refused_before_anything_is_done(db: Any) -> None
     """Changes that are asked for together are made together, or none of them is."""
     deploy(db, table(gsi("one", "a"), types={"a": "S"}))
     work = Deployment(db, table(gsi("two", "b"), types={"b": "S"}))
-    changes = [change for each in work.look() for change in each.changes]
+    changes = [change for each in work.compare() for change in each.changes]
 
     with pytest.raises(DeployRefused, match="--drop"):
         work.apply(*changes)
@@ -177,7 +179,7 @@ def test_a_key_settles(db: Any, key: str) -> None:
 def test_a_key_that_nobody_has_made_is_refused(db: Any, key: str) -> None:
     """A key that infrastructure makes is no key id: the table is not made without it; one that has a key of KMS is as the design says."""
     with pytest.raises(KeyNotMade, match="make one in KMS and name it"):
-        Deployment(db, table(encryption=key)).look()
+        Deployment(db, table(encryption=key)).compare()
     assert db.call("ListTables", {})["TableNames"] == []
 
     deploy(db, table(encryption=KEY))
@@ -239,17 +241,17 @@ def test_a_table_that_is_being_deleted_is_made_again() -> None:
     """Waited for and gone, it is a table that is not there."""
     work = Deployment(Connection(Answering("DELETING", "DELETING")), table())
 
-    (found,) = work.look()
+    (found,) = work.compare()
 
     assert [change.kind for change in found.changes] == ["create"]
 
 
 def _polled(state: str) -> None:
-    Deployment(Connection(Answering(state, state)), table()).look()
+    Deployment(Connection(Answering(state, state)), table()).compare()
 
 
 def _followed(state: str) -> None:
-    progress_of({"TableName": "shop", "TableStatus": state})
+    backfill_progress({"TableName": "shop", "TableStatus": state})
 
 
 @pytest.mark.parametrize("state", ["ARCHIVED", "INACCESSIBLE_ENCRYPTION_CREDENTIALS"])
@@ -272,7 +274,7 @@ def test_several_indexes_are_several_updates_of_a_stack(db: Any) -> None:
 def test_a_design_of_tables_knows_them_by_their_other_names(db: Any) -> None:
     """A table that goes by another name there is made and compared under it."""
     work = Deployment(db, table(), names={"shop": "store"})
-    work.apply(*(change for each in work.look() for change in each.changes))
+    work.apply(*(change for each in work.compare() for change in each.changes))
 
     assert db.call("ListTables", {})["TableNames"] == ["store"]
-    assert [each.changes for each in work.look()] == [()]
+    assert [each.changes for each in work.compare()] == [()]

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tavola.iac import FileKept, IacError, write_files
-from tavola.iac.signing import is_ours, is_unchanged, mark, sign
+from tavola.iac import FileNotOverwritten, IacError, write_files
+from tavola.iac.signing import is_generated, is_unchanged, sign, signature_line
 
 
 def made(text: str, *tables: str, holds: tuple[str, ...] = ()) -> str:
     """Return a text as a writer gives it, for these tables, with what there is beside."""
-    return sign(f"# {mark('terraform', tables or ('shop',), holds)}\n{text}\n")
+    return sign(f"# {signature_line('terraform', tables or ('shop',), holds)}\n{text}\n")
 
 
 def test_a_text_knows_whether_it_was_changed() -> None:
     """A signed text is ours and unchanged; with a letter more it is ours and changed; another's is neither."""
     text = made("a = 1")
 
-    assert (is_ours(text), is_unchanged(text)) == (True, True)
-    assert (is_ours(text + " "), is_unchanged(text + " ")) == (True, False)
-    assert (is_ours("a = 1"), is_unchanged("a = 1")) == (False, False)
+    assert (is_generated(text), is_unchanged(text)) == (True, True)
+    assert (is_generated(text + " "), is_unchanged(text + " ")) == (True, False)
+    assert (is_generated("a = 1"), is_unchanged("a = 1")) == (False, False)
 
 
 def test_what_was_written_is_written_again(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_what_was_written_is_written_again(tmp_path: Path) -> None:
     write_files(tmp_path / "new", {"a.tf": made("1"), "b.tf": made("1")})
     done = write_files(tmp_path / "new", {"a.tf": made("2"), "b.tf": made("1")})
 
-    assert [each.deed for each in done] == ["replaced", "unchanged"]
+    assert [each.outcome for each in done] == ["replaced", "unchanged"]
     assert (tmp_path / "new" / "a.tf").read_text() == made("2")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a.tf", "b.tf"]
 
@@ -40,7 +40,7 @@ def test_what_was_written_is_written_again(tmp_path: Path) -> None:
 def test_a_persons_file_stays(tmp_path: Path, text: str, told: str) -> None:
     """A file that is not Tavola's, or was changed since, stops the whole before anything is written; force says otherwise."""
     (tmp_path / "b.tf").write_text(text)
-    with pytest.raises(FileKept, match=told):
+    with pytest.raises(FileNotOverwritten, match=told):
         write_files(tmp_path, {"a.tf": made("2"), "b.tf": made("2")})
 
     assert [path.name for path in tmp_path.iterdir()] == ["b.tf"]
@@ -53,11 +53,11 @@ def test_a_file_of_a_former_run_goes(tmp_path: Path) -> None:
     """A .tf that the design has no longer is taken away where that is meant, as Terraform would read it; a person's own is not."""
     write_files(tmp_path, {"tables.tf": made("1"), "alarms.tf": made("1")})
     (tmp_path / "own.tf").write_text("mine")
-    with pytest.raises(FileKept, match=r"alarms\.tf is of a former run, and would go"):
+    with pytest.raises(FileNotOverwritten, match=r"alarms\.tf is of a former run, and would go"):
         write_files(tmp_path, {"tables.tf": made("1")})
     done = write_files(tmp_path, {"tables.tf": made("1")}, force=True)
 
-    assert [(each.path.name, each.deed) for each in done] == [
+    assert [(each.path.name, each.outcome) for each in done] == [
         ("tables.tf", "unchanged"),
         ("alarms.tf", "removed"),
     ]
@@ -68,7 +68,7 @@ def test_another_designs_files_stay(tmp_path: Path) -> None:
     """A file of tables that are none of this design is neither written over nor taken away, and stops the whole."""
     write_files(tmp_path, {"tables.tf": made("1", "orders")})
     for texts in ({"tables.tf": made("2", "stock")}, {"stock.tf": made("2", "stock")}):
-        with pytest.raises(FileKept, match="is of another design, with the table orders"):
+        with pytest.raises(FileNotOverwritten, match="is of another design, with the table orders"):
             write_files(tmp_path, texts)
     write_files(tmp_path, {"stock.tf": made("2", "stock")}, force=True)
 
@@ -80,7 +80,7 @@ def test_a_design_that_grows_is_the_same_design(tmp_path: Path) -> None:
     write_files(tmp_path, {"tables.tf": made("1", "orders")})
     done = write_files(tmp_path, {"tables.tf": made("2", "orders", "stock")})
 
-    assert [each.deed for each in done] == ["replaced"]
+    assert [each.outcome for each in done] == ["replaced"]
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,13 @@ def test_a_design_that_grows_is_the_same_design(tmp_path: Path) -> None:
 def test_what_would_go_stops_the_whole(tmp_path: Path, former: str, told: str) -> None:
     """What a file has and the new text has not, the next apply destroys: it is named, and only force leaves it out."""
     (tmp_path / "tables.tf").write_text(former)
-    with pytest.raises(FileKept, match=told):
+    with pytest.raises(FileNotOverwritten, match=told):
         write_files(tmp_path, {"tables.tf": made("2")})
 
     assert (tmp_path / "tables.tf").read_text() == former
-    assert [each.deed for each in write_files(tmp_path, {"tables.tf": made("2")}, force=True)] == ["replaced"]
+    assert [each.outcome for each in write_files(tmp_path, {"tables.tf": made("2")}, force=True)] == [
+        "replaced"
+    ]
 
 
 def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
@@ -109,5 +111,5 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     with pytest.raises(IacError, match="cannot be written"):
         write_files(tmp_path / "file" / "folder", {"a.tf": made("1")})
     (tmp_path / "a.tf").mkdir()
-    with pytest.raises(FileKept, match="is a folder"):
+    with pytest.raises(FileNotOverwritten, match="is a folder"):
         write_files(tmp_path, {"a.tf": made("1")})

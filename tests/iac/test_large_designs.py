@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iac import Plan, cdk_files, render_terraform, template_of
+from tavola.iac import InfrastructurePlan, build_template, cdk_files, render_terraform
 from tavola.iac.grants import Grant
 from tavola.iac.plan import ConsumerPlan, TablePlan
 from tests.iac.reading import resources
@@ -20,18 +20,18 @@ LARGE = tuple(name for name in SAMPLES if name not in REVIEWED)
 
 
 @pytest.fixture(params=LARGE)
-def plan(request: pytest.FixtureRequest) -> Plan:
+def plan(request: pytest.FixtureRequest) -> InfrastructurePlan:
     """Return the plan of each large sample in turn."""
     return plan_sample(request.param)
 
 
-def of_type(plan: Plan, *types: str) -> list[dict[str, Any]]:
+def of_type(plan: InfrastructurePlan, *types: str) -> list[dict[str, Any]]:
     """Return the properties of a template's resources of some types."""
-    made = template_of(plan)["Resources"].values()
+    made = build_template(plan)["Resources"].values()
     return [each["Properties"] for each in made if each["Type"] in types]
 
 
-def calls(plan: Plan, name: str) -> list[dict[str, str]]:
+def calls(plan: InfrastructurePlan, name: str) -> list[dict[str, str]]:
     """Return the keyword arguments of every call of a construct in a CDK app, as source text."""
     return [
         {each.arg: ast.unparse(each.value) for each in node.keywords if each.arg is not None}
@@ -46,7 +46,7 @@ def key_schema(table: TablePlan) -> dict[str | None, list[tuple[str, str]]]:
     return keys | {index.name: list(table.schema(index)) for index in table.indexes}
 
 
-def test_cloudformation_tables(plan: Plan) -> None:
+def test_cloudformation_tables(plan: InfrastructurePlan) -> None:
     """Every table has the planned keys, attribute types, stream, TTL and protection."""
     made = of_type(plan, "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable")
 
@@ -75,7 +75,7 @@ def test_cloudformation_tables(plan: Plan) -> None:
         assert recovery.get("RecoveryPeriodInDays") == table.recovery_days
 
 
-def test_terraform_tables(plan: Plan) -> None:
+def test_terraform_tables(plan: InfrastructurePlan) -> None:
     """Every table has the planned key, TTL, stream and recovery, and every index its key."""
     text = render_terraform(plan)
     tables = list(resources(text, "aws_dynamodb_table").values())
@@ -109,12 +109,12 @@ def _refers_to(reference: str, table: TablePlan) -> bool:
     return reference == f"${{aws_dynamodb_table.{table.name.replace('.', '_').replace('-', '_')}.name}}"
 
 
-def test_cdk_constructs(plan: Plan) -> None:
+def test_cdk_constructs(plan: InfrastructurePlan) -> None:
     """The app makes each table with its indexes, each function, mapping, policy and alarm group of the plan."""
     tables = calls(plan, "dynamodb.TableV2")
     indexes = calls(plan, "dynamodb.GlobalSecondaryIndexPropsV2")
     local = calls(plan, "dynamodb.LocalSecondaryIndexProps")
-    own = [consumer for consumer in plan.consumers if not consumer.there]
+    own = [consumer for consumer in plan.consumers if not consumer.existing_function]
 
     assert [each["table_name"] for each in tables] == [f"f'{{prefix}}{table.name}'" for table in plan.tables]
     assert [each.get("time_to_live_attribute") for each in tables] == [
@@ -132,7 +132,7 @@ def test_cdk_constructs(plan: Plan) -> None:
         str(each.settings.batch_size) for each in plan.consumers
     ]
     assert len(calls(plan, "iam.ManagedPolicy")) == len(plan.policies)
-    assert len(calls(plan, "cloudwatch.Alarm")) == len({alarm.watch for alarm in plan.alarms})
+    assert len(calls(plan, "cloudwatch.Alarm")) == len({alarm.rule for alarm in plan.alarms})
 
 
 def _settings(consumer: ConsumerPlan) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _settings(consumer: ConsumerPlan) -> dict[str, Any]:
     }
 
 
-def test_stream_consumers(plan: Plan) -> None:
+def test_stream_consumers(plan: InfrastructurePlan) -> None:
     """CloudFormation and Terraform map each stream with the planned batch, retry and filter settings."""
     template = of_type(plan, "AWS::Lambda::EventSourceMapping")
     module = list(resources(render_terraform(plan), "aws_lambda_event_source_mapping").values())
@@ -169,8 +169,8 @@ def test_stream_consumers(plan: Plan) -> None:
         filters = properties.get("FilterCriteria", {}).get("Filters", [])
         assert [each["Pattern"] for each in filters] == list(consumer.patterns)
         assert len(body.get("filter_criteria", [{}])[0].get("filter", [])) == len(consumer.patterns)
-        assert ("DestinationConfig" in properties) == (consumer.destined is not None)
-        assert ("destination_config" in body) == (consumer.destined is not None)
+        assert ("DestinationConfig" in properties) == (consumer.failure_service is not None)
+        assert ("destination_config" in body) == (consumer.failure_service is not None)
 
 
 def _number(value: Any) -> Any:
@@ -185,7 +185,7 @@ def _spelled(grants: tuple[Grant, ...]) -> Counter[tuple[str, str, tuple[str, ..
     )
 
 
-def test_policies(plan: Plan) -> None:
+def test_policies(plan: InfrastructurePlan) -> None:
     """Every role's policy has the planned statements in both formats."""
     template = [
         Counter(
@@ -219,7 +219,7 @@ def _documents(text: str) -> Mapping[str, dict[str, Any]]:
     }
 
 
-def test_conditions_of_policies(plan: Plan) -> None:
+def test_conditions_of_policies(plan: InfrastructurePlan) -> None:
     """A statement's conditions in a template are the planned ones, operator by operator and key by key."""
     documents = [each["PolicyDocument"] for each in of_type(plan, "AWS::IAM::ManagedPolicy")]
     for policy, document in zip(plan.policies, documents, strict=True):
@@ -234,7 +234,7 @@ def test_conditions_of_policies(plan: Plan) -> None:
             )
 
 
-def test_alarms(plan: Plan) -> None:
+def test_alarms(plan: InfrastructurePlan) -> None:
     """Every alarm has its name, metric, threshold and periods."""
     template = {
         (
@@ -247,8 +247,8 @@ def test_alarms(plan: Plan) -> None:
     module = resources(render_terraform(plan), "aws_cloudwatch_metric_alarm")
     names = {name for body in module.values() for name in body.get("for_each", {})}
 
-    assert template == {(alarm.name, alarm.watch.threshold, alarm.watch.periods) for alarm in plan.alarms}
+    assert template == {(alarm.name, alarm.rule.threshold, alarm.rule.periods) for alarm in plan.alarms}
     assert {alarm.name for alarm in plan.alarms if alarm.dimensions} == names
     assert {name: body["threshold"] for name, body in module.items()} == {
-        alarm.watch.kind.replace("-", "_"): alarm.watch.threshold for alarm in plan.alarms
+        alarm.rule.kind.replace("-", "_"): alarm.rule.threshold for alarm in plan.alarms
     }

@@ -15,17 +15,17 @@ from tavola.iac import (
     PlanOptions,
     PlanRefused,
     RolePolicy,
-    as_document,
+    build_template,
     cdk_files,
-    plan_of,
-    policies_of,
+    derive_policies,
+    plan_infrastructure,
+    plan_table,
+    render_policy,
     render_terraform,
-    table_plan,
-    template_of,
 )
-from tavola.iac.grants import ONLY_OVER_TLS, Condition, Grant, Reference
-from tavola.iac.identifiers import Identifiers, pascal, python_name, shortened, snake
-from tavola.iac.policy_plan import POLICY_CHARACTERS_MAX, PolicyPlan, parts_of
+from tavola.iac.grants import ONLY_OVER_TLS, Grant, PolicyCondition, TableReference
+from tavola.iac.identifiers import Identifiers, pascal, python_name, shorten, snake
+from tavola.iac.policy_plan import POLICY_CHARACTERS_MAX, PolicyPlan, split_policy
 from tavola.model.document import Consumer, Design, TableDesign
 from tests.iac.samples import EVERYTHING, SAMPLES, plan_sample
 
@@ -41,7 +41,7 @@ def orders(**settings: Any) -> TableDesign:
 def test_an_empty_design_has_no_infrastructure() -> None:
     """A design without a table is told so."""
     with pytest.raises(PlanRefused, match="it has no table"):
-        plan_of(Design())
+        plan_infrastructure(Design())
 
 
 def test_a_consumer_needs_a_stream() -> None:
@@ -49,7 +49,7 @@ def test_a_consumer_needs_a_stream() -> None:
     table = replace(orders(stream=None), consumers=(Consumer("mail"),))
 
     with pytest.raises(PlanRefused, match=r"mail reads its stream and it has none; declare stream="):
-        plan_of(Design((table,)))
+        plan_infrastructure(Design((table,)))
 
 
 @pytest.mark.parametrize("failures", ["file", "arn:aws:lambda:eu-west-1:123456789012:function:x", ""])
@@ -58,34 +58,36 @@ def test_a_destination_is_one_that_lambda_knows(failures: str) -> None:
     table = replace(orders(), consumers=(Consumer("mail", failures=failures),))
 
     with pytest.raises(PlanRefused, match="is no destination; give sqs, sns, s3 or the ARN of one"):
-        plan_of(Design((table,)))
+        plan_infrastructure(Design((table,)))
 
 
 def test_replicas_need_whole_images() -> None:
     """A table with replicas streams both images; a design that says otherwise is refused."""
     with pytest.raises(PlanRefused, match="replicas need stream"):
-        table_plan(orders(replicas=("eu-central-1",), stream="KEYS_ONLY"))
+        plan_table(orders(replicas=("eu-central-1",), stream="KEYS_ONLY"))
 
 
 def test_a_key_attribute_has_a_type() -> None:
     """An attribute of a key without a type is refused where it is planned, not by AWS."""
     with pytest.raises(PlanRefused, match="'pk' is in a key and has no type"):
-        table_plan(replace(orders(), key_types={}))
+        plan_table(replace(orders(), key_types={}))
 
 
 def test_what_an_imported_file_does_not_tell_is_asked_for() -> None:
     """A name or a key that a file only refers to is no name here; a key may be given instead."""
     with pytest.raises(PlanRefused, match="a part of its name is not told"):
-        table_plan(orders(name="${var.stage}-orders"))
+        plan_table(orders(name="${var.stage}-orders"))
     with pytest.raises(PlanRefused, match="name one with --kms-key"):
-        table_plan(orders(encryption="${TableKey.Arn}"))
+        plan_table(orders(encryption="${TableKey.Arn}"))
 
-    assert table_plan(orders(encryption="${TableKey.Arn}"), "new").key == "new"
+    assert plan_table(orders(encryption="${TableKey.Arn}"), "new").key == "new"
 
 
 def test_the_key_of_the_options_is_for_tables_without_one() -> None:
     """A table's own key stays; one without takes what the options say."""
-    plan = plan_of(Design((orders(), orders(name="others", encryption=None))), PlanOptions(key="new"))
+    plan = plan_infrastructure(
+        Design((orders(), orders(name="others", encryption=None))), PlanOptions(key="new")
+    )
 
     assert [table.key == "new" for table in plan.tables] == [False, True]
     assert plan.makes_key
@@ -93,17 +95,17 @@ def test_the_key_of_the_options_is_for_tables_without_one() -> None:
 
 def test_a_handler_is_spelled_as_lambda_spells_it() -> None:
     """module:function is module.function to Lambda; without one the function's file is named for the consumer."""
-    mail, audit, _ = plan_of(EVERYTHING).consumers
+    mail, audit, _ = plan_infrastructure(EVERYTHING).consumers
 
     assert mail.handler == "shop.mail.handler"
     assert audit.handler == "audit_consumer.handler"
     assert mail.function == "shop-orders_2026-mail"
-    assert (mail.destination, mail.destined) == (None, "sns")
+    assert (mail.created_destination, mail.failure_service) == (None, "sns")
 
 
 def test_what_may_be_left_out_is_left_out() -> None:
     """Without alarms and policies a plan has tables and consumers alone."""
-    plan = plan_of(EVERYTHING, PlanOptions(alarms=False, policies=False))
+    plan = plan_infrastructure(EVERYTHING, PlanOptions(alarms=False, policies=False))
 
     assert (plan.alarms, plan.policies) == ((), ())
     assert plan.consumers
@@ -113,11 +115,13 @@ def test_a_long_policy_is_several() -> None:
     """No managed policy is longer than AWS takes; together the parts allow what the whole did."""
     grants = tuple(
         Grant(
-            f"Read{n}", ("dynamodb:GetItem", "dynamodb:Query"), (Reference("orders", "index", f"index-{n}"),)
+            f"Read{n}",
+            ("dynamodb:GetItem", "dynamodb:Query"),
+            (TableReference("orders", "index", f"index-{n}"),),
         )
         for n in range(80)
     )
-    parts = list(parts_of(PolicyPlan("reader", "", (*grants, ONLY_OVER_TLS))))
+    parts = list(split_policy(PolicyPlan("reader", "", (*grants, ONLY_OVER_TLS))))
 
     assert len(parts) > 1
     assert tuple(grant for part in parts for grant in part.grants[:-1]) == grants
@@ -128,7 +132,7 @@ def test_a_long_policy_is_several() -> None:
 def characters(policy: PolicyPlan) -> int:
     """Return how long a policy is, as IAM counts it, in a region of a long name."""
     role = RolePolicy(policy.name, "reader", "", policy.grants)
-    told = as_document(role, region="us-gov-west-1", account="123456789012")
+    told = render_policy(role, region="us-gov-west-1", account="123456789012")
     return len("".join(json.dumps(told).split()))
 
 
@@ -140,9 +144,11 @@ def test_no_policy_is_longer_than_iam_takes(sample: str) -> None:
 
 def test_a_long_statement_is_several() -> None:
     """One that is about too much for one policy is cut by its resources, and then by its actions; together they allow the same."""
-    references = tuple(Reference("orders", "index", f"an-index-of-a-rather-long-name-{n}") for n in range(90))
+    references = tuple(
+        TableReference("orders", "index", f"an-index-of-a-rather-long-name-{n}") for n in range(90)
+    )
     actions = ("dynamodb:Query", "dynamodb:Scan")
-    parts = list(parts_of(PolicyPlan("reader", "", (Grant("Read", actions, references),))))
+    parts = list(split_policy(PolicyPlan("reader", "", (Grant("Read", actions, references),))))
     told = {
         (action, each) for part in parts for g in part.grants for action in g.actions for each in g.references
     }
@@ -157,11 +163,11 @@ def test_a_long_statement_is_several() -> None:
 def test_a_statement_that_cannot_be_cut_is_refused() -> None:
     """An update of so many attributes fits no policy: it is told, and not written for AWS to refuse."""
     names = tuple(f"a_rather_long_attribute_name_{n:03}" for n in range(180))
-    condition = Condition("ForAllValues:StringEquals", "dynamodb:Attributes", names)
-    grant = Grant("Change", ("dynamodb:UpdateItem",), (Reference("orders"),), (condition,))
+    condition = PolicyCondition("ForAllValues:StringEquals", "dynamodb:Attributes", names)
+    grant = Grant("Change", ("dynamodb:UpdateItem",), (TableReference("orders"),), (condition,))
 
     with pytest.raises(PlanRefused, match=r"the role writer: its statement Change comes to 6,\d+ characters"):
-        list(parts_of(PolicyPlan("writer", "", (grant,))))
+        list(split_policy(PolicyPlan("writer", "", (grant,))))
 
 
 BAD_CONSUMERS: dict[str, dict[str, Any]] = {
@@ -184,7 +190,7 @@ def test_a_consumer_that_lambda_refuses_is_refused(why: str) -> None:
     table = replace(orders(), consumers=(Consumer("mail", **BAD_CONSUMERS[why]),))
 
     with pytest.raises(PlanRefused, match=rf"shop\.orders_2026\.mail: .*{why}"):
-        plan_of(Design((table,)))
+        plan_infrastructure(Design((table,)))
 
 
 def test_a_consumer_has_a_name_of_its_own() -> None:
@@ -192,14 +198,14 @@ def test_a_consumer_has_a_name_of_its_own() -> None:
     table = replace(orders(), consumers=(Consumer("mail"), Consumer("mail")))
 
     with pytest.raises(PlanRefused, match="two consumers of the table have this name"):
-        plan_of(Design((table,)))
+        plan_infrastructure(Design((table,)))
 
 
 def test_the_kinds_of_records_are_a_filter() -> None:
     """A consumer that acts on some kinds is called with those alone; filters of its own say it themselves."""
     told = {"dynamodb": {"NewImage": {"a": {"S": ["b"]}}}}
     consumers = (Consumer("one", events=("INSERT",)), Consumer("two", events=("INSERT",), filters=(told,)))
-    one, two = plan_of(Design((replace(orders(), consumers=consumers),))).consumers
+    one, two = plan_infrastructure(Design((replace(orders(), consumers=consumers),))).consumers
 
     assert [json.loads(pattern) for pattern in one.patterns] == [{"eventName": ["INSERT"]}]
     assert [json.loads(pattern) for pattern in two.patterns] == [told]
@@ -222,9 +228,9 @@ def named_alike() -> Design:
 
 def test_every_consumer_is_a_function() -> None:
     """Names that would be spelled alike stay two functions, in every tongue, and none longer than Lambda takes."""
-    plan = plan_of(named_alike(), PlanOptions(alarms=True))
+    plan = plan_infrastructure(named_alike(), PlanOptions(alarms=True))
     functions = [consumer.function for consumer in plan.consumers]
-    template = template_of(plan)["Resources"].values()
+    template = build_template(plan)["Resources"].values()
 
     assert len({snake(name) for name in functions}) == 3
     assert all(len(name) <= 64 for name in functions)
@@ -244,12 +250,12 @@ def test_a_consumer_has_its_own_role() -> None:
     )
     other = replace(orders(name="stats"), entities=order, consumers=(Consumer("numbers"),))
     design = Design((one, other))
-    roles = [policy.role for policy in policies_of(design) if policy.kind == "consumer"]
+    roles = [policy.role for policy in derive_policies(design) if policy.kind == "consumer"]
     streams = {
         consumer.table: {
             each.table for grant in consumer.grants for each in grant.references if each.part == "stream"
         }
-        for consumer in plan_of(design).consumers
+        for consumer in plan_infrastructure(design).consumers
     }
 
     assert roles == ["consumer-orders-numbers", "consumer-stats-numbers"]
@@ -260,7 +266,7 @@ def test_a_consumer_has_its_own_role() -> None:
 def test_a_queues_name_has_room_for_what_terraform_adds(length: int) -> None:
     """SQS takes 80 characters, of which Terraform writes 26."""
     table = replace(orders(name="a" * length), consumers=(Consumer("dashboard", failures="sqs"),))
-    plan = plan_of(Design((table,)), PlanOptions(alarms=False, policies=False))
+    plan = plan_infrastructure(Design((table,)), PlanOptions(alarms=False, policies=False))
     prefixes = re.findall(r'name_prefix += "(.*)"', render_terraform(plan))
 
     assert [len(prefix) + 26 <= 80 for prefix in prefixes] == [True]
@@ -268,8 +274,8 @@ def test_a_queues_name_has_room_for_what_terraform_adds(length: int) -> None:
 
 def test_a_key_of_ones_own_is_told_with_the_policies() -> None:
     """Whoever has a role needs the key that encrypts a table; where the plan does not make it, it says so."""
-    told = plan_of(EVERYTHING).notes
-    own = plan_of(Design((orders(encryption=None),)), PlanOptions(key="new")).notes
+    told = plan_infrastructure(EVERYTHING).notes
+    own = plan_infrastructure(Design((orders(encryption=None),)), PlanOptions(key="new")).notes
 
     assert any(each.startswith("reader: shop.orders_2026 is encrypted by arn:aws:kms:") for each in told)
     assert any(each.startswith("consumer-mail: shop.orders_2026 is encrypted by") for each in told)
@@ -280,9 +286,9 @@ def test_a_key_of_ones_own_is_told_with_the_policies() -> None:
 def test_what_is_no_key_is_refused(key: str) -> None:
     """A text that names no key of KMS is refused, of the options and of a table."""
     with pytest.raises(PlanRefused, match="is no key"):
-        plan_of(Design((orders(encryption=None),)), PlanOptions(key=key))
+        plan_infrastructure(Design((orders(encryption=None),)), PlanOptions(key=key))
     with pytest.raises(PlanRefused, match="is no key"):
-        plan_of(Design((orders(encryption=key),)))
+        plan_infrastructure(Design((orders(encryption=key),)))
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -322,5 +328,5 @@ def test_identifiers_read_like_names() -> None:
 @given(st.text(min_size=1, max_size=80), st.text(min_size=1, max_size=80))
 def test_shortened_names_stay_apart(one: str, other: str) -> None:
     """A name that is cut keeps to the length, and two names stay two."""
-    assert len(shortened(one, 20)) <= 20
-    assert (shortened(one, 20) == shortened(other, 20)) == (one == other)
+    assert len(shorten(one, 20)) <= 20
+    assert (shorten(one, 20) == shorten(other, 20)) == (one == other)

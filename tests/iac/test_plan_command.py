@@ -147,14 +147,14 @@ def test_work_that_was_broken_off_goes_on() -> None:
     """A table that another run left half way is completed: what is under way is waited for, the rest is made."""
     with Engine.open() as engine, connect(engine) as db:
         half = Deployment(db, without("shelves"))
-        half.apply(*(change for each in half.look() for change in each.changes))
+        half.apply(*(change for each in half.compare() for change in each.changes))
         rest = Deployment(db, WAS)
 
-        changes = [change for each in rest.look() for change in each.changes]
+        changes = [change for each in rest.compare() for change in each.changes]
         assert [change.kind for change in changes] == ["add index"]
         rest.apply(*changes)
 
-        assert [change for each in rest.look() for change in each.changes] == []
+        assert [change for each in rest.compare() for change in each.changes] == []
 
 
 KEYED = "it cannot be changed in place"

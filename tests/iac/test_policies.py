@@ -11,8 +11,8 @@ import pytest
 from tavola.apps.service_desk import model as service_desk
 from tavola.apps.support_desk import model as support_desk
 from tavola.apps.terraform_review import model as terraform_review
-from tavola.iac.leading import guard_leading, leading_of, literal
-from tavola.iac.policies import Grant, RolePolicy, as_document, policies_of
+from tavola.iac.leading_keys import escape_pattern, guard_leading_keys, leading_keys
+from tavola.iac.policies import Grant, RolePolicy, derive_policies, render_policy
 from tavola.keys import Template
 from tavola.model.document import AccessPattern, Design, Given, Need, Route, TableDesign, design_of
 from tavola.protocol.policy_documents import parse_policy
@@ -24,7 +24,7 @@ POLICY_CHARACTERS_MAX = 6_144  # of a managed policy, as IAM counts them
 
 def roles(design: Design, **more: Any) -> dict[str, RolePolicy]:
     """Return the policies of a design by role."""
-    return {policy.role: policy for policy in policies_of(design, **more)}
+    return {policy.role: policy for policy in derive_policies(design, **more)}
 
 
 def grants(policy: RolePolicy, action: str, resource: str) -> list[Grant]:
@@ -44,8 +44,8 @@ def values(grant: Grant, key: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("module", [service_desk, support_desk, terraform_review, shop])
 def test_documents_are_what_iam_reads(module: Any) -> None:
     """Each is a policy without a wildcard among its actions and tables, with sids that are told apart, and no longer than IAM takes."""
-    for policy in policies_of(design_of(module)):
-        document = as_document(policy, region="eu-west-1", account="111122223333")
+    for policy in derive_policies(design_of(module)):
+        document = render_policy(policy, region="eu-west-1", account="111122223333")
         parse_policy(json.dumps(document), "identity")
         sids = [statement["Sid"] for statement in document["Statement"]]
         assert len(sids) == len(set(sids))
@@ -58,7 +58,7 @@ def test_documents_are_what_iam_reads(module: Any) -> None:
 
 def test_the_document_names_tables_as_they_are_called_there() -> None:
     """A table of another name is so in every ARN, of its indexes and streams too."""
-    document = as_document(
+    document = render_policy(
         roles(SHOP)["reader"], region="eu-west-1", account="111122223333", names={"shop": "prod-shop"}
     )
 
@@ -72,7 +72,7 @@ def test_no_role_scans_unless_a_need_is_answered_by_a_scan() -> None:
     need = Need("all products", "Product", access=AccessPattern("all"), route=Route("scan", "shelves"))
     scanning = roles(replace(SHOP, needs=(need,)))["reader"]
 
-    assert not any("dynamodb:Scan" in g.actions for policy in policies_of(SHOP) for g in policy.grants)
+    assert not any("dynamodb:Scan" in g.actions for policy in derive_policies(SHOP) for g in policy.grants)
     assert [str(r) for g in scanning.grants if "dynamodb:Scan" in g.actions for r in g.references] == [
         "shop/index/shelves"
     ]
@@ -142,7 +142,7 @@ def test_what_no_policy_can_tell_apart_is_said() -> None:
 
 def test_nothing_immutable_is_updated_or_deleted() -> None:
     """No role has an action that would rewrite what is never written again, where it has a partition key of its own."""
-    for policy in policies_of(design_of(terraform_review)):
+    for policy in derive_policies(design_of(terraform_review)):
         for grant in policy.grants:
             led = values(grant, "dynamodb:LeadingKeys")
             rewrites = {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"}
@@ -180,8 +180,8 @@ def test_literal_signs_of_a_template_are_no_wildcards() -> None:
     """A star, a question mark or a dollar in a template is itself in a pattern."""
     table = _starred("ST*R?${{x}}#{product_id}")
 
-    assert literal("a*b?c$d") == "a${*}b${?}c${$}d"
-    assert leading_of(table.entity("Product"), _key(table)) == ("ST${*}R${?}${$}{x}#*",)
+    assert escape_pattern("a*b?c$d") == "a${*}b${?}c${$}d"
+    assert leading_keys(table.entity("Product"), _key(table)) == ("ST${*}R${?}${$}{x}#*",)
 
 
 def _starred(text: str) -> TableDesign:
@@ -202,7 +202,7 @@ def test_guards_of_unique_values_are_led_by_what_they_guard() -> None:
     table = SHOP.tables[0]
     customer = table.entity("Customer")
 
-    assert guard_leading(table, customer, customer.field("email")) == (
+    assert guard_leading_keys(table, customer, customer.field("email")) == (
         ("UNIQUE#Customer#email#*",),
         ("LONGUNIQUE#Customer#email#*",),
     )
@@ -210,4 +210,4 @@ def test_guards_of_unique_values_are_led_by_what_they_guard() -> None:
 
 def test_an_empty_design_has_no_policies() -> None:
     """Where there is no table, there is no role."""
-    assert policies_of(Design()) == ()
+    assert derive_policies(Design()) == ()

@@ -12,7 +12,7 @@ from tavola.apps.support_desk.domain import NewFeedback, NewTicket, Role, Status
 from tavola.apps.support_desk.numbers import projector_of
 from tavola.apps.support_desk.store import SupportDeskStore
 from tavola.clock import SYSTEM_CLOCK
-from tavola.iac import as_document, policies_of
+from tavola.iac import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import design_of
 from tavola.patterns import FolderBlobs
@@ -25,8 +25,8 @@ ROLES = {"desk": "service", "numbers": "consumer-numbers"}
 def test_the_support_desk_works_under_its_generated_policies(tmp_path: Path) -> None:
     """Tickets, feedback, lists, sessions and the numbers from the stream: all is done by two roles that may do nothing else."""
     documents = {
-        policy.role: as_document(policy, account=ACCOUNT)
-        for policy in policies_of(design_of(model), tls=False)
+        policy.role: render_policy(policy, account=ACCOUNT)
+        for policy in derive_policies(design_of(model), tls=False)
     }
     users = {"root": user(("AKIDROOT", "root"), allowing("*"))}
     users |= {name: user((f"AKID{name}", name), documents[role]) for name, role in ROLES.items()}

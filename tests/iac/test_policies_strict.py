@@ -17,7 +17,7 @@ from tavola.apps.service_desk import model as service_desk
 from tavola.apps.support_desk import model as support_desk
 from tavola.apps.terraform_review import model as terraform_review
 from tavola.clock import SYSTEM_CLOCK
-from tavola.iac.policies import as_document, policies_of
+from tavola.iac.policies import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import Design, design_of
 from tavola.server import Safeguards, StrictCallers, running
@@ -50,8 +50,8 @@ def design(name: str) -> Design:
 def documents(name: str) -> dict[str, dict[str, Any]]:
     """Return the policies of an application, by role."""
     return {
-        policy.role: as_document(policy, region=REGION, account=ACCOUNT)
-        for policy in policies_of(design(name), tls=False)  # the server here speaks plain HTTP
+        policy.role: render_policy(policy, region=REGION, account=ACCOUNT)
+        for policy in derive_policies(design(name), tls=False)  # the server here speaks plain HTTP
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.iac import Plan, TablePlan, table_plan
+from tavola.iac import InfrastructurePlan, TablePlan, plan_table
 from tavola.iac.formats import read_design
 from tests.iac.samples import SAMPLES, plan_sample, renderings
 
@@ -18,7 +18,7 @@ def comparable(table: TablePlan) -> TablePlan:
     return replace(table, description="", indexes=tuple(ordered))
 
 
-def planned(plan: Plan) -> dict[str, TablePlan]:
+def planned(plan: InfrastructurePlan) -> dict[str, TablePlan]:
     """Return the tables of a plan, by name."""
     return {table.name: comparable(table) for table in plan.tables}
 
@@ -41,6 +41,6 @@ def test_tables_come_back(sample: str, ending: str, tmp_path: Path) -> None:
     file.write_text(renderings(sample)[file.name], encoding="utf-8")
     read = read_design(file).design
     key = SAMPLES[sample][1].key  # a file refers to a key that is made with it, and nobody else can
-    tables = {table.name: comparable(table_plan(table, key)) for table in read.tables}
+    tables = {table.name: comparable(plan_table(table, key)) for table in read.tables}
 
     assert tables == planned(plan_sample(sample))

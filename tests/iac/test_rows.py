@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tavola.apps.support_desk.numbers import MAPPING
-from tavola.iac import PlanOptions, plan_of, render_terraform, template_of
+from tavola.iac import PlanOptions, build_template, plan_infrastructure, render_terraform
 from tavola.model.document import Design
 from tests.iac.reading import read_hcl, resources
 from tests.iac.samples import EVERYTHING, SAMPLES, WHOLE, plan_sample
@@ -30,7 +30,7 @@ def texts(told: Any) -> list[str]:
 
 def desk() -> dict[str, Any]:
     """Return the support desk's template."""
-    return template_of(plan_sample("support_desk"))
+    return build_template(plan_sample("support_desk"))
 
 
 def test_s12_the_table_has_its_indexes_ttl_stream_recovery_and_tags() -> None:
@@ -178,7 +178,7 @@ def test_p04_the_provider_is_one_that_knows_the_syntax() -> None:
 
 def test_r10_data_is_encrypted_at_rest_by_a_key_that_turns() -> None:
     """The review's table is encrypted with a key of the account, which is rotated and used through DynamoDB only."""
-    template = template_of(plan_sample("terraform_review"))
+    template = build_template(plan_sample("terraform_review"))
     (table,) = of_type(template, "AWS::DynamoDB::Table")
     (key,) = of_type(template, "AWS::KMS::Key")
 
@@ -195,7 +195,7 @@ def test_r10_data_is_encrypted_at_rest_by_a_key_that_turns() -> None:
 def test_r10_requests_in_clear_are_refused() -> None:
     """Every policy and role refuses what does not come over TLS, and so does the endpoint."""
     for sample in ("support_desk", "terraform_review", "everything"):
-        template = template_of(plan_sample(sample))
+        template = build_template(plan_sample(sample))
         documents = [
             *(each["PolicyDocument"] for each in of_type(template, "AWS::IAM::ManagedPolicy")),
             *(
@@ -217,7 +217,7 @@ def test_r10_requests_in_clear_are_refused() -> None:
 def test_r10_policies_name_their_tables() -> None:
     """A policy allows actions by name, on tables and indexes of this template, and nothing with a wildcard for either."""
     for sample in SAMPLES:
-        template = template_of(plan_of(SAMPLES[sample][0], WHOLE))
+        template = build_template(plan_infrastructure(SAMPLES[sample][0], WHOLE))
         for policy in of_type(template, "AWS::IAM::ManagedPolicy"):
             for statement in policy["PolicyDocument"]["Statement"]:
                 if statement["Effect"] == "Allow" and statement["Action"] != ["dynamodb:ListBackups"]:
@@ -229,10 +229,10 @@ def test_r10_policies_name_their_tables() -> None:
 
 def test_r10_a_key_that_is_there_is_used() -> None:
     """A key that a design names, or that is given for all tables, is the one that encrypts them."""
-    named = template_of(plan_of(EVERYTHING))
+    named = build_template(plan_infrastructure(EVERYTHING))
     orders = of_type(named, "AWS::DynamoDB::Table")[0]
-    given = template_of(
-        plan_of(Design(SAMPLES["service_desk"][0].tables), PlanOptions(key="alias/aws/dynamodb"))
+    given = build_template(
+        plan_infrastructure(Design(SAMPLES["service_desk"][0].tables), PlanOptions(key="alias/aws/dynamodb"))
     )
 
     assert orders["SSESpecification"]["KMSMasterKeyId"].startswith("arn:aws:kms:")

@@ -27,7 +27,7 @@ from tavola import (
     sort,
 )
 from tavola.clock import SYSTEM_CLOCK
-from tavola.iac.policies import as_document, policies_of
+from tavola.iac.policies import derive_policies, render_policy
 from tavola.iam import DirectoryFile
 from tavola.model.document import design_of
 from tavola.server import Safeguards, StrictCallers, running
@@ -101,14 +101,14 @@ class Dash(Entity, table=Desk, writes=(WritePattern("a dash", "put"),)):
         kind: str
 
 
-(POLICY,) = (each for each in policies_of(design_of(Desk), tls=False) if each.role == "tenant")
+(POLICY,) = (each for each in derive_policies(design_of(Desk), tls=False) if each.role == "tenant")
 TENANTS = ("ac", "acme", "acme-eu")
 
 
 @pytest.fixture
 def there(tmp_path: Path) -> Iterator[dict[str, Connection]]:
     """Connections of tenants to a strict server, by name, and of an administrator."""
-    document = as_document(POLICY, region=REGION, account=ACCOUNT)
+    document = render_policy(POLICY, region=REGION, account=ACCOUNT)
     keys = {name: (f"AKIDA{name.upper().replace('-', '')}", f"{name}/secret") for name in TENANTS}
     users = {
         f"u-{name}": user(key, document) | {"tags": {"tenant": name, "owner": name}}

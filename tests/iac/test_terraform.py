@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.iac import Plan, index_steps, plan_of, render_terraform, terraform_files
+from tavola.iac import InfrastructurePlan, index_steps, plan_infrastructure, render_terraform, terraform_files
 from tavola.iac.plan import TablePlan
 from tavola.iac.terraform.hcl import quoted
 from tavola.model.document import design_of
@@ -35,7 +35,7 @@ def test_a_key_of_several_attributes_is_no_list() -> None:
 
 def test_an_index_of_a_scaled_table_is_a_resource_of_its_own() -> None:
     """What auto scaling sets is not set back, and a new index is made all the same: so it stands beside its table."""
-    text = render_terraform(plan_of(EVERYTHING))
+    text = render_terraform(plan_infrastructure(EVERYTHING))
     table = resources(text, "aws_dynamodb_table")["shop_orders_2026"]
     index = resources(text, "aws_dynamodb_global_secondary_index")["shop_orders_2026_by_day"]
     targets = resources(text, "aws_appautoscaling_target")
@@ -57,7 +57,7 @@ def test_an_index_of_a_scaled_table_is_a_resource_of_its_own() -> None:
 
 def test_replicas_have_their_own_keys() -> None:
     """A replica is encrypted with a key of its own region, which is asked for."""
-    stock = resources(render_terraform(plan_of(EVERYTHING)), "aws_dynamodb_table")["shop_stock"]
+    stock = resources(render_terraform(plan_infrastructure(EVERYTHING)), "aws_dynamodb_table")["shop_stock"]
 
     assert [each["region_name"] for each in stock["replica"]] == ["eu-central-1", "us-east-1"]
     assert "replica_kms_key_arns" in stock["replica"][0]["kms_key_arn"]
@@ -92,7 +92,7 @@ def test_a_quoted_text_is_itself(text: str) -> None:
 @settings(max_examples=25, deadline=None)
 def test_hostile_tags_come_back(tags: dict[str, str]) -> None:
     """Tags of any text go through the module and come back from python-hcl2."""
-    text = render_terraform(Plan((replace(TABLE, tags=tags),)))
+    text = render_terraform(InfrastructurePlan((replace(TABLE, tags=tags),)))
 
     assert resources(text, "aws_dynamodb_table")["prod_tickets"]["tags"] == tags
 
@@ -115,23 +115,27 @@ def test_all_names_have_one_prefix_and_all_resources_the_tags() -> None:
 def test_an_index_that_becomes_a_resource_of_its_own_tells_the_steps() -> None:
     """Scaling that begins or ends tells what the state needs, in the notes and above the index; otherwise nothing is told."""
     design = design_of(Orders)
-    scaled = plan_of(design)
+    scaled = plan_infrastructure(design)
     (table,) = design.tables
-    fixed = plan_of(replace(design, tables=(replace(table, settings=replace(table.settings, scaling=None)),)))
+    fixed = plan_infrastructure(
+        replace(design, tables=(replace(table, settings=replace(table.settings, scaling=None)),))
+    )
     command = "terraform import aws_dynamodb_global_secondary_index.shop_orders_2026_by_day 'shop.orders_2026,by-day'"
 
     assert command in next(iter(index_steps(scaled, None)))
     assert f"#   {command}" in render_terraform(scaled)
-    assert list(index_steps(scaled, frozenset(scaled.holds))) == []
+    assert list(index_steps(scaled, frozenset(scaled.contents))) == []
     assert list(index_steps(fixed, None)) == []
     assert "terraform state rm aws_dynamodb_global_secondary_index.shop_orders_2026_by_day" in next(
-        iter(index_steps(fixed, frozenset(scaled.holds)))
+        iter(index_steps(fixed, frozenset(scaled.contents)))
     )
 
 
 def test_what_nobody_told_is_not_set() -> None:
     """A setting that is unknown is neither written nor set back."""
-    text = render_terraform(Plan((replace(TABLE, unknown=("deletion_protection", "recovery")),)))
+    text = render_terraform(
+        InfrastructurePlan((replace(TABLE, unknown=("deletion_protection", "recovery")),))
+    )
     table = resources(text, "aws_dynamodb_table")["prod_tickets"]
 
     assert "deletion_protection_enabled" not in table

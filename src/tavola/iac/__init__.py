@@ -5,47 +5,60 @@ Holds the plan, which knows no vendor's syntax, one folder for each vendor that 
 """
 
 from tavola.iac.cdk import cdk_files
-from tavola.iac.changes import Change, Comparison, compare_designs, compare_live, compare_nothing, comparing
-from tavola.iac.cloudformation import render_template, template_of
-from tavola.iac.deployment import Allowed, Deployment, Done, hindrance, progress_of
-from tavola.iac.errors import DeployRefused, FileKept, IacError, PlanRefused
-from tavola.iac.files import Written, deed_of, held_before, write_files
-from tavola.iac.plan import Plan, PlanOptions, TablePlan, plan_of, table_plan
-from tavola.iac.policies import RolePolicy, as_document, policies_of
+from tavola.iac.changes import (
+    DesignChange,
+    TableComparison,
+    compare_designs,
+    compare_live,
+    compare_nothing,
+    comparison_steps,
+)
+from tavola.iac.cloudformation import build_template, render_template
+from tavola.iac.deployment import (
+    AppliedChange,
+    Deployment,
+    DeployPermissions,
+    backfill_progress,
+    required_option,
+)
+from tavola.iac.errors import DeployRefused, FileNotOverwritten, IacError, PlanRefused
+from tavola.iac.files import WrittenFile, check_overwrite, read_contents, write_files
+from tavola.iac.plan import InfrastructurePlan, PlanOptions, TablePlan, plan_infrastructure, plan_table
+from tavola.iac.policies import RolePolicy, derive_policies, render_policy
 from tavola.iac.terraform import index_steps, render_terraform, terraform_files
 
 __all__ = [
-    "Allowed",
-    "Change",
-    "Comparison",
+    "AppliedChange",
+    "DeployPermissions",
     "DeployRefused",
     "Deployment",
-    "Done",
-    "FileKept",
+    "DesignChange",
+    "FileNotOverwritten",
     "IacError",
-    "Plan",
+    "InfrastructurePlan",
     "PlanOptions",
     "PlanRefused",
     "RolePolicy",
+    "TableComparison",
     "TablePlan",
-    "Written",
-    "as_document",
+    "WrittenFile",
+    "backfill_progress",
+    "build_template",
     "cdk_files",
+    "check_overwrite",
     "compare_designs",
     "compare_live",
     "compare_nothing",
-    "comparing",
-    "deed_of",
-    "held_before",
-    "hindrance",
+    "comparison_steps",
+    "derive_policies",
     "index_steps",
-    "plan_of",
-    "policies_of",
-    "progress_of",
+    "plan_infrastructure",
+    "plan_table",
+    "read_contents",
+    "render_policy",
     "render_template",
     "render_terraform",
-    "table_plan",
-    "template_of",
+    "required_option",
     "terraform_files",
     "write_files",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.iac.identifiers import shortened
+from tavola.iac.identifiers import shorten
 
 Statistic = Literal["Sum", "Maximum", "Average"]
 
@@ -29,7 +29,7 @@ REPLICATION_MS = 10 * 1000  # a second is usual
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class AlarmRule:
     """What is watched and how: all that alarms of one kind have in common."""
 
     kind: str  # the end of their names
@@ -40,7 +40,7 @@ class Watch:
     description: str
     period_s: int = 60
     periods: int = 5
-    breaching: int = 3
+    breaching_periods: int = 3
     operations: tuple[str, ...] = ()  # of which the metric is added up
 
 
@@ -48,18 +48,18 @@ class Watch:
 class Alarm:
     """One alarm; a dimension's value is the name of a table, function or queue of the plan, or what it says."""
 
-    watch: Watch
+    rule: AlarmRule
     subject: str  # the beginning of its name
     dimensions: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
         """What CloudWatch calls it."""
-        return shortened(f"{self.subject}-{self.watch.kind}", ALARM_NAME_MAX)
+        return shorten(f"{self.subject}-{self.rule.kind}", ALARM_NAME_MAX)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class AlarmTargets:
     """What there is to be watched, by name."""
 
     tables: tuple[tuple[str, tuple[str, ...]], ...]  # each with its global indexes
@@ -68,13 +68,13 @@ class Watched:
     queues: tuple[str, ...] = ()
 
 
-READS = Watch("read-throttles", TABLES, "ReadThrottleEvents", "Sum", 0, "Reads are throttled.")
-WRITES = Watch("write-throttles", TABLES, "WriteThrottleEvents", "Sum", 0, "Writes are throttled.")
-BACKFILL = Watch(
+READS = AlarmRule("read-throttles", TABLES, "ReadThrottleEvents", "Sum", 0, "Reads are throttled.")
+WRITES = AlarmRule("write-throttles", TABLES, "WriteThrottleEvents", "Sum", 0, "Writes are throttled.")
+BACKFILL = AlarmRule(
     "backfill-throttles", TABLES, "OnlineIndexThrottleEvents", "Sum", 0,
     "An index that is being built is throttled, and stays behind its table.",
 )  # fmt: skip
-SYSTEM = Watch(
+SYSTEM = AlarmRule(
     "system-errors",
     TABLES,
     "SystemErrors",
@@ -83,35 +83,35 @@ SYSTEM = Watch(
     "DynamoDB answers with errors of its own.",
     operations=OPERATIONS,
 )
-USER = Watch(
+USER = AlarmRule(
     "user-errors", TABLES, "UserErrors", "Sum", 10,
-    "Requests are refused as wrong: of any table of the account in this region.", period_s=300, periods=3, breaching=2,
+    "Requests are refused as wrong: of any table of the account in this region.", period_s=300, periods=3, breaching_periods=2,
 )  # fmt: skip
-REPLICATION = Watch(
+REPLICATION = AlarmRule(
     "replication-latency", TABLES, "ReplicationLatency", "Average", REPLICATION_MS, "A replica is behind."
 )
-BEHIND = Watch(
+BEHIND = AlarmRule(
     "iterator-age", FUNCTIONS, "IteratorAge", "Maximum", ITERATOR_AGE_MS, "A stream's consumer is behind."
 )
-FAILING = Watch("errors", FUNCTIONS, "Errors", "Sum", 0, "A stream's consumer fails.")
-LEFT = Watch(
+FAILING = AlarmRule("errors", FUNCTIONS, "Errors", "Sum", 0, "A stream's consumer fails.")
+LEFT = AlarmRule(
     "failed-records", QUEUES, "ApproximateNumberOfMessagesVisible", "Maximum", 0,
-    "Records failed for good, and wait for somebody.", period_s=300, periods=1, breaching=1,
+    "Records failed for good, and wait for somebody.", period_s=300, periods=1, breaching_periods=1,
 )  # fmt: skip
 
 
-def alarms_of(watched: Watched) -> tuple[Alarm, ...]:
+def plan_alarms(watched: AlarmTargets) -> tuple[Alarm, ...]:
     """Return the alarms of what there is to be watched, kind by kind."""
     return tuple(_alarms(watched))
 
 
-def _alarms(watched: Watched) -> Iterator[Alarm]:
+def _alarms(watched: AlarmTargets) -> Iterator[Alarm]:
     indexes = [(table, index) for table, names in watched.tables for index in names]
     for watch in (READS, WRITES):
         for table, names in watched.tables:
             yield Alarm(watch, table, (("TableName", table),))
-            yield from (_of_index(watch, table, index) for index in names)
-    yield from (_of_index(BACKFILL, table, index) for table, index in indexes)
+            yield from (_index_alarm(watch, table, index) for index in names)
+    yield from (_index_alarm(BACKFILL, table, index) for table, index in indexes)
     yield from (Alarm(SYSTEM, table, (("TableName", table),)) for table, _ in watched.tables)
     yield Alarm(USER, watched.tables[0][0])
     for table, region in watched.replicas:
@@ -121,5 +121,5 @@ def _alarms(watched: Watched) -> Iterator[Alarm]:
     yield from (Alarm(LEFT, name, (("QueueName", name),)) for name in watched.queues)
 
 
-def _of_index(watch: Watch, table: str, index: str) -> Alarm:
+def _index_alarm(watch: AlarmRule, table: str, index: str) -> Alarm:
     return Alarm(watch, f"{table}-{index}", (("TableName", table), ("GlobalSecondaryIndexName", index)))

@@ -21,9 +21,14 @@ from tavola.client.table_changes import (
     table_changes,
 )
 from tavola.iac.amounts import Counted, Work, backfill_of, copy_of, rewrite_of
-from tavola.iac.beyond import Beyond, beyond_designs, beyond_live, not_seen
+from tavola.iac.design_backend import DesignBackend, blueprint_of
+from tavola.iac.infrastructure_changes import (
+    InfrastructureChange,
+    compare_infrastructure,
+    compare_replicas,
+    list_unseen_settings,
+)
 from tavola.iac.plan import UNKNOWN_WORDS
-from tavola.iac.standing import Standing, blueprint_of
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
 
 Effect = Literal["create", "in place", "backfill", "rebuild", "rewrite", "replace", "remove", "elsewhere"]
@@ -56,7 +61,7 @@ _WARNINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DesignChange:
     """One thing that is otherwise, what it means and what it takes."""
 
     table: str
@@ -81,13 +86,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class DeployedTable:
     """A table as it is described where it is, or as a former design would have it described."""
 
     described: Mapping[str, Any] | None
     counted: Counted | None = None  # of a table that is there
 
-    def differing(self, index: IndexDesign, types: Mapping[str, str]) -> str:
+    def describe_index_difference(self, index: IndexDesign, types: Mapping[str, str]) -> str:
         """Return what an index has otherwise, from what to what."""
         described = self.described or {}
         found = next(each for each in described["GlobalSecondaryIndexes"] if each["IndexName"] == index.name)
@@ -100,26 +105,28 @@ class There:
         if before != after:
             told.append(f"its key is ({before}), and becomes ({after})")
         projection = found["Projection"]
-        had = _carried(projection["ProjectionType"], projection.get("NonKeyAttributes", ()))
+        had = _spell_projection(projection["ProjectionType"], projection.get("NonKeyAttributes", ()))
         has = (
-            _carried("INCLUDE", index.projection) if isinstance(index.projection, tuple) else index.projection
+            _spell_projection("INCLUDE", index.projection)
+            if isinstance(index.projection, tuple)
+            else index.projection
         )
         if had != has:
             told.append(f"its projection is {had}, and becomes {has}")
         return "; ".join(told)
 
 
-def _carried(kind: str, names: Iterable[str]) -> str:
+def _spell_projection(kind: str, names: Iterable[str]) -> str:
     return f"INCLUDE ({', '.join(sorted(names))})" if kind == "INCLUDE" else kind
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TableComparison:
     """A table of a design held against what is there."""
 
     table: str  # as it is called there
     exists: bool
-    changes: tuple[Change, ...] = ()
+    changes: tuple[DesignChange, ...] = ()
     notes: tuple[str, ...] = ()  # what the design says that is not looked at here, or is to be known besides
 
     @property
@@ -128,54 +135,56 @@ class Comparison:
         return tuple(part for change in self.changes for part in change.parts)
 
 
-def compare_designs(was: Design, now: Design) -> tuple[Comparison, ...]:
+def compare_designs(was: Design, now: Design) -> tuple[TableComparison, ...]:
     """Return what becomes of each table when one design follows another; first those of the new one, in its order."""
-    driver = Driver(Standing(was), RetryPolicy(), _never)
+    driver = Driver(DesignBackend(was), RetryPolicy(), _never)
     found = []
     for table in now.tables:
-        renamed = _renamed(table, was, now)
+        renamed = _find_former_table(table, was, now)
         if renamed is not None:
-            found.append(Comparison(table.name, False, (_rename(renamed, table),)))
+            found.append(TableComparison(table.name, False, (_rename_change(renamed, table),)))
             continue
-        told, described = driver.run(_looked_at(blueprint_of(table)))
+        told, described = driver.run(_fetch_changes(blueprint_of(table)))
         former = next((each for each in was.tables if each.name == table.name), None)
-        beyond = [] if former is None else beyond_designs(former, table)
+        beyond = [] if former is None else compare_infrastructure(former, table)
         if any(change.kind == "encryption" for change in told.changes):
             beyond = [each for each in beyond if each.kind != "encryption"]
-        there = There(described)
-        found.append(_compared(table, told, former, there, beyond))
-    return (*found, *_left(was, now))
+        there = DeployedTable(described)
+        found.append(_compare_table(table, told, former, there, beyond))
+    return (*found, *_list_removed_tables(was, now))
 
 
-def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[Comparison, ...]:
+def compare_nothing(now: Design, names: Mapping[str, str] | None = None) -> tuple[TableComparison, ...]:
     """Return what is to be made where there is no table yet; nobody is asked."""
-    driver = Driver(Standing(Design()), RetryPolicy(), _never)
-    return tuple(driver.run(comparing(table, None, names)) for table in now.tables)
+    driver = Driver(DesignBackend(Design()), RetryPolicy(), _never)
+    return tuple(driver.run(comparison_steps(table, None, names)) for table in now.tables)
 
 
 def compare_live(
     db: Db, now: Design, was: Design | None = None, names: Mapping[str, str] | None = None
-) -> tuple[Comparison, ...]:
+) -> tuple[TableComparison, ...]:
     """Return what the tables that are there have otherwise; a former design tells besides what becomes of items."""
-    return tuple(db.run(comparing(table, was, names)) for table in now.tables)
+    return tuple(db.run(comparison_steps(table, was, names)) for table in now.tables)
 
 
-def comparing(
+def comparison_steps(
     table: TableDesign, was: Design | None = None, names: Mapping[str, str] | None = None
-) -> Program[Comparison]:
+) -> Program[TableComparison]:
     """Return the steps by which one table is held against what is there, for a client of either colour."""
-    told, described = yield from _looked_at(blueprint_of(table, (names or {}).get(table.name, table.name)))
+    told, described = yield from _fetch_changes(
+        blueprint_of(table, (names or {}).get(table.name, table.name))
+    )
     former = None if was is None else next((each for each in was.tables if each.name == table.name), None)
-    there = There(described, None if described is None else Counted.of(described))
-    beyond = beyond_live(described, table)
-    return _compared(table, told, former, there, beyond, tuple(not_seen(table)))
+    there = DeployedTable(described, None if described is None else Counted.of(described))
+    beyond = compare_replicas(described, table)
+    return _compare_table(table, told, former, there, beyond, tuple(list_unseen_settings(table)))
 
 
 def _never(seconds: float) -> None:
     raise AssertionError(f"a design is not waited for, {seconds} s")
 
 
-def _looked_at(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
+def _fetch_changes(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str, Any] | None]]:
     told = yield from table_changes(blueprint)
     try:
         described = (yield Call("DescribeTable", {"TableName": blueprint.name}))["Table"]
@@ -186,17 +195,17 @@ def _looked_at(blueprint: Blueprint) -> Program[tuple[TableChanges, Mapping[str,
     return told, described
 
 
-def _compared(
+def _compare_table(
     table: TableDesign,
     told: TableChanges,
     former: TableDesign | None,
-    there: There,
-    beyond: Iterable[Beyond],
+    there: DeployedTable,
+    beyond: Iterable[InfrastructureChange],
     notes: tuple[str, ...] = (),
-) -> Comparison:
+) -> TableComparison:
     exists = not any(change.kind == "create" for change in told.changes)
     if told.refusals:  # another table comes, and has everything: nothing is to be changed in this one
-        return Comparison(told.table, exists, (_replacement(table, told, there.counted),), notes)
+        return TableComparison(told.table, exists, (_replacement(table, told, there.counted),), notes)
     untold = set(table.settings.unknown)
     if former is not None and there.counted is None:
         untold |= set(former.settings.unknown)
@@ -205,71 +214,75 @@ def _compared(
             told, changes=tuple(each for each in told.changes if _SETTINGS.get(each.kind) not in untold)
         )
         beyond = [each for each in beyond if _SETTINGS.get(each.kind) not in untold]
-        notes = (*notes, *_not_compared(untold))
-    changes = list(_structural(table, told, there))
+        notes = (*notes, *_note_unknown_settings(untold))
+    changes = list(_table_changes(table, told, there))
     if former is not None and exists:
-        changes += _items(told.table, former, table, there.counted)
+        changes += _item_changes(told.table, former, table, there.counted)
     changes += [
-        Change(told.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
+        DesignChange(told.table, each.kind, each.what, "elsewhere", "", each.removes, None, each.warnings)
         for each in beyond
     ]
     changes.sort(key=lambda change: _ORDER.index(change.effect))
     indexes = sum(part.kind in ("add index", "drop index") for change in changes for part in change.parts)
     if indexes > 1:
         notes = (*notes, _ONE_INDEX.format(indexes))
-    return Comparison(told.table, exists, tuple(changes), notes)
+    return TableComparison(told.table, exists, tuple(changes), notes)
 
 
-def _not_compared(untold: set[str]) -> Iterator[str]:
+def _note_unknown_settings(untold: set[str]) -> Iterator[str]:
     if untold:
         told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in sorted(untold))
         yield f"Not compared, and let be as it is, for a design does not say it: {told}"
 
 
-def _replacement(table: TableDesign, told: TableChanges, counted: Counted | None) -> Change:
+def _replacement(table: TableDesign, told: TableChanges, counted: Counted | None) -> DesignChange:
     what = f"{'; '.join(told.refusals)}: it cannot be changed in place"
     work = copy_of(table, counted)
-    return Change(told.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
+    return DesignChange(told.table, "replace table", what, "replace", "", True, work, (_BY_HAND,))
 
 
-def _structural(table: TableDesign, told: TableChanges, there: There) -> Iterator[Change]:
+def _table_changes(table: TableDesign, told: TableChanges, there: DeployedTable) -> Iterator[DesignChange]:
     """Give what is otherwise in a table itself; an index or an expiry that ends and begins otherwise is one change."""
     for change in told.changes:
-        if change.removes and _half(change, told.changes) is not None:
+        if change.removes and _other_half(change, told.changes) is not None:
             continue  # it is told with its other half
-        ending = None if change.removes else _half(change, told.changes)
+        ending = None if change.removes else _other_half(change, told.changes)
         if ending is not None:
-            yield _replaced(table, told.table, ending, change, there)
+            yield _replacement_in_place(table, told.table, ending, change, there)
         elif change.kind == "add index":
             index = table.index(str(change.index))
             warnings = () if index.native else (_WARNINGS["add index"],)
-            yield _change(told.table, change, "backfill", backfill_of(table, index, there.counted), warnings)
+            yield _single_change(
+                told.table, change, "backfill", backfill_of(table, index, there.counted), warnings
+            )
         elif change.kind == "create":
             count = len(table.indexes)
             indexes = "" if not count else f", with {count} {'index' if count == 1 else 'indexes'}"
             made = f"the table is not there, and is made{indexes}"
             warned = (_NO_KEY,) if names_no_key(table.settings.encryption) else ()
-            yield Change(told.table, "create", made, "create", warnings=warned, parts=(change,))
+            yield DesignChange(told.table, "create", made, "create", warnings=warned, parts=(change,))
         elif not change.calls:
-            yield Change(told.table, change.kind, change.what, "elsewhere")
+            yield DesignChange(told.table, change.kind, change.what, "elsewhere")
         else:
-            effect: Effect = "remove" if _ends(change) else "replace" if _replaces(change) else "in place"
-            yield _change(told.table, change, effect, None, tuple(_warned(change)))
+            effect: Effect = (
+                "remove" if _only_removes(change) else "replace" if _replaces_stream(change) else "in place"
+            )
+            yield _single_change(told.table, change, effect, None, tuple(_list_warnings(change)))
 
 
-def _ends(change: TableChange) -> bool:
+def _only_removes(change: TableChange) -> bool:
     """Return whether a change does nothing but take something away."""
     if not change.removes:
         return False
     return change.kind != "stream" or len(change.calls) == 1
 
 
-def _replaces(change: TableChange) -> bool:
+def _replaces_stream(change: TableChange) -> bool:
     """Return whether a change ends something, and has another of it begin."""
     return change.kind == "stream" and change.removes and len(change.calls) > 1
 
 
-def _half(change: TableChange, others: Sequence[TableChange]) -> TableChange | None:
+def _other_half(change: TableChange, others: Sequence[TableChange]) -> TableChange | None:
     """Return the other half of a change: what ends so that the same begins otherwise, or what begins after it."""
     halves = {"drop index": "add index", "add index": "drop index", "ttl": "ttl"}
     return next(
@@ -284,34 +297,38 @@ def _half(change: TableChange, others: Sequence[TableChange]) -> TableChange | N
     )
 
 
-def _replaced(
-    table: TableDesign, name: str, ending: TableChange, beginning: TableChange, there: There
-) -> Change:
+def _replacement_in_place(
+    table: TableDesign, name: str, ending: TableChange, beginning: TableChange, there: DeployedTable
+) -> DesignChange:
     parts = (ending, beginning)
     if beginning.kind == "ttl":
-        return Change(name, "ttl", ending.what, "in place", "", True, None, (_WARNINGS["ttl"],), parts)
+        return DesignChange(name, "ttl", ending.what, "in place", "", True, None, (_WARNINGS["ttl"],), parts)
     index = str(beginning.index)
     wanted = table.index(index)
-    what = f"the index {index} is dropped, made anew and filled: {there.differing(wanted, table.key_types)}"
+    what = f"the index {index} is dropped, made anew and filled: {there.describe_index_difference(wanted, table.key_types)}"
     work = backfill_of(table, wanted, there.counted)
-    return Change(
+    return DesignChange(
         name, "replace index", what, "rebuild", index, True, work, (_WARNINGS["replace index"],), parts
     )
 
 
-def _change(
+def _single_change(
     name: str, change: TableChange, effect: Effect, work: Work | None, warnings: tuple[str, ...]
-) -> Change:
+) -> DesignChange:
     place = change.index or ""
-    return Change(name, change.kind, change.what, effect, place, change.removes, work, warnings, (change,))
+    return DesignChange(
+        name, change.kind, change.what, effect, place, change.removes, work, warnings, (change,)
+    )
 
 
-def _warned(change: TableChange) -> Iterator[str]:
+def _list_warnings(change: TableChange) -> Iterator[str]:
     if change.kind in ("class", "ttl", "billing") or (change.kind == "stream" and len(change.calls) > 1):
         yield _WARNINGS[change.kind]
 
 
-def _items(name: str, was: TableDesign, now: TableDesign, counted: Counted | None) -> Iterator[Change]:
+def _item_changes(
+    name: str, was: TableDesign, now: TableDesign, counted: Counted | None
+) -> Iterator[DesignChange]:
     """Give what items must undergo, entity by entity."""
     before = {entity.tag: entity for entity in was.entities}
     after = {entity.tag: entity for entity in now.entities}
@@ -321,11 +338,13 @@ def _items(name: str, was: TableDesign, now: TableDesign, counted: Counted | Non
         cares = tuple(each.what for each in some if each.means == "care")
         entity, former = after.get(tag), before.get(tag)
         if entity is None or former is None:
-            yield Change(name, "entity", cares[0] if cares else "it is new", "in place", tag, False, None, ())
+            yield DesignChange(
+                name, "entity", cares[0] if cares else "it is new", "in place", tag, False, None, ()
+            )
             continue
         moves = any(each.means == "move" for each in some)
         rewritten = [each.what for each in some if each.means in ("rewrite", "move")]
-        if not moves and all(_by_itself(former, entity, each) for each in rewritten):
+        if not moves and all(_needs_no_rewrite(former, entity, each) for each in rewritten):
             rewritten = []
         if rewritten:
             what = f"{entity.name}: {'; '.join(rewritten)}"
@@ -333,26 +352,28 @@ def _items(name: str, was: TableDesign, now: TableDesign, counted: Counted | Non
             how = "The items get another key: each is copied and the old one deleted" if moves else (
                 "Items that are there keep their old keys until tavola backfill has written them anew"
             )  # fmt: skip
-            yield Change(name, "entity", what, "rewrite", entity.name, moves, work, (how, *cares))
+            yield DesignChange(name, "entity", what, "rewrite", entity.name, moves, work, (how, *cares))
         elif cares:
-            yield Change(
+            yield DesignChange(
                 name, "entity", f"{entity.name}: {cares[0]}", "in place", entity.name, False, None, cares[1:]
             )
 
 
-def _by_itself(was: EntityDesign, now: EntityDesign, what: str) -> bool:
+def _needs_no_rewrite(was: EntityDesign, now: EntityDesign, what: str) -> bool:
     """Return whether items enter or leave an index without being written: its key is made of attributes that they have."""
     for key in now.keys:
         if what == f"it is in {key.index} now" and was.key_on(key.index) is None:
-            return _own(key) and all(any(f.name == name for f in was.fields) for name in key.fields)
-    return any(what == f"it is in {key.index} no more" and _own(key) for key in was.keys)
+            return _uses_plain_attributes(key) and all(
+                any(f.name == name for f in was.fields) for name in key.fields
+            )
+    return any(what == f"it is in {key.index} no more" and _uses_plain_attributes(key) for key in was.keys)
 
 
-def _own(key: KeyDesign) -> bool:
+def _uses_plain_attributes(key: KeyDesign) -> bool:
     return all(source.field is not None for source in key.sources) and not key.members
 
 
-def _renamed(table: TableDesign, was: Design, now: Design) -> TableDesign | None:
+def _find_former_table(table: TableDesign, was: Design, now: Design) -> TableDesign | None:
     """Return the table that a table was, where it has another name and is known by its label."""
     if any(each.name == table.name for each in was.tables):
         return None
@@ -360,15 +381,15 @@ def _renamed(table: TableDesign, was: Design, now: Design) -> TableDesign | None
     return next((each for each in was.tables if each.label == table.label and each.name not in kept), None)
 
 
-def _rename(was: TableDesign, now: TableDesign) -> Change:
+def _rename_change(was: TableDesign, now: TableDesign) -> DesignChange:
     what = f"it is called {now.name}, and was {was.name}: a table cannot be renamed"
-    return Change(now.name, "replace table", what, "replace", "", True, copy_of(now, None), (_BY_HAND,))
+    return DesignChange(now.name, "replace table", what, "replace", "", True, copy_of(now, None), (_BY_HAND,))
 
 
-def _left(was: Design, now: Design) -> Iterator[Comparison]:
+def _list_removed_tables(was: Design, now: Design) -> Iterator[TableComparison]:
     """Give the tables that are no longer in the design, nor under another name; nobody deletes them."""
     names, labels = {table.name for table in now.tables}, {table.label for table in now.tables}
     for table in was.tables:
         if table.name not in names and table.label not in labels:
             what = "it is no longer in the design; it is left as it is, and costs what it costs until somebody deletes it"
-            yield Comparison(table.name, True, (Change(table.name, "left table", what, "remove"),))
+            yield TableComparison(table.name, True, (DesignChange(table.name, "left table", what, "remove"),))

@@ -12,8 +12,8 @@ from typing import Literal
 
 from tavola.iac.errors import PlanRefused
 from tavola.iac.grants import Grant, RolePolicy
-from tavola.iac.identifiers import digest, shortened, snake
-from tavola.iac.policy_plan import characters_of
+from tavola.iac.identifiers import digest, shorten, snake
+from tavola.iac.policy_plan import count_characters
 from tavola.limits import TRIGGER_PATTERN_CHARACTERS_MAX
 from tavola.model.document import Consumer, Design, TableDesign, beyond_limits
 
@@ -23,7 +23,7 @@ FILTERS_MAX = 10  # five, and ten where AWS was asked for it
 INLINE_CHARACTERS_MAX = 10_240  # of all inline policies of a role (IAM quotas)
 _BESIDE = 800  # of what the role may do beside its grants: logs, failures
 
-Destined = Literal["sqs", "sns", "s3"]
+FailureService = Literal["sqs", "sns", "s3"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,11 @@ class ConsumerPlan:
     handler: str
     grants: tuple[Grant, ...]
     patterns: tuple[str, ...] = ()  # of the filter, each a JSON text
-    destination: Destined | None = None  # one that the plan makes
+    created_destination: FailureService | None = None  # one that the plan makes
     destination_arn: str = ""  # one that is there
-    there: str = ""  # the name or ARN of a function that is there, of which the mapping alone is made
+    existing_function: str = (
+        ""  # the name or ARN of a function that is there, of which the mapping alone is made
+    )
 
     @property
     def name(self) -> str:
@@ -46,12 +48,12 @@ class ConsumerPlan:
         return self.settings.name
 
     @property
-    def destined(self) -> Destined | None:
+    def failure_service(self) -> FailureService | None:
         """The service that failures go to, whoever made it."""
-        return self.destination or _service_of(self.destination_arn)
+        return self.created_destination or _service_of(self.destination_arn)
 
 
-def consumer_plans(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[ConsumerPlan]:
+def plan_consumers(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[ConsumerPlan]:
     """Give a plan of each consumer; raises `PlanRefused` for one that Lambda would refuse."""
     grants = {(role.stream, role.consumer): role.grants for role in roles if role.kind == "consumer"}
     taken: set[str] = set()
@@ -59,25 +61,25 @@ def consumer_plans(design: Design, roles: tuple[RolePolicy, ...]) -> Iterator[Co
         names = [consumer.name for consumer in table.consumers]
         for consumer in table.consumers:
             place = f"{table.name}.{consumer.name}"
-            if is_unnamed(consumer):
+            if has_unknown_function(consumer):
                 continue
             if names.count(consumer.name) > 1:
                 raise PlanRefused(place, "two consumers of the table have this name; give each its own")
-            wrong = next(_refused(consumer), None)
+            wrong = next(_list_problems(consumer), None)
             if wrong is not None:
                 raise PlanRefused(place, f"{wrong}; Lambda takes no such mapping")
-            function = _function(table.name, consumer.name, taken)
-            yield _consumer_plan(table, consumer, function, grants[table.name, consumer.name])
+            function = _function_name(table.name, consumer.name, taken)
+            yield _plan_consumer(table, consumer, function, grants[table.name, consumer.name])
 
 
-def is_unnamed(consumer: Consumer) -> bool:
+def has_unknown_function(consumer: Consumer) -> bool:
     """Return whether a consumer's function is made elsewhere, and nobody tells what it is called."""
     return "${" in consumer.function
 
 
-def _function(table: str, consumer: str, taken: set[str]) -> str:
+def _function_name(table: str, consumer: str, taken: set[str]) -> str:
     """Return what Lambda calls a function: by its table and its name, and by a digest of them where that is taken."""
-    name = shortened(f"{table}-{snake(consumer)}".replace(".", "-"), FUNCTION_NAME_MAX)
+    name = shorten(f"{table}-{snake(consumer)}".replace(".", "-"), FUNCTION_NAME_MAX)
     if snake(name) in taken:
         end = digest(f"{table}\0{consumer}")
         name = f"{name[: FUNCTION_NAME_MAX - len(end) - 1]}-{end}"
@@ -85,7 +87,7 @@ def _function(table: str, consumer: str, taken: set[str]) -> str:
     return name
 
 
-def _refused(consumer: Consumer) -> Iterator[str]:
+def _list_problems(consumer: Consumer) -> Iterator[str]:
     yield from beyond_limits(consumer)
     least_mb, most_mb = FUNCTION_MEMORY_MB
     if not least_mb <= consumer.memory_mb <= most_mb:
@@ -105,12 +107,12 @@ def _patterns(consumer: Consumer) -> tuple[str, ...]:
     return tuple(json.dumps(pattern, ensure_ascii=False) for pattern in filters)
 
 
-def _consumer_plan(
+def _plan_consumer(
     table: TableDesign, told: Consumer, function: str, grants: tuple[Grant, ...]
 ) -> ConsumerPlan:
     place = f"{table.name}.{told.name}"
     arn = told.failures or ""
-    destination: Destined | None = None
+    destination: FailureService | None = None
     match told.failures:
         case "sqs" | "sns" | "s3":
             destination, arn = told.failures, ""
@@ -120,7 +122,7 @@ def _consumer_plan(
             )
         case _:
             pass
-    length = characters_of(grants) + _BESIDE
+    length = count_characters(grants) + _BESIDE
     if length > INLINE_CHARACTERS_MAX:
         raise PlanRefused(
             place,
@@ -134,13 +136,13 @@ def _consumer_plan(
         handler=told.handler.replace(":", ".") or f"{snake(told.name)}_consumer.handler",
         grants=grants,
         patterns=_patterns(told),
-        destination=destination,
+        created_destination=destination,
         destination_arn=arn,
-        there=told.function,
+        existing_function=told.function,
     )
 
 
-def _service_of(arn: str) -> Destined | None:
+def _service_of(arn: str) -> FailureService | None:
     parts = arn.split(":")
     if len(parts) < 6 or parts[0] != "arn":
         return None

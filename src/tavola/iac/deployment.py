@@ -22,14 +22,14 @@ from tavola.client.table_changes import (
     is_taken_later,
     names_no_key,
 )
-from tavola.iac.changes import Change, Comparison, compare_live
+from tavola.iac.changes import DesignChange, TableComparison, compare_live
+from tavola.iac.design_backend import blueprint_of
 from tavola.iac.errors import DeployRefused
-from tavola.iac.standing import blueprint_of
 from tavola.model.document import Design, TableDesign
 from tavola.protocol.faults import ResourceNotFoundFault, ValidationFault
 
-Waiting = Callable[[str], None]  # until a table and its indexes are active
-Telling = Callable[[str], None]  # of each step, before it is taken
+WaitForTable = Callable[[str], None]  # until a table and its indexes are active
+StepListener = Callable[[str], None]  # of each step, before it is taken
 
 _DROP, _REPLACE = "--drop", "--allow-replacement"
 _HAND, _INFRASTRUCTURE, _BACKFILL = "a copy by hand", "infrastructure", "tavola backfill"
@@ -37,7 +37,7 @@ _NOT_OURS = {"replace": _HAND, "elsewhere": _INFRASTRUCTURE, "rewrite": _BACKFIL
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class DeployPermissions:
     """What a deployment may do beside adding and changing."""
 
     drop: bool = False  # take away what the design does not have
@@ -45,14 +45,14 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AppliedChange:
     """A change that was made, and what is to be known of it afterwards; nothing where all is done."""
 
-    change: Change
-    told: str = ""
+    change: DesignChange
+    note: str = ""
 
 
-def hindrance(change: Change, table: TableDesign, allowed: Allowed) -> str | None:
+def required_option(change: DesignChange, table: TableDesign, allowed: DeployPermissions) -> str | None:
     """Return what a change of a table would take beside what is allowed; None: deploy makes it."""
     if not change.parts:
         return _NOT_OURS.get(change.effect, _HAND)
@@ -75,8 +75,8 @@ class Deployment:
         design: Design,
         *,
         names: Mapping[str, str] | None = None,
-        allowed: Allowed | None = None,
-        wait: Waiting | None = None,
+        allowed: DeployPermissions | None = None,
+        wait: WaitForTable | None = None,
     ) -> None:
         self._db = db
         self._tables: dict[str, TableDesign] = {
@@ -84,17 +84,17 @@ class Deployment:
         }
         self._design = design
         self._names = dict(names or {})
-        self._allowed = allowed or Allowed()
+        self._allowed = allowed or DeployPermissions()
         self._wait = wait or self._poll
-        self._every: dict[str, tuple[TableChange, ...]] = {}
+        self._pending: dict[str, tuple[TableChange, ...]] = {}
 
-    def look(self) -> tuple[Comparison, ...]:
+    def compare(self) -> tuple[TableComparison, ...]:
         """Return what is otherwise there, once what is under way there has come to its end.
 
         Raises `KeyNotMade` where a table would be made with a key that nobody has made.
         """
         for name, table in self._tables.items():
-            if self._is_there(name):
+            if self._exists(name):
                 try:
                     self._wait(name)
                     continue
@@ -103,30 +103,30 @@ class Deployment:
             if names_no_key(table.settings.encryption):
                 raise KeyNotMade(name, str(table.settings.encryption))
         found = compare_live(self._db, self._design, names=self._names)
-        self._every = {each.table: each.parts for each in found}
+        self._pending = {each.table: each.parts for each in found}
         return found
 
-    def hindered(self, change: Change) -> str | None:
+    def required_option(self, change: DesignChange) -> str | None:
         """Return what a change would take: an option that allows it, or something that is not done here; None: it is made."""
-        return hindrance(change, self._tables[change.table], self._allowed)
+        return required_option(change, self._tables[change.table], self._allowed)
 
-    def apply(self, *changes: Change, telling: Telling | None = None) -> tuple[Done, ...]:
+    def apply(self, *changes: DesignChange, on_step: StepListener | None = None) -> tuple[AppliedChange, ...]:
         """Make changes, in the order that DynamoDB takes, and wait for each; raises `DeployRefused` before any that is not allowed."""
         for change in changes:
-            needed = self.hindered(change)
+            needed = self.required_option(change)
             if needed is not None:
                 raise DeployRefused(
                     change.table, f"{change.what}; that takes {needed}. {' '.join(change.warnings)}".rstrip()
                 )
-        self._refuse_apart(changes)
-        done: list[Done] = []
+        self._refuse_separated(changes)
+        done: list[AppliedChange] = []
         for table in dict.fromkeys(change.table for change in changes):
             mine = [change for change in changes if change.table == table]
-            later = self._make(table, [part for change in mine for part in change.parts], telling)
-            done += [Done(change, _later(change, later)) for change in mine]
+            later = self._apply_parts(table, [part for change in mine for part in change.parts], on_step)
+            done += [AppliedChange(change, _describe_postponed(change, later)) for change in mine]
         return tuple(done)
 
-    def _refuse_apart(self, changes: tuple[Change, ...]) -> None:
+    def _refuse_separated(self, changes: tuple[DesignChange, ...]) -> None:
         """Refuse an index that ends without others that must end before it can begin: it would be lost meanwhile."""
         going = {(c.table, p.index) for c in changes for p in c.parts if p.kind == "drop index"}
         for change in changes:
@@ -138,10 +138,12 @@ class Deployment:
                     change.table, f"{change.what}; apply it together with the change of {' and '.join(apart)}"
                 )
 
-    def _make(self, table: str, parts: list[TableChange], telling: Telling | None) -> list[TableChange]:
+    def _apply_parts(
+        self, table: str, parts: list[TableChange], telling: StepListener | None
+    ) -> list[TableChange]:
         """Make the changes of one table, and return those that DynamoDB takes later alone."""
         later = []
-        for part in in_order(parts, self._every.get(table, ())):
+        for part in in_order(parts, self._pending.get(table, ())):
             if telling is not None:
                 telling(f"{table}: {'the table is made' if part.kind == 'create' else part}")
             if part.kind == "create":
@@ -149,7 +151,7 @@ class Deployment:
                 self._wait(table)
             try:
                 for call in part.calls:
-                    self._db.run(_asked(call))
+                    self._db.run(_send(call))
                     self._wait(table)
             except ValidationFault as fault:
                 if not is_taken_later(part, fault):
@@ -157,9 +159,9 @@ class Deployment:
                 later.append(part)
         return later
 
-    def _is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         try:
-            self._db.run(_asked(Call("DescribeTable", {"TableName": name})))
+            self._db.run(_send(Call("DescribeTable", {"TableName": name})))
         except ResourceNotFoundFault:
             return False
         return True
@@ -168,7 +170,7 @@ class Deployment:
         self._db.run(active(name))
 
 
-def _later(change: Change, later: list[TableChange]) -> str:
+def _describe_postponed(change: DesignChange, later: list[TableChange]) -> str:
     left = [part for part in change.parts if part in later]
     if not left:
         return ""
@@ -176,7 +178,7 @@ def _later(change: Change, later: list[TableChange]) -> str:
     return f"DynamoDB takes one change of a time to live an hour:{ended} deploy again later"
 
 
-def progress_of(described: Mapping[str, Any]) -> int | None:
+def backfill_progress(described: Mapping[str, Any]) -> int | None:
     """Return how many items an index that is being built has; None: the table and its indexes are active.
 
     Raises `TableUnusable` where they never will be.
@@ -189,6 +191,6 @@ def progress_of(described: Mapping[str, Any]) -> int | None:
     )
 
 
-def _asked(call: Call) -> Program[dict[str, Any]]:
+def _send(call: Call) -> Program[dict[str, Any]]:
     answer: dict[str, Any] = yield call
     return answer

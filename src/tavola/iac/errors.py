@@ -25,7 +25,7 @@ class DeployRefused(IacError):
         super().__init__(f"{table}: {reason}")
 
 
-class FileKept(IacError):
+class FileNotOverwritten(IacError):
     """A file that Tavola would write over, and that it did not write or somebody changed since."""
 
     def __init__(self, path: str, reason: str) -> None:

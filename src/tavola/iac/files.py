@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from tavola.folders import sync_folder
-from tavola.iac.errors import FileKept, IacError
-from tavola.iac.signing import holds_of, is_ours, is_unchanged, tables_of
+from tavola.iac.errors import FileNotOverwritten, IacError
+from tavola.iac.signing import is_generated, is_unchanged, signed_contents, signed_tables
 
-Deed = Literal["written", "replaced", "unchanged", "removed"]
+FileOutcome = Literal["written", "replaced", "unchanged", "removed"]
 
-_SPELT = {
+_CONTENT_NAMES = {
     "key": "the key",
     "endpoint": "the endpoint",
     "alarms": "the alarms",
@@ -32,25 +32,26 @@ _SPELT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """What became of a file."""
 
     path: Path
-    deed: Deed
+    outcome: FileOutcome
 
 
-def write_files(folder: Path, texts: Mapping[str, str], *, force: bool = False) -> tuple[Written, ...]:
+def write_files(folder: Path, texts: Mapping[str, str], *, force: bool = False) -> tuple[WrittenFile, ...]:
     """Write files into a folder, which is made if it is not there; raises `FileKept` before anything is changed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         deeds = [
-            Written(folder / name, deed_of(folder / name, text, force=force)) for name, text in texts.items()
+            WrittenFile(folder / name, check_overwrite(folder / name, text, force=force))
+            for name, text in texts.items()
         ]
-        left = [Written(path, "removed") for path in _left(folder, texts, force)]
+        left = [WrittenFile(path, "removed") for path in _list_stale_files(folder, texts, force)]
         parts: list[tuple[Path, Path]] = []
         try:
             for done in deeds:
-                if done.deed != "unchanged":
+                if done.outcome != "unchanged":
                     part = done.path.with_name(f".{done.path.name}.part")
                     parts.append((part, done.path))
                     part.write_text(texts[done.path.name], encoding="utf-8", newline="\n")
@@ -70,74 +71,80 @@ def write_files(folder: Path, texts: Mapping[str, str], *, force: bool = False) 
     return (*deeds, *left)
 
 
-def deed_of(path: Path, text: str, *, force: bool = False) -> Deed:
+def check_overwrite(path: Path, text: str, *, force: bool = False) -> FileOutcome:
     """Return what writing a text would do to a file; raises `FileKept` for one that is not to be written over."""
-    found = _text(path)
+    found = _read_file(path)
     if found is None:
         return "written"
     if found == text:
         return "unchanged"
     if not force and not is_unchanged(found):
-        reason = "was changed since Tavola wrote it" if is_ours(found) else "is not Tavola's"
-        raise FileKept(str(path), reason)
-    if not force and not tables_of(found) & tables_of(text):
-        raise FileKept(str(path), f"is of another design, with {_named(found)}")
-    going = () if force else what_goes(found, text)
+        reason = "was changed since Tavola wrote it" if is_generated(found) else "is not Tavola's"
+        raise FileNotOverwritten(str(path), reason)
+    if not force and not signed_tables(found) & signed_tables(text):
+        raise FileNotOverwritten(str(path), f"is of another design, with {_name_tables(found)}")
+    going = () if force else list_removed(found, text)
     if going:
-        raise FileKept(
+        raise FileNotOverwritten(
             str(path),
             f"was written with {', '.join(going)}, which would go, and the next apply destroys what goes",
         )
     return "replaced"
 
 
-def what_goes(former: str, text: str) -> tuple[str, ...]:
+def list_removed(former: str, text: str) -> tuple[str, ...]:
     """Return what a former text has and a new one has not, as a person would name it."""
-    tables = [f"the table {name}" for name in sorted(tables_of(former) - tables_of(text))]
-    words = (word.partition(":") for word in sorted(holds_of(former) - holds_of(text)))
+    tables = [f"the table {name}" for name in sorted(signed_tables(former) - signed_tables(text))]
+    words = (word.partition(":") for word in sorted(signed_contents(former) - signed_contents(text)))
     return (
         *tables,
-        *(_SPELT[kind].format(name.replace(":", " in ")) for kind, _, name in words if kind in _SPELT),
+        *(
+            _CONTENT_NAMES[kind].format(name.replace(":", " in "))
+            for kind, _, name in words
+            if kind in _CONTENT_NAMES
+        ),
     )
 
 
-def held_before(out: Path) -> frozenset[str] | None:
+def read_contents(out: Path) -> frozenset[str] | None:
     """Return the words for what a file, or the files of a folder, were written with; None where there is none of ours."""
     paths = sorted(out.glob("*.tf")) if out.is_dir() else [out]
-    texts = [text for path in paths if (text := _text(path)) is not None and is_ours(text)]
-    return frozenset(word for text in texts for word in holds_of(text)) if texts else None
+    texts = [text for path in paths if (text := _read_file(path)) is not None and is_generated(text)]
+    return frozenset(word for text in texts for word in signed_contents(text)) if texts else None
 
 
-def _named(text: str) -> str:
-    names = sorted(tables_of(text))
+def _name_tables(text: str) -> str:
+    names = sorted(signed_tables(text))
     return f"the {'table' if len(names) == 1 else 'tables'} {', '.join(names)}"
 
 
-def _left(folder: Path, texts: Mapping[str, str], force: bool) -> list[Path]:
+def _list_stale_files(folder: Path, texts: Mapping[str, str], force: bool) -> list[Path]:
     """Return the files of a former run of this design that this one has not; those of another design are no place for it."""
-    ours = frozenset(name for text in texts.values() for name in tables_of(text))
+    ours = frozenset(name for text in texts.values() for name in signed_tables(text))
     endings = {Path(name).suffix for name in texts}
     found = []
     for path in sorted(folder.iterdir()):
         if path.name in texts or path.suffix not in endings or path.suffix != ".tf":
             continue
-        text = _text(path)
-        if text is None or not is_ours(text):
+        text = _read_file(path)
+        if text is None or not is_generated(text):
             continue
-        if not ours & tables_of(text):
+        if not ours & signed_tables(text):
             if not force:
-                raise FileKept(str(path), f"is of another design, with {_named(text)}, in the same folder")
+                raise FileNotOverwritten(
+                    str(path), f"is of another design, with {_name_tables(text)}, in the same folder"
+                )
             continue  # to be written over is one thing, to be taken away another
         if not force:
             changed = "" if is_unchanged(text) else " and was changed since"
-            raise FileKept(
+            raise FileNotOverwritten(
                 str(path), f"is of a former run{changed}, and would go: there is nothing for it any more"
             )
         found.append(path)
     return found
 
 
-def _text(path: Path) -> str | None:
+def _read_file(path: Path) -> str | None:
     """Return what stands in a file, None if there is none; one that is no text is nobody's template."""
     try:
         return path.read_text(encoding="utf-8")
@@ -146,4 +153,4 @@ def _text(path: Path) -> str | None:
     except UnicodeDecodeError:
         return ""
     except IsADirectoryError as error:
-        raise FileKept(str(path), "is a folder") from error
+        raise FileNotOverwritten(str(path), "is a folder") from error

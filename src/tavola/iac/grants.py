@@ -21,7 +21,7 @@ EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class TableReference:
     """A table of the design, one of its indexes, its streams or its backups."""
 
     table: str  # its name in the design
@@ -38,11 +38,11 @@ class Reference:
                 return f"{self.table}/{self.part}/*"
 
 
-ANYWHERE = Reference(EVERYTHING)  # for actions that IAM knows no narrower resource of
+ANYWHERE = TableReference(EVERYTHING)  # for actions that IAM knows no narrower resource of
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PolicyCondition:
     """What must hold of a request: an operator, a condition key, and the values that it may have."""
 
     operator: str
@@ -56,8 +56,8 @@ class Grant:
 
     sid: str
     actions: tuple[str, ...]  # such as dynamodb:GetItem
-    references: tuple[Reference, ...]
-    conditions: tuple[Condition, ...] = ()
+    references: tuple[TableReference, ...]
+    conditions: tuple[PolicyCondition, ...] = ()
     reasons: tuple[str, ...] = ()
     effect: Effect = "Allow"
 
@@ -67,7 +67,7 @@ ONLY_OVER_TLS = Grant(
     "OnlyOverTls",
     ("dynamodb:*",),
     (ANYWHERE,),
-    (Condition("Bool", "aws:SecureTransport", ("false",)),),
+    (PolicyCondition("Bool", "aws:SecureTransport", ("false",)),),
     ("nothing goes in clear",),
     "Deny",
 )
@@ -92,12 +92,12 @@ class RolePolicy:
         return tuple(dict.fromkeys(name for name in named if name != EVERYTHING))
 
 
-def document_of(policy: RolePolicy, arn: Callable[[Reference], Any]) -> dict[str, Any]:
+def render_document(policy: RolePolicy, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
     """Return a policy as IAM reads it, each resource spelled as `arn` says."""
-    return {"Version": VERSION, "Statement": [statement_of(grant, arn) for grant in policy.grants]}
+    return {"Version": VERSION, "Statement": [render_statement(grant, arn) for grant in policy.grants]}
 
 
-def statement_of(grant: Grant, arn: Callable[[Reference], Any]) -> dict[str, Any]:
+def render_statement(grant: Grant, arn: Callable[[TableReference], Any]) -> dict[str, Any]:
     """Return a grant as a statement that IAM reads."""
     statement: dict[str, Any] = {
         "Sid": grant.sid,
@@ -106,34 +106,34 @@ def statement_of(grant: Grant, arn: Callable[[Reference], Any]) -> dict[str, Any
         "Resource": [arn(reference) for reference in grant.references],
     }
     if grant.conditions:
-        statement["Condition"] = conditions_of(grant)
+        statement["Condition"] = render_conditions(grant)
     return statement
 
 
-def conditions_of(grant: Grant) -> dict[str, dict[str, Any]]:
+def render_conditions(grant: Grant) -> dict[str, dict[str, Any]]:
     """Return the conditions of a grant as IAM reads them: by operator, and then by key."""
     conditions: dict[str, dict[str, Any]] = {}
     for told in grant.conditions:
-        values = told.values[0] if _single(told) else list(told.values)
+        values = told.values[0] if _is_single_value(told) else list(told.values)
         conditions.setdefault(told.operator, {})[told.key] = values
     return conditions
 
 
-def as_document(
+def render_policy(
     policy: RolePolicy, *, region: str = "*", account: str = "*", names: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return a policy as IAM reads it, with whole ARNs; `names` says what tables are called there."""
 
-    def arn(reference: Reference) -> str:
+    def arn(reference: TableReference) -> str:
         if reference == ANYWHERE:
             return EVERYTHING
         name = (names or {}).get(reference.table, reference.table)
         hung = {"table": None, "index": reference.index}.get(reference.part, EVERYTHING)
         return ResourceArn(partition_of(region), Scope(account, region), name, reference.part, hung).text
 
-    return document_of(policy, arn)
+    return render_document(policy, arn)
 
 
-def _single(told: Condition) -> bool:
+def _is_single_value(told: PolicyCondition) -> bool:
     """Return whether a value stands by itself: of a key that has one value, and is compared with one."""
     return len(told.values) == 1 and not told.operator.startswith("For")

@@ -19,12 +19,12 @@ _DIGEST_DIGITS = 6
 def snake(text: str) -> str:
     """Return a text as `prod_tickets_unified`: for Terraform and Python."""
     parts = _WORD.findall(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text))
-    return _begun("_".join(part.lower() for part in parts), "t_")
+    return _start_with_letter("_".join(part.lower() for part in parts), "t_")
 
 
 def pascal(text: str) -> str:
     """Return a text as `ProdTicketsUnified`: for CloudFormation and classes."""
-    return _begun("".join(part[0].upper() + part[1:] for part in _WORD.findall(text)), "T")
+    return _start_with_letter("".join(part[0].upper() + part[1:] for part in _WORD.findall(text)), "T")
 
 
 def python_name(text: str) -> str:
@@ -33,7 +33,7 @@ def python_name(text: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return a text of so many characters at most; a longer one ends with a digest of itself, so two stay two."""
     if len(text) <= most:
         return text
@@ -62,7 +62,7 @@ class Identifiers:
         return found
 
 
-def _begun(text: str, prefix: str) -> str:
+def _start_with_letter(text: str, prefix: str) -> str:
     return text if text and text[0].isalpha() else prefix + text
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tavola.client.table_changes import AWS_KEY, OWN_KEY
-from tavola.iac.alarms import Alarm, Watched, alarms_of
-from tavola.iac.consumer_plan import ConsumerPlan, consumer_plans, is_unnamed
+from tavola.iac.alarms import Alarm, AlarmTargets, plan_alarms
+from tavola.iac.consumer_plan import ConsumerPlan, has_unknown_function, plan_consumers
 from tavola.iac.errors import PlanRefused
 from tavola.iac.grants import ANYWHERE, RolePolicy
-from tavola.iac.policies import policies_of
-from tavola.iac.policy_plan import POLICIES_OF_A_ROLE, PolicyPlan, policy_plans
+from tavola.iac.policies import derive_policies
+from tavola.iac.policy_plan import POLICIES_OF_A_ROLE, PolicyPlan, plan_policies
 from tavola.model.document import Design, IndexDesign, Scaling, TableDesign
 
 __all__ = [
@@ -29,12 +29,12 @@ __all__ = [
     "RUNTIME",
     "ConsumerPlan",
     "IndexPlan",
-    "Plan",
+    "InfrastructurePlan",
     "PlanOptions",
     "PolicyPlan",
     "TablePlan",
-    "plan_of",
-    "table_plan",
+    "plan_infrastructure",
+    "plan_table",
 ]
 
 RUNTIME = "python3.13"
@@ -56,7 +56,7 @@ UNKNOWN_WORDS = {
     "scaling": "auto scaling",
 }
 
-Projected = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class IndexPlan:
     local: bool
     hash: tuple[str, ...]
     range: tuple[str, ...]
-    projection: Projected
+    projection: ProjectionType
     included: tuple[str, ...] = ()
 
 
@@ -95,7 +95,7 @@ class TablePlan:
     unknown: tuple[str, ...] = ()  # settings that nobody told: they are neither written nor changed
 
     @property
-    def apart(self) -> bool:
+    def has_separate_indexes(self) -> bool:
         """Whether its global indexes scale, which Terraform has resources of their own for."""
         return self.scaling is not None and bool(self.global_indexes)
 
@@ -133,7 +133,7 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class InfrastructurePlan:
     """The infrastructure of a design."""
 
     tables: tuple[TablePlan, ...]
@@ -154,7 +154,7 @@ class Plan:
         return tuple(table.name for table in self.tables)
 
     @property
-    def holds(self) -> tuple[str, ...]:
+    def contents(self) -> tuple[str, ...]:
         """Words for what it has beside tables, by which a file tells what the next one lacks."""
         parts = (
             ("key", self.makes_key),
@@ -163,21 +163,23 @@ class Plan:
             ("policies", bool(self.policies)),
         )
         found = [word for word, there in parts if there]
-        found += [f"function:{each.function}" for each in self.consumers if not each.there]
-        found += [f"failures:{each.function}" for each in self.consumers if each.destination is not None]
+        found += [f"function:{each.function}" for each in self.consumers if not each.existing_function]
+        found += [
+            f"failures:{each.function}" for each in self.consumers if each.created_destination is not None
+        ]
         found += [f"replica:{table.name}:{region}" for table in self.tables for region in table.replicas]
-        return (*found, *(f"apart:{table.name}" for table in self.tables if table.apart))
+        return (*found, *(f"apart:{table.name}" for table in self.tables if table.has_separate_indexes))
 
     @property
     def tags(self) -> dict[str, str]:
         """The tags that all its tables have, which are those of what belongs to no single one."""
         first, *others = (table.tags for table in self.tables)
-        return taggable(
+        return portable_tags(
             {key: value for key, value in first.items() if all(tags.get(key) == value for tags in others)}
         )
 
     @property
-    def anywhere(self) -> tuple[str, ...]:
+    def unscoped_actions(self) -> tuple[str, ...]:
         """The actions that a policy allows of no table in particular."""
         grants = (grant for policy in self.policies for grant in policy.grants)
         return tuple(
@@ -194,42 +196,46 @@ class Plan:
         return next(found for found in self.tables if found.name == name)
 
 
-def taggable(tags: Mapping[str, str]) -> dict[str, str]:
+def portable_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """Return the tags that every service takes; others are the table's alone."""
     return {key: value for key, value in tags.items() if _TAG.fullmatch(key) and _TAG.fullmatch(value)}
 
 
-def plan_of(design: Design, options: PlanOptions | None = None) -> Plan:
+def plan_infrastructure(design: Design, options: PlanOptions | None = None) -> InfrastructurePlan:
     """Plan the infrastructure of a design; raises `PlanRefused` where there is none to plan."""
     options = options or PlanOptions()
     if not design.tables:
         raise PlanRefused("the design", "it has no table; declare one, or name another module or file")
-    tables = tuple(table_plan(table, options.key) for table in design.tables)
+    tables = tuple(plan_table(table, options.key) for table in design.tables)
     keys = {table.name: table.key for table in tables}
     keyed = [
         replace(table, settings=replace(table.settings, encryption=keys[table.name]))
         for table in design.tables
     ]
-    roles = policies_of(replace(design, tables=tuple(keyed)))
-    consumers = tuple(consumer_plans(design, roles))
-    policies = tuple(policy_plans(roles)) if options.policies else ()
-    watched = Watched(
+    roles = derive_policies(replace(design, tables=tuple(keyed)))
+    consumers = tuple(plan_consumers(design, roles))
+    policies = tuple(plan_policies(roles)) if options.policies else ()
+    watched = AlarmTargets(
         tables=tuple((table.name, tuple(index.name for index in table.global_indexes)) for table in tables),
         replicas=tuple((table.name, region) for table in tables for region in table.replicas),
-        functions=tuple(consumer.function for consumer in consumers if not consumer.there),
-        queues=tuple(consumer.function for consumer in consumers if consumer.destination == "sqs"),
+        functions=tuple(consumer.function for consumer in consumers if not consumer.existing_function),
+        queues=tuple(consumer.function for consumer in consumers if consumer.created_destination == "sqs"),
     )
-    return Plan(
+    return InfrastructurePlan(
         tables,
         consumers,
-        alarms_of(watched) if options.alarms else (),
+        plan_alarms(watched) if options.alarms else (),
         policies,
         options.endpoint,
-        (*_notes(roles, policies, consumers), *_untold(tables), *_elsewhere(design, consumers)),
+        (
+            *_policy_notes(roles, policies, consumers),
+            *_unknown_settings_notes(tables),
+            *_external_function_notes(design, consumers),
+        ),
     )
 
 
-def _notes(
+def _policy_notes(
     roles: tuple[RolePolicy, ...], policies: tuple[PolicyPlan, ...], consumers: tuple[ConsumerPlan, ...]
 ) -> Iterator[str]:
     """Give what the policies leave to somebody else, and what is too many for one role."""
@@ -241,27 +247,27 @@ def _notes(
             yield f"{role.role} is {parts} policies, and IAM attaches {POLICIES_OF_A_ROLE} to a role unless it is asked for more"
 
 
-def _untold(tables: tuple[TablePlan, ...]) -> Iterator[str]:
+def _unknown_settings_notes(tables: tuple[TablePlan, ...]) -> Iterator[str]:
     for table in tables:
         if table.unknown:
             told = ", ".join(UNKNOWN_WORDS.get(word, word) for word in table.unknown)
             yield f"{table.name}: nobody told its {told}; nothing is written of it, and what a table that is there has stays as it is"
 
 
-def _elsewhere(design: Design, consumers: tuple[ConsumerPlan, ...]) -> Iterator[str]:
+def _external_function_notes(design: Design, consumers: tuple[ConsumerPlan, ...]) -> Iterator[str]:
     for table in design.tables:
         for told in table.consumers:
-            if is_unnamed(told):
+            if has_unknown_function(told):
                 yield f"{table.name}.{told.name}: its function is made elsewhere and not named, so nothing is written of it; name it with function="
     for consumer in consumers:
-        if consumer.there:
+        if consumer.existing_function:
             yield (
-                f"{consumer.table}.{consumer.name}: its function {consumer.there} is made elsewhere: the mapping alone is written, and the "
+                f"{consumer.table}.{consumer.name}: its function {consumer.existing_function} is made elsewhere: the mapping alone is written, and the "
                 "function's own role must be allowed to read the stream"
             )
 
 
-def table_plan(table: TableDesign, key: str | None = None) -> TablePlan:
+def plan_table(table: TableDesign, key: str | None = None) -> TablePlan:
     """Plan one table; `key` is what encrypts it if it names no key of its own."""
     settings = table.settings
     if _UNKNOWN in settings.name:
@@ -292,14 +298,14 @@ def table_plan(table: TableDesign, key: str | None = None) -> TablePlan:
         attributes={name: table.key_types[name] for name in dict.fromkeys(names)},
         hash=settings.hash,
         range=settings.range,
-        indexes=tuple(_index_plan(index) for index in table.indexes),
+        indexes=tuple(_plan_index(index) for index in table.indexes),
         read_units=settings.read_units,
         write_units=settings.write_units,
         scaling=settings.scaling,
         ttl=settings.ttl,
         stream=stream,
         recovery_days=settings.recovery_days if settings.recovery else None,
-        key=_key_of(table, key),
+        key=_encryption_key(table, key),
         table_class=settings.table_class,
         deletion_protection=settings.deletion_protection,
         replicas=settings.replicas,
@@ -309,15 +315,15 @@ def table_plan(table: TableDesign, key: str | None = None) -> TablePlan:
     )
 
 
-def _key_of(table: TableDesign, key: str | None) -> str | None:
+def _encryption_key(table: TableDesign, key: str | None) -> str | None:
     """Return what encrypts a table; a key that an imported file only refers to is one that nobody can name here."""
     if key is not None:
-        _refuse_no_key("--kms-key", key)
+        _check_key("--kms-key", key)
     told = table.settings.encryption
     if told is None:
         return key
     if _UNKNOWN not in told:
-        _refuse_no_key(table.name, told)
+        _check_key(table.name, told)
         return told
     if key is None:
         raise PlanRefused(
@@ -327,14 +333,14 @@ def _key_of(table: TableDesign, key: str | None) -> str | None:
     return key
 
 
-def _refuse_no_key(place: str, key: str) -> None:
+def _check_key(place: str, key: str) -> None:
     if key != OWN_KEY and _KEY.fullmatch(key) is None:
         raise PlanRefused(
             place, f"{key!r} is no key; give new, or the ARN, the id or the alias (alias/…) of one in KMS"
         )
 
 
-def _index_plan(index: IndexDesign) -> IndexPlan:
+def _plan_index(index: IndexDesign) -> IndexPlan:
     if isinstance(index.projection, tuple):
         return IndexPlan(index.name, index.local, index.hash, index.range, "INCLUDE", index.projection)
     return IndexPlan(index.name, index.local, index.hash, index.range, index.projection)

@@ -11,33 +11,33 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tavola.client.table_changes import AWS_KEY, OWN_KEY
-from tavola.iac.asked import Asked, Requests
 from tavola.iac.grants import (
     ANYWHERE,
     ONLY_OVER_TLS,
-    Condition,
     Grant,
-    Reference,
+    PolicyCondition,
     RoleKind,
     RolePolicy,
-    as_document,
-    document_of,
+    TableReference,
+    render_document,
+    render_policy,
 )
-from tavola.iac.leading import ANY, LEADING_KEYS, Leading, covers, is_exact, leading_of
-from tavola.iac.requests import kept_by, requests_of
-from tavola.iac.tenancy import left_out
+from tavola.iac.leading_keys import ANY, LEADING_KEYS, LeadingKeys, covers, is_exact, leading_keys
+from tavola.iac.pattern_actions import consumer_actions, list_pattern_actions
+from tavola.iac.required_actions import PatternActions, RequiredAction
+from tavola.iac.tenancy import list_unbounded_keys
 from tavola.model.document import Consumer, Design, EntityDesign, TableDesign
 
 __all__ = [
     "ANYWHERE",
-    "Condition",
     "Grant",
-    "Reference",
+    "PolicyCondition",
     "RoleKind",
     "RolePolicy",
-    "as_document",
-    "document_of",
-    "policies_of",
+    "TableReference",
+    "derive_policies",
+    "render_document",
+    "render_policy",
 ]
 
 _NOT_WHOSE = "it also asks by a key that does not say whose an item is"
@@ -63,35 +63,41 @@ _WORDS = {
 }
 
 
-def policies_of(design: Design, *, narrow: bool | None = None, tls: bool = True) -> tuple[RolePolicy, ...]:
+def derive_policies(
+    design: Design, *, narrow: bool | None = None, tls: bool = True
+) -> tuple[RolePolicy, ...]:
     """Return the policies of every role that a design has something to do for; `narrow` is that of `requests_of`.
 
     Each refuses what comes in clear, unless `tls` is False, for a server of one's own that speaks plain HTTP.
     """
-    requests = requests_of(design, narrow=narrow)
+    requests = list_pattern_actions(design, narrow=narrow)
     reads = [each for each in requests if each.kind == "read"]
     writes = [each for each in requests if each.kind == "write"]
-    own = [each for each in requests if each.tenantable]
+    own = [each for each in requests if each.is_tenant_scoped]
     made = [
-        _role(
+        _plan_role(
             design, "reader", "Reads all that the design's access patterns read, and writes nothing.", reads
         ),
-        _role(design, "writer", "Makes every write of the design, with the reads that these take.", writes),
-        _role(design, "service", "Reads and writes all that the design's access patterns do.", requests),
-        _tenant(design, own, requests),
-        *(_consumer(design, table, each) for table in design.tables for each in table.consumers),
-        _keeper(design),
-        _founder(design),
+        _plan_role(
+            design, "writer", "Makes every write of the design, with the reads that these take.", writes
+        ),
+        _plan_role(design, "service", "Reads and writes all that the design's access patterns do.", requests),
+        _tenant_role(design, own, requests),
+        *(_consumer_role(design, table, each) for table in design.tables for each in table.consumers),
+        _backup_role(design),
+        _deploy_role(design),
     ]
     refusals = (ONLY_OVER_TLS,) if tls else ()
     return tuple(
-        replace(policy, grants=(*policy.grants, *refusals), notes=(*policy.notes, *_keyed(design, policy)))
+        replace(
+            policy, grants=(*policy.grants, *refusals), notes=(*policy.notes, *_key_notes(design, policy))
+        )
         for policy in made
         if policy.grants
     )
 
 
-def _keyed(design: Design, policy: RolePolicy) -> Iterator[str]:
+def _key_notes(design: Design, policy: RolePolicy) -> Iterator[str]:
     """Give the keys that a role needs beside, which somebody else allows: those that no plan makes."""
     for table in design.tables:
         key = table.settings.encryption
@@ -103,16 +109,26 @@ def _keyed(design: Design, policy: RolePolicy) -> Iterator[str]:
         )
 
 
-def _role(design: Design, kind: RoleKind, description: str, requests: Sequence[Requests]) -> RolePolicy:
-    told = [_Told(each, _leading, pattern.title) for pattern in requests for each in pattern.asked]
+def _plan_role(
+    design: Design, kind: RoleKind, description: str, requests: Sequence[PatternActions]
+) -> RolePolicy:
+    told = [_Requirement(each, _leading, pattern.title) for pattern in requests for each in pattern.actions]
     return RolePolicy(
-        kind, kind, description, _granted(design, told), notes=tuple(_confused(design, requests))
+        kind,
+        kind,
+        description,
+        _build_grants(design, told),
+        notes=tuple(_list_indistinguishable(design, requests)),
     )
 
 
-def _tenant(design: Design, own: Sequence[Requests], every: Sequence[Requests]) -> RolePolicy:
+def _tenant_role(
+    design: Design, own: Sequence[PatternActions], every: Sequence[PatternActions]
+) -> RolePolicy:
     told = [
-        _Told(_as_tenant(each), _tenant_leading, pattern.title) for pattern in own for each in pattern.asked
+        _Requirement(_restrict_attributes(each), _tenant_leading, pattern.title)
+        for pattern in own
+        for each in pattern.actions
     ]
     fields = dict.fromkeys(
         field.name
@@ -123,36 +139,45 @@ def _tenant(design: Design, own: Sequence[Requests], every: Sequence[Requests]) 
     )
     tags = " and ".join(fields)
     left = [
-        f"{each.place} is left out: {next(filter(None, (asked.withheld for asked in each.asked)), _NOT_WHOSE)}"
+        f"{each.place} is left out: {next(filter(None, (asked.withheld_reason for asked in each.actions)), _NOT_WHOSE)}"
         for each in every
-        if not each.tenantable and any(asked.tenant is not None or asked.withheld for asked in each.asked)
+        if not each.is_tenant_scoped
+        and any(asked.leading_tenant is not None or asked.withheld_reason for asked in each.actions)
     ]
     what = (
         f"Does what the own {tags} leads, which is a tag of whoever asks, with the text that stands in keys."
     )
-    notes = (*_confused(design, own), *left, *left_out(design))
-    return RolePolicy("tenant", "tenant", what, _granted(design, told), notes=notes)
+    notes = (*_list_indistinguishable(design, own), *left, *list_unbounded_keys(design))
+    return RolePolicy("tenant", "tenant", what, _build_grants(design, told), notes=notes)
 
 
-def _as_tenant(asked: Asked) -> Asked:
+def _restrict_attributes(asked: RequiredAction) -> RequiredAction:
     told = asked.tenant_attributes
     return asked if told is None else replace(asked, attributes=told)
 
 
-def _consumer(design: Design, table: TableDesign, consumer: Consumer) -> RolePolicy:
+def _consumer_role(design: Design, table: TableDesign, consumer: Consumer) -> RolePolicy:
     """Return what reading a stream takes, by Lambda or by Tavola's own follower, which looks for the stream first."""
-    label, name = _word(table.label), consumer.name
+    label, name = _sid_word(table.label), consumer.name
     kept = [
-        kept_by(home, entity, name)
+        consumer_actions(home, entity, name)
         for home in design.tables
         for entity in home.entities
         if entity.name in consumer.writes
     ]
-    told = [_Told(each, _leading, name) for requests in kept for each in requests.asked]
+    told = [_Requirement(each, _leading, name) for requests in kept for each in requests.actions]
     grants = (
-        Grant(f"{label}Stream", _prefixed(_STREAM), (Reference(table.name, "stream"),), (), (name,)),
-        Grant(f"{label}Describe", _prefixed(("DescribeTable",)), (Reference(table.name),), (), (name,)),
-        *_granted(design, told),
+        Grant(
+            f"{label}Stream", _dynamodb_actions(_STREAM), (TableReference(table.name, "stream"),), (), (name,)
+        ),
+        Grant(
+            f"{label}Describe",
+            _dynamodb_actions(("DescribeTable",)),
+            (TableReference(table.name),),
+            (),
+            (name,),
+        ),
+        *_build_grants(design, told),
     )
     writes = f", and keeps {' and '.join(consumer.writes)}" if consumer.writes else ""
     what = f"Reads the stream of {table.name} for {name}{writes}."
@@ -161,86 +186,94 @@ def _consumer(design: Design, table: TableDesign, consumer: Consumer) -> RolePol
     return RolePolicy(role, "consumer", what, grants, consumer=name, stream=table.name)
 
 
-def _keeper(design: Design) -> RolePolicy:
+def _backup_role(design: Design) -> RolePolicy:
     kept = [table for table in design.tables if table.settings.recovery]
     grants: tuple[Grant, ...] = ()
     if kept:
-        tables = tuple(Reference(table.name) for table in kept)
-        backups = tuple(Reference(table.name, "backup") for table in kept)
+        tables = tuple(TableReference(table.name) for table in kept)
+        backups = tuple(TableReference(table.name, "backup") for table in kept)
         grants = (
-            Grant("Keep", _prefixed(_KEEPING), tables, (), ("backups are made",)),
-            Grant("Look", _prefixed(("DescribeBackup",)), backups, (), ("backups are looked at",)),
+            Grant("Keep", _dynamodb_actions(_KEEPING), tables, (), ("backups are made",)),
+            Grant("Look", _dynamodb_actions(("DescribeBackup",)), backups, (), ("backups are looked at",)),
             Grant(
-                "List", _prefixed(("ListBackups",)), (ANYWHERE,), (), ("IAM lists backups of no one table",)
+                "List",
+                _dynamodb_actions(("ListBackups",)),
+                (ANYWHERE,),
+                (),
+                ("IAM lists backups of no one table",),
             ),
         )
     return RolePolicy("keeper", "keeper", "Makes and looks at backups; it deletes and restores none.", grants)
 
 
-def _founder(design: Design) -> RolePolicy:
-    tables = tuple(Reference(table.name) for table in design.tables)
-    grants = (Grant("Tables", _prefixed(_FOUNDING), tables, (), ("the tables are made and changed",)),)
+def _deploy_role(design: Design) -> RolePolicy:
+    tables = tuple(TableReference(table.name) for table in design.tables)
+    grants = (
+        Grant("Tables", _dynamodb_actions(_FOUNDING), tables, (), ("the tables are made and changed",)),
+    )
     what = "Makes the tables and changes their settings, as `tavola deploy` does; it sees no item and deletes no table."
     return RolePolicy("founder", "founder", what, grants if tables else ())
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Requirement:
     """Something that is asked, by whom it is led, and for which pattern."""
 
-    asked: Asked
-    lead: Callable[[Asked], Leading]
+    action: RequiredAction
+    lead: Callable[[RequiredAction], LeadingKeys]
     reason: str
 
     @property
-    def leading(self) -> Leading:
-        return self.lead(self.asked)
+    def leading(self) -> LeadingKeys:
+        return self.lead(self.action)
 
 
-def _leading(asked: Asked) -> Leading:
+def _leading(asked: RequiredAction) -> LeadingKeys:
     return asked.leading
 
 
-def _tenant_leading(asked: Asked) -> Leading:
-    assert asked.tenant is not None, "a tenant asks for its own alone"
-    return asked.tenant
+def _tenant_leading(asked: RequiredAction) -> LeadingKeys:
+    assert asked.leading_tenant is not None, "a tenant asks for its own alone"
+    return asked.leading_tenant
 
 
 @dataclass(frozen=True, slots=True)
-class _Allowed:
+class _Permission:
     """Actions on resources under conditions, on their way to being a grant."""
 
     actions: tuple[str, ...]
-    references: tuple[Reference, ...]
-    conditions: tuple[Condition, ...]
+    references: tuple[TableReference, ...]
+    conditions: tuple[PolicyCondition, ...]
     reasons: tuple[str, ...]
 
 
-def _granted(design: Design, told: Iterable[_Told]) -> tuple[Grant, ...]:
+def _build_grants(design: Design, told: Iterable[_Requirement]) -> tuple[Grant, ...]:
     """Return the grants of what is asked: what differs in nothing but its keys, its actions or its resource is one."""
-    alike: dict[tuple[str, Reference, tuple[str, ...], bool, str], list[_Told]] = {}
-    for needed in _uncovered(list(told)):
-        asked = needed.asked
+    alike: dict[tuple[str, TableReference, tuple[str, ...], bool, str], list[_Requirement]] = {}
+    for needed in _drop_covered(list(told)):
+        asked = needed.action
         place = (asked.action, asked.reference, asked.attributes, asked.specific, asked.enclosing)
         alike.setdefault(place, []).append(needed)
-    allowed = [made for some in alike.values() for made in _led(some)]
-    allowed = _joined(allowed, lambda each: (each.references, each.conditions))
-    allowed = _joined(allowed, lambda each: (each.actions, each.conditions))
+    allowed = [made for some in alike.values() for made in _group_by_keys(some)]
+    allowed = _merge_permissions(allowed, lambda each: (each.references, each.conditions))
+    allowed = _merge_permissions(allowed, lambda each: (each.actions, each.conditions))
     seen: dict[str, int] = {}
     grants = []
     for each in allowed:
         sid = _sid(design, each)
         seen[sid] = seen.get(sid, 0) + 1
         sid += "" if seen[sid] == 1 else str(seen[sid])
-        grants.append(Grant(sid, _prefixed(each.actions), each.references, each.conditions, each.reasons))
+        grants.append(
+            Grant(sid, _dynamodb_actions(each.actions), each.references, each.conditions, each.reasons)
+        )
     return tuple(grants)
 
 
-def _uncovered(told: list[_Told]) -> list[_Told]:
+def _drop_covered(told: list[_Requirement]) -> list[_Requirement]:
     """Return what nothing else allows already: the same action on the same keys, with no or the same conditions."""
 
-    def under(narrow: _Told, wide: _Told) -> bool:
-        one, other = narrow.asked, wide.asked
+    def under(narrow: _Requirement, wide: _Requirement) -> bool:
+        one, other = narrow.action, wide.action
         return (
             (one.action, one.reference) == (other.action, other.reference)
             and other.attributes in ((), one.attributes)
@@ -248,7 +281,7 @@ def _uncovered(told: list[_Told]) -> list[_Told]:
             and covers(wide.leading, narrow.leading)
         )
 
-    kept: list[_Told] = []
+    kept: list[_Requirement] = []
     for each in told:
         by = next((at for at, other in enumerate(kept) if under(each, other)), None)
         if by is None:
@@ -259,47 +292,53 @@ def _uncovered(told: list[_Told]) -> list[_Told]:
     return kept
 
 
-def _led(told: Sequence[_Told]) -> Iterator[_Allowed]:
+def _group_by_keys(told: Sequence[_Requirement]) -> Iterator[_Permission]:
     """Give what is asked alike, the keys that may be led by together: those of several attributes each by itself."""
-    apart: dict[tuple[bool, Leading], list[_Told]] = {}
+    apart: dict[tuple[bool, LeadingKeys], list[_Requirement]] = {}
     for each in told:
         variable = any("${aws:" in pattern for pattern in each.leading)
-        apart.setdefault((variable and _exact(each.leading), each.leading[1:]), []).append(each)
+        apart.setdefault((variable and _are_exact(each.leading), each.leading[1:]), []).append(each)
     for some in apart.values():
-        asked = some[0].asked
+        asked = some[0].action
         leads = list(dict.fromkeys(each.leading for each in some))
-        conditions = [*_leads(leads)]
+        conditions = [*_key_conditions(leads)]
         if asked.attributes:
-            conditions.append(Condition("ForAllValues:StringEquals", "dynamodb:Attributes", asked.attributes))
+            conditions.append(
+                PolicyCondition("ForAllValues:StringEquals", "dynamodb:Attributes", asked.attributes)
+            )
         if asked.specific:
-            conditions.append(Condition("StringEquals", "dynamodb:Select", ("SPECIFIC_ATTRIBUTES",)))
+            conditions.append(PolicyCondition("StringEquals", "dynamodb:Select", ("SPECIFIC_ATTRIBUTES",)))
         if asked.enclosing:
-            conditions.append(Condition("StringEquals", "dynamodb:EnclosingOperation", (asked.enclosing,)))
+            conditions.append(
+                PolicyCondition("StringEquals", "dynamodb:EnclosingOperation", (asked.enclosing,))
+            )
         reasons = tuple(dict.fromkeys(word for each in some for word in each.reason.split("; ")))
-        yield _Allowed((asked.action,), (asked.reference,), tuple(conditions), reasons)
+        yield _Permission((asked.action,), (asked.reference,), tuple(conditions), reasons)
 
 
-def _leads(leads: Sequence[Leading]) -> Iterator[Condition]:
+def _key_conditions(leads: Sequence[LeadingKeys]) -> Iterator[PolicyCondition]:
     """Give the conditions that the partition key is one of these; a request without one meets none of them."""
     for key, patterns in zip(LEADING_KEYS, zip(*leads, strict=True), strict=False):
         values = tuple(sorted(dict.fromkeys(patterns)))
         if ANY not in values:
-            operator = "StringEquals" if _exact(values) else "StringLike"
-            yield Condition(f"ForAllValues:{operator}", key, values)
-            yield Condition("Null", key, ("false",))
+            operator = "StringEquals" if _are_exact(values) else "StringLike"
+            yield PolicyCondition(f"ForAllValues:{operator}", key, values)
+            yield PolicyCondition("Null", key, ("false",))
 
 
-def _exact(patterns: Iterable[str]) -> bool:
+def _are_exact(patterns: Iterable[str]) -> bool:
     return all(map(is_exact, patterns))
 
 
-def _joined(allowed: Iterable[_Allowed], by: Callable[[_Allowed], object]) -> list[_Allowed]:
+def _merge_permissions(
+    allowed: Iterable[_Permission], by: Callable[[_Permission], object]
+) -> list[_Permission]:
     """Return what is alike put together."""
-    alike: dict[object, list[_Allowed]] = {}
+    alike: dict[object, list[_Permission]] = {}
     for each in allowed:
         alike.setdefault(by(each), []).append(each)
     return [
-        _Allowed(
+        _Permission(
             tuple(sorted({action for each in some for action in each.actions})),
             tuple(dict.fromkeys(reference for each in some for reference in each.references)),
             some[0].conditions,
@@ -309,39 +348,39 @@ def _joined(allowed: Iterable[_Allowed], by: Callable[[_Allowed], object]) -> li
     ]
 
 
-def _sid(design: Design, allowed: _Allowed) -> str:
+def _sid(design: Design, allowed: _Permission) -> str:
     """Return what a statement is called: its table, its index if it is about one, and what is done."""
     first = allowed.references[0]
     table = design.table(first.table)
     one = len(allowed.references) == 1 and first.part == "index"
-    place = _word(table.index(first.index).label) if one else "Indexes" if first.part == "index" else ""
+    place = _sid_word(table.index(first.index).label) if one else "Indexes" if first.part == "index" else ""
     actions = set(allowed.actions)
     word = next((word for word, known in _WORDS.items() if actions <= known), "Items")
-    return f"{_word(table.label)}{place}{word}"
+    return f"{_sid_word(table.label)}{place}{word}"
 
 
-def _word(text: str) -> str:
+def _sid_word(text: str) -> str:
     """Return a name as a Sid can hold it."""
     parts = "".join(sign if sign.isalnum() and sign.isascii() else " " for sign in text).split()
     return "".join(part[0].upper() + part[1:] for part in parts)
 
 
-def _prefixed(actions: Iterable[str]) -> tuple[str, ...]:
+def _dynamodb_actions(actions: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"dynamodb:{action}" for action in sorted(actions))
 
 
-def _confused(design: Design, requests: Sequence[Requests]) -> Iterator[str]:
+def _list_indistinguishable(design: Design, requests: Sequence[PatternActions]) -> Iterator[str]:
     """Give what a policy cannot tell apart that a design does: IAM sees partition keys, and no sort keys."""
     for table in design.tables:
         changed = [
             asked
             for pattern in requests
-            for asked in pattern.asked
-            if asked.reference == Reference(table.name)
+            for asked in pattern.actions
+            if asked.reference == TableReference(table.name)
             and asked.action in ("UpdateItem", "DeleteItem", "BatchWriteItem")
         ]
         for entity in table.entities:
-            verbs = sorted({asked.action for asked in changed if _meets(entity, asked)})
+            verbs = sorted({asked.action for asked in changed if _may_share_partition(entity, asked)})
             if entity.immutable and verbs:
                 yield (
                     f"{entity.name} is immutable, and shares its partition key with what is changed: IAM cannot keep "
@@ -349,7 +388,7 @@ def _confused(design: Design, requests: Sequence[Requests]) -> Iterator[str]:
                 )
 
 
-def _meets(entity: EntityDesign, asked: Asked) -> bool:
+def _may_share_partition(entity: EntityDesign, asked: RequiredAction) -> bool:
     assert entity.key is not None
-    own = leading_of(entity, entity.key)
+    own = leading_keys(entity, entity.key)
     return len(own) == len(asked.leading) and (covers(asked.leading, own) or covers(own, asked.leading))

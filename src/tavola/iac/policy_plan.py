@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tavola.iac.errors import PlanRefused
-from tavola.iac.grants import ANYWHERE, EVERYTHING, VERSION, Grant, Reference, RolePolicy, statement_of
+from tavola.iac.grants import (
+    ANYWHERE,
+    EVERYTHING,
+    VERSION,
+    Grant,
+    RolePolicy,
+    TableReference,
+    render_statement,
+)
 
 POLICY_CHARACTERS_MAX = 6144  # of a managed policy, white space not counted (IAM quotas)
 POLICIES_OF_A_ROLE = 10  # that may be attached to one, unless AWS was asked for more (IAM quotas)
@@ -26,26 +34,26 @@ class PolicyPlan:
     grants: tuple[Grant, ...]
 
 
-def policy_plans(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
+def plan_policies(roles: Iterable[RolePolicy]) -> Iterator[PolicyPlan]:
     """Give the policies of people and programs; who founds the tables is who applies this, and needs none of it."""
     for role in roles:
         if role.kind in ("consumer", "founder"):
             continue
-        parts = list(parts_of(PolicyPlan(role.role, role.description, role.grants)))
+        parts = list(split_policy(PolicyPlan(role.role, role.description, role.grants)))
         for number, part in enumerate(parts, 1):
             yield part if len(parts) == 1 else replace(part, name=f"{role.role}-{number}")
 
 
-def parts_of(policy: PolicyPlan) -> Iterator[PolicyPlan]:
+def split_policy(policy: PolicyPlan) -> Iterator[PolicyPlan]:
     """Cut a policy where it would be longer than AWS takes; each part allows its share and no more, and refuses what the whole refuses."""
     refusals = tuple(grant for grant in policy.grants if grant.effect == "Deny")
-    room = POLICY_CHARACTERS_MAX - characters_of(refusals)
+    room = POLICY_CHARACTERS_MAX - count_characters(refusals)
     held: list[Grant] = []
     for grant in policy.grants:
         if grant.effect == "Deny":
             continue
-        for piece in _pieces(policy.name, grant, room):
-            if held and characters_of((*held, piece)) - _EMPTY > room:
+        for piece in _split_grant(policy.name, grant, room):
+            if held and count_characters((*held, piece)) - _EMPTY > room:
                 yield replace(policy, grants=(*held, *refusals))
                 held = []
             held.append(piece)
@@ -53,26 +61,26 @@ def parts_of(policy: PolicyPlan) -> Iterator[PolicyPlan]:
         yield replace(policy, grants=(*held, *refusals))
 
 
-def characters_of(grants: Iterable[Grant]) -> int:
+def count_characters(grants: Iterable[Grant]) -> int:
     """Return how many characters grants come to as a document at most; AWS counts no white space."""
-    told = [json.dumps(statement_of(grant, _longest), separators=(",", ":")) for grant in grants]
+    told = [json.dumps(render_statement(grant, _longest_arn), separators=(",", ":")) for grant in grants]
     return _EMPTY + sum(map(len, told)) + max(0, len(told) - 1)
 
 
-def _longest(reference: Reference) -> str:
+def _longest_arn(reference: TableReference) -> str:
     return EVERYTHING if reference == ANYWHERE else f"{_BEFORE}{reference}{_BEHIND[reference.part]}"
 
 
-def _pieces(role: str, grant: Grant, room: int) -> Iterator[Grant]:
+def _split_grant(role: str, grant: Grant, room: int) -> Iterator[Grant]:
     """Cut a statement that is too long by its resources, and by its actions: each request is about one of either."""
-    if characters_of((grant,)) <= room:
+    if count_characters((grant,)) <= room:
         yield grant
     elif len(grant.references) > 1:
-        yield from _halves(role, grant, room, "references")
+        yield from _halve_grant(role, grant, room, "references")
     elif len(grant.actions) > 1:
-        yield from _halves(role, grant, room, "actions")
+        yield from _halve_grant(role, grant, room, "actions")
     else:
-        length = characters_of((grant,)) - _EMPTY
+        length = count_characters((grant,)) - _EMPTY
         raise PlanRefused(
             f"the role {role}",
             f"its statement {grant.sid} comes to {length:,} characters, and a managed policy has {POLICY_CHARACTERS_MAX:,}; give the "
@@ -80,8 +88,8 @@ def _pieces(role: str, grant: Grant, room: int) -> Iterator[Grant]:
         )
 
 
-def _halves(role: str, grant: Grant, room: int, word: str) -> Iterator[Grant]:
+def _halve_grant(role: str, grant: Grant, room: int, word: str) -> Iterator[Grant]:
     told = getattr(grant, word)
     middle = len(told) // 2
     for number, half in enumerate((told[:middle], told[middle:]), 1):
-        yield from _pieces(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), room)
+        yield from _split_grant(role, replace(grant, sid=f"{grant.sid}Part{number}", **{word: half}), room)

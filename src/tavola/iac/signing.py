@@ -17,7 +17,7 @@ _MARK = re.compile(
 )
 
 
-def mark(vendor: str, tables: Iterable[str], holds: Iterable[str] = ()) -> str:
+def signature_line(vendor: str, tables: Iterable[str], holds: Iterable[str] = ()) -> str:
     """Return what a writer puts where the sum is to be; `sign` fills it in. `holds` are words for what there is beside the tables."""
     beside = " ".join(holds)
     return f"written by tavola iac {vendor} for {' '.join(tables)}{f', with {beside}' if beside else ''}, sum {_EMPTY}"
@@ -26,21 +26,21 @@ def mark(vendor: str, tables: Iterable[str], holds: Iterable[str] = ()) -> str:
 def sign(text: str) -> str:
     """Return a text with its sum in its mark."""
     assert _EMPTY in text, "a text to be signed has a mark"
-    return _MARK.sub(lambda found: found[1] + _sum(text), text, count=1)
+    return _MARK.sub(lambda found: found[1] + _checksum(text), text, count=1)
 
 
-def is_ours(text: str) -> bool:
+def is_generated(text: str) -> bool:
     """Return whether a text was written here, by whatever version."""
     return _MARK.search(text) is not None
 
 
-def tables_of(text: str) -> frozenset[str]:
+def signed_tables(text: str) -> frozenset[str]:
     """Return the tables that a text was written for; none of a text that was not written here."""
     found = _MARK.search(text)
     return frozenset() if found is None else frozenset(found[2].split())
 
 
-def holds_of(text: str) -> frozenset[str]:
+def signed_contents(text: str) -> frozenset[str]:
     """Return the words for what a text was written with beside its tables."""
     found = _MARK.search(text)
     return frozenset() if found is None else frozenset((found[3] or "").split())
@@ -51,8 +51,8 @@ def is_unchanged(text: str) -> bool:
     found = _MARK.search(text)
     if found is None:
         return False
-    return found[4] == _sum(_MARK.sub(lambda told: told[1] + _EMPTY, text, count=1))
+    return found[4] == _checksum(_MARK.sub(lambda told: told[1] + _EMPTY, text, count=1))
 
 
-def _sum(text: str) -> str:
+def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[: len(_EMPTY)]

@@ -14,7 +14,7 @@ from tavola.apps.service_desk import policies as service_desk
 from tavola.apps.support_desk import policies as support_desk
 from tavola.apps.terraform_review import policies as terraform_review
 from tavola.design.lint import lint
-from tavola.iac.policies import as_document, policies_of
+from tavola.iac.policies import derive_policies, render_policy
 from tavola.model.document import Design, Policy, design_of, with_ignores
 
 SECONDS_MAX = 1.0
@@ -66,7 +66,9 @@ def test_the_applications_policies_are_sound(name: str) -> None:
 def test_the_policies_that_are_written_from_a_design_are_sound(name: str) -> None:
     """The writer of policies and the judge of policies agree."""
     design = _design(name)
-    policies = tuple(Policy(found.role, as_document(found), found.tables) for found in policies_of(design))
+    policies = tuple(
+        Policy(found.role, render_policy(found), found.tables) for found in derive_policies(design)
+    )
 
     assert policies
     assert _found(design, policies) == []

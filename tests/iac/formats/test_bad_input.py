@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tavola.errors import TavolaError
 from tavola.iac.formats import FileMissing, FormatRefused, FormatUnknown, read_design, write_workbench
-from tavola.iac.formats.recognition import KNOWN
+from tavola.iac.formats.format_detection import KNOWN
 from tavola.model.document import read_document, write_document
 
 FILES = Path(__file__).parent / "files"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tavola.iac import PlanOptions, cdk_files, plan_of, render_template, render_terraform
+from tavola.iac import PlanOptions, cdk_files, plan_infrastructure, render_template, render_terraform
 from tavola.iac.formats import FormatRefused, Imported, read_design
 from tavola.model.document import Consumer, IndexDesign, Policy, Scaling
 
@@ -162,7 +162,7 @@ def test_a_function_of_elsewhere_is_not_made_anew(tmp_path: Path) -> None:
     )
     imported = read(tmp_path, text)
     (consumer,) = imported.design.tables[0].consumers
-    plan = plan_of(imported.design, PlanOptions(alarms=True))
+    plan = plan_infrastructure(imported.design, PlanOptions(alarms=True))
 
     assert consumer.function == "proj"
     assert 'resource "aws_lambda_function"' not in render_terraform(plan)

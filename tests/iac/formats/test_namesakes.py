@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tavola.iac.formats.imported import Imported, Sample
-from tavola.iac.formats.namesakes import apart
+from tavola.iac.formats.import_result import Imported, Sample
+from tavola.iac.formats.unique_names import apart
 from tavola.model.document import Consumer, check_references
 from tests.design.builders import collection, design, entity, query, table, text
 

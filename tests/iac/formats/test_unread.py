@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tavola.iac.formats import read_design
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.members import Members, tell_unread
+from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 
 FILES = Path(__file__).parent / "files"
 UNHEARD = "UnheardOf"

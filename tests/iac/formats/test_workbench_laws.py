@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola.iac.formats import write_workbench
-from tavola.iac.formats.imported import Report
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.sample_items import sample_of
 from tavola.iac.formats.workbench import read_workbench
 from tavola.model.document import (

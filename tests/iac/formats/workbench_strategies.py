@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tavola.iac.formats.entities import WORDS
+from tavola.iac.formats.entity_builder import WORDS
 from tavola.keys import Template
 from tavola.model.document import (
     Design,

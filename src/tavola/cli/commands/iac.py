@@ -75,10 +75,10 @@ def terraform(
 ) -> None:
     """Write Terraform for the AWS provider: a folder of .tf files, or one file if --out ends in .tf."""
     with told(f"Cannot write Terraform of {target}."):
-        from tavola.iac import held_before, index_steps, render_terraform, terraform_files
+        from tavola.iac import index_steps, read_contents, render_terraform, terraform_files
 
         plan = _plan(target, no_alarms, no_policies, vpc_endpoint, kms_key)
-        for step in index_steps(plan, None if out is None else held_before(out)):
+        for step in index_steps(plan, None if out is None else read_contents(out)):
             note(f"{step}.")
         if out is None or out.suffix == ".tf":
             _give_one("main.tf", render_terraform(plan), out, force, as_json)
@@ -171,7 +171,7 @@ def policies(
 ) -> None:
     """Print what each role may do, from the access patterns: documents that IAM and `tavola iam attach` take."""
     with told(f"Cannot write the policies of {target}."):
-        from tavola.iac import PlanRefused, as_document, policies_of
+        from tavola.iac import PlanRefused, derive_policies, render_policy
 
         for option, text, form, what in (
             ("--region", region, _REGION, "region, such as eu-west-1"),
@@ -179,11 +179,13 @@ def policies(
         ):
             if text != "*" and form.fullmatch(text) is None:
                 raise PlanRefused(option, f"{text!r} is no {what}; name one, or leave the option out for any")
-        found = policies_of(load_design(target), narrow=False if whole_items else None, tls=not plain_http)
+        found = derive_policies(
+            load_design(target), narrow=False if whole_items else None, tls=not plain_http
+        )
         known = [policy.role for policy in found]
         if role is not None and role not in known:
             raise PlanRefused(target, f"there is no role {role}; there are {', '.join(known) or 'none'}")
-        documents = {each.role: as_document(each, region=region, account=account) for each in found}
+        documents = {each.role: render_policy(each, region=region, account=account) for each in found}
         for each in found:
             for told_ in each.notes if role in (None, each.role) else ():
                 note(f"{each.role}: {told_}.")
@@ -204,10 +206,10 @@ def policies(
 
 
 def _plan(target: str, no_alarms: bool, no_policies: bool, endpoint: bool, key: str | None) -> Any:
-    from tavola.iac import PlanOptions, plan_of
+    from tavola.iac import PlanOptions, plan_infrastructure
 
     options = PlanOptions(alarms=not no_alarms, policies=not no_policies, endpoint=endpoint, key=key)
-    plan = plan_of(load_design(target), options)
+    plan = plan_infrastructure(load_design(target), options)
     for told_ in plan.notes:
         note(f"{told_}.")
     return plan
@@ -230,13 +232,13 @@ def _give_one(name: str, text: str, out: Path | None, force: bool, as_json: bool
         else:
             say(text.rstrip("\n"))
         return
-    from tavola.iac import Written, deed_of
+    from tavola.iac import WrittenFile, check_overwrite
 
     _made(out.parent)
-    deed = deed_of(out, text, force=force)
+    deed = check_overwrite(out, text, force=force)
     if deed != "unchanged":
         deliver(out, text, "--out")
-    _tell([Written(out, deed)], as_json)
+    _tell([WrittenFile(out, deed)], as_json)
 
 
 def _give(texts: dict[str, str], folder: Path, force: bool, as_json: bool) -> None:

@@ -61,7 +61,7 @@ def _load(target: Target, imported: Any) -> tuple[int, int]:
     from tavola.protocol.faults import ConditionalCheckFailedFault, Fault
 
     work = Deployment(target.connection, imported.design)
-    for comparison in work.look():
+    for comparison in work.compare():
         for change in comparison.changes:
             if not comparison.exists and change.kind == "create":
                 work.apply(change)

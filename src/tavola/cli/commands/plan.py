@@ -108,7 +108,7 @@ def deploy(
     left: Sequence[Any] = ()
     done: Sequence[Any] = ()
     with told(f"Cannot deploy {target}.", failed=Exit.USAGE):
-        from tavola.iac import Allowed, Deployment, compare_nothing
+        from tavola.iac import Deployment, DeployPermissions, compare_nothing
 
         design = _design(target)
         names = _names(design, table_name)
@@ -129,27 +129,27 @@ def deploy(
             )
             seen = True
         with at.open(new=not dry_run) as there:
-            allowed = Allowed(drop, allow_replacement)
+            allowed = DeployPermissions(drop, allow_replacement)
             work = Deployment(
                 there.connection, design, names=names, allowed=allowed, wait=lambda name: _wait(there, name)
             )
-            found = work.look()
+            found = work.compare()
             changes = [change for each in found for change in each.changes]
-            wanted = [change for change in changes if work.hindered(change) is None]
+            wanted = [change for change in changes if work.required_option(change) is None]
             if not seen:
                 _say(found, money, to=note if as_json else say)
             if wanted and not dry_run:
                 if not yes:
                     _confirm(len(wanted), str(at))
                 try:
-                    done = work.apply(*wanted, telling=note)
+                    done = work.apply(*wanted, on_step=note)
                 except KeyboardInterrupt:
                     note(
                         "Broken off: what was told above was begun, the rest was not. Run it again, and it goes on from there."
                     )
                     raise
-                changes = [change for each in work.look() for change in each.changes]
-            left = [(change, work.hindered(change)) for change in changes]
+                changes = [change for each in work.compare() for change in each.changes]
+            left = [(change, work.required_option(change)) for change in changes]
     _tell(found, done, left, as_json=as_json, dry=dry_run)
     if any(needs != "infrastructure" for _, needs in left):
         raise click.exceptions.Exit(Exit.FAILED)
@@ -192,14 +192,14 @@ def _counted(count: int) -> str:
 
 def _wait(there: Target, name: str) -> None:
     """Wait until a table and its indexes are active, showing how far an index is that is being filled."""
-    from tavola.iac import progress_of
+    from tavola.iac import backfill_progress
 
     def asked() -> Any:
         return there.call("DescribeTable", TableName=name)["Table"]
 
     described = asked()
-    if progress_of(described) is not None:
-        there.follow(f"Waiting for {name}", described.get("ItemCount", 0), lambda: progress_of(asked()))
+    if backfill_progress(described) is not None:
+        there.follow(f"Waiting for {name}", described.get("ItemCount", 0), lambda: backfill_progress(asked()))
 
 
 class _Money:
@@ -229,12 +229,12 @@ class _Money:
 
 def _options(design: Any, found: Sequence[Any], table_name: str | None) -> dict[int, str]:
     """Return which option of deploy each change takes, by its identity; none where deploy makes it, or does not."""
-    from tavola.iac import Allowed, hindrance
+    from tavola.iac import DeployPermissions, required_option
 
     tables = {name: table for table in design.tables for name in (table.name, table_name) if name is not None}
     needed = {}
     for change in (change for each in found for change in each.changes if change.table in tables):
-        option = hindrance(change, tables[change.table], Allowed())
+        option = required_option(change, tables[change.table], DeployPermissions())
         if option is not None and option.startswith("--"):
             needed[id(change)] = option
     return needed

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tavola.iac.cdk.python_text import Call, Code, Value, assigned, formatted, statement
 from tavola.iac.cdk.scope import SELF, Scope
-from tavola.iac.grants import ONLY_OVER_TLS, Grant, conditions_of
-from tavola.iac.plan import Plan
+from tavola.iac.grants import ONLY_OVER_TLS, Grant, render_conditions
+from tavola.iac.plan import InfrastructurePlan
 
 
 def grant_statement(grant: Grant, scope: Scope, **more: Value) -> Call:
@@ -19,12 +19,12 @@ def grant_statement(grant: Grant, scope: Scope, **more: Value) -> Call:
     }  # fmt: skip
     if grant.conditions:
         named["conditions"] = {
-            operator: dict(keys.items()) for operator, keys in conditions_of(grant).items()
+            operator: dict(keys.items()) for operator, keys in render_conditions(grant).items()
         }
     return Call("iam.PolicyStatement", named=named)
 
 
-def policy_lines(plan: Plan, scope: Scope) -> Iterator[str]:
+def policy_lines(plan: InfrastructurePlan, scope: Scope) -> Iterator[str]:
     """Give the lines that make a managed policy for each role; who has the role is for the account to say."""
     for policy in plan.policies:
         statements: list[Value] = [grant_statement(grant, scope) for grant in policy.grants]
@@ -36,7 +36,7 @@ def policy_lines(plan: Plan, scope: Scope) -> Iterator[str]:
         yield assigned(scope.name(policy.name, "policy"), made, 2)
 
 
-def endpoint_lines(plan: Plan, scope: Scope) -> Iterator[str]:
+def endpoint_lines(plan: InfrastructurePlan, scope: Scope) -> Iterator[str]:
     """Give the lines that make a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
 
     What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
@@ -54,8 +54,8 @@ def endpoint_lines(plan: Plan, scope: Scope) -> Iterator[str]:
     everyone: list[Value] = [Call("iam.AnyPrincipal")]
     ours: dict[str, Value] = {"StringEquals": {"aws:PrincipalAccount": Code("self.account")}}
     allowed: list[tuple[str, list[Value], list[Value]]] = [("TheseTables", ["dynamodb:*"], resources)]
-    if plan.anywhere:
-        allowed.append(("OfNoTable", list(plan.anywhere), ["*"]))
+    if plan.unscoped_actions:
+        allowed.append(("OfNoTable", list(plan.unscoped_actions), ["*"]))
     statements: list[Value] = [
         Call(
             "iam.PolicyStatement",

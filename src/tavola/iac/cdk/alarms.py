@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from tavola.iac.alarms import Alarm, Watch
+from tavola.iac.alarms import Alarm, AlarmRule
 from tavola.iac.cdk.python_text import Call, Code, Value, assigned
 from tavola.iac.cdk.scope import SELF, Scope
-from tavola.iac.plan import Plan
+from tavola.iac.plan import InfrastructurePlan
 
 
-def alarm_lines(plan: Plan, scope: Scope) -> Iterator[str]:
+def alarm_lines(plan: InfrastructurePlan, scope: Scope) -> Iterator[str]:
     """Give the lines that make the alarms, and have them tell a topic if the context names one."""
     if not plan.alarms:
         return
     yield assigned("alarms", Code("[]"), 2)
-    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.watch):
+    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
         rows: dict[str, Value] = {alarm.name: _dimensions(alarm, scope) for alarm in alarms}
         yield assigned(f"{_word(watch)}", rows, 2)
         yield "        for name, dimensions in " + f"{_word(watch)}.items():"
@@ -29,7 +29,7 @@ def alarm_lines(plan: Plan, scope: Scope) -> Iterator[str]:
     yield "                alarm.add_ok_action(cloudwatch_actions.SnsAction(topic))"
 
 
-def _loop(watch: Watch) -> Iterator[str]:
+def _loop(watch: AlarmRule) -> Iterator[str]:
     if watch.operations:
         operations: list[Value] = list(watch.operations)
         yield assigned("operations", operations, 3)
@@ -56,7 +56,7 @@ def _loop(watch: Watch) -> Iterator[str]:
             "comparison_operator": Code("cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD"),
             "threshold": watch.threshold,
             "evaluation_periods": watch.periods,
-            "datapoints_to_alarm": watch.breaching,
+            "datapoints_to_alarm": watch.breaching_periods,
             "treat_missing_data": Code("cloudwatch.TreatMissingData.NOT_BREACHING"),
         },
     )
@@ -64,7 +64,7 @@ def _loop(watch: Watch) -> Iterator[str]:
     yield "            alarms.append(alarm)"
 
 
-def _metric(watch: Watch, dimensions: str) -> Call:
+def _metric(watch: AlarmRule, dimensions: str) -> Call:
     return Call(
         "cloudwatch.Metric",
         named={
@@ -77,11 +77,11 @@ def _metric(watch: Watch, dimensions: str) -> Call:
     )
 
 
-def _period(watch: Watch) -> Call:
+def _period(watch: AlarmRule) -> Call:
     return Call("cdk.Duration.seconds", (watch.period_s,))
 
 
-def _word(watch: Watch) -> str:
+def _word(watch: AlarmRule) -> str:
     return watch.kind.replace("-", "_")
 
 

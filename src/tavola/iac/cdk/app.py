@@ -11,9 +11,9 @@ from tavola.iac.cdk.consumers import consumer_lines
 from tavola.iac.cdk.python_text import Call, Code, assigned, statement
 from tavola.iac.cdk.scope import SELF, Scope
 from tavola.iac.cdk.tables import table_lines
-from tavola.iac.identifiers import pascal, shortened
-from tavola.iac.plan import AWS_KEY, Plan, taggable
-from tavola.iac.signing import mark, sign
+from tavola.iac.identifiers import pascal, shorten
+from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
+from tavola.iac.signing import sign, signature_line
 
 LIBRARY = "2.230"  # has keys of several attributes
 STACK_NAME_MAX = 120
@@ -34,9 +34,9 @@ _MODULES = {
 }
 
 
-def cdk_files(plan: Plan) -> dict[str, str]:
+def cdk_files(plan: InfrastructurePlan) -> dict[str, str]:
     """Return the files of a CDK project, by name."""
-    told = mark("cdk", plan.names, plan.holds)
+    told = signature_line("cdk", plan.names, plan.contents)
     settings = {"//": told, "app": "python3 app.py"}
     needed = f"# {told}\naws-cdk-lib>={LIBRARY}\nconstructs>=10\n"
     return {
@@ -46,8 +46,8 @@ def cdk_files(plan: Plan) -> dict[str, str]:
     }
 
 
-def _source(plan: Plan) -> str:
-    stack = pascal(shortened(plan.tables[0].name, STACK_NAME_MAX))
+def _source(plan: InfrastructurePlan) -> str:
+    stack = pascal(shorten(plan.tables[0].name, STACK_NAME_MAX))
     body = "\n".join(_body(plan))
     used = [
         f"from aws_cdk import {module} as {word}"
@@ -56,7 +56,7 @@ def _source(plan: Plan) -> str:
     ]
     return "\n".join(
         [
-            f"# {mark('cdk', plan.names, plan.holds)}",
+            f"# {signature_line('cdk', plan.names, plan.contents)}",
             f'"""The infrastructure of {_names(plan)}."""',
             "",
             "import os",
@@ -88,11 +88,11 @@ def _source(plan: Plan) -> str:
     )
 
 
-def _names(plan: Plan) -> str:
+def _names(plan: InfrastructurePlan) -> str:
     return ", ".join(table.name for table in plan.tables)
 
 
-def _body(plan: Plan) -> Iterator[str]:
+def _body(plan: InfrastructurePlan) -> Iterator[str]:
     scope = Scope()
     for table in plan.tables:
         scope.table(table.name)
@@ -115,8 +115,8 @@ def _body(plan: Plan) -> Iterator[str]:
         yield statement(Call("cdk.Tags.of(self).add", (key, value)), 2)
     for consumer in plan.consumers:
         name = scope.function(consumer.function)
-        for key, value in taggable(plan.table(consumer.table).tags).items():
-            if key not in plan.tags and not consumer.there:
+        for key, value in portable_tags(plan.table(consumer.table).tags).items():
+            if key not in plan.tags and not consumer.existing_function:
                 yield statement(Call(f"cdk.Tags.of({name}).add", (key, value)), 2)
     for table in plan.tables:
         name = scope.table(table.name)

@@ -14,7 +14,7 @@ _DAY_S = 24 * 3600
 
 def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[str]:
     """Give the lines that make the consumers, and ask for where their code is."""
-    if any(not consumer.there for consumer in consumers):
+    if any(not consumer.existing_function for consumer in consumers):
         text = "The bucket that holds the code of the functions."
         bucket = Call("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
         found = Call(
@@ -28,9 +28,9 @@ def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterato
 
 def _lines(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
     name = consumer.function
-    if consumer.destination is not None:
+    if consumer.created_destination is not None:
         yield assigned(scope.failures(name), _destination(consumer, scope), 2)
-    if consumer.there:
+    if consumer.existing_function:
         yield assigned(scope.function(name), _found(consumer, scope), 2)
     else:
         yield from _made(consumer, scope)
@@ -40,10 +40,10 @@ def _lines(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
 def _found(consumer: ConsumerPlan, scope: Scope) -> Call:
     """Return a function that is there, by its name or its ARN."""
     id_ = scope.id(consumer.function, "function")
-    if consumer.there.startswith("arn:"):
-        named: dict[str, Value] = {"function_arn": consumer.there, "same_environment": True}
+    if consumer.existing_function.startswith("arn:"):
+        named: dict[str, Value] = {"function_arn": consumer.existing_function, "same_environment": True}
         return Call("lambda_.Function.from_function_attributes", (SELF, id_), named)
-    return Call("lambda_.Function.from_function_name", (SELF, id_, consumer.there))
+    return Call("lambda_.Function.from_function_name", (SELF, id_, consumer.existing_function))
 
 
 def _made(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
@@ -95,14 +95,16 @@ def _source(consumer: ConsumerPlan, scope: Scope) -> Call:
     if consumer.patterns:
         # A pattern is the text that Lambda reads; the CDK's own helper would write a text of a text.
         named["filters"] = [{"pattern": pattern} for pattern in consumer.patterns]
-    if consumer.destined is not None:
+    if consumer.failure_service is not None:
         named["on_failure"] = _on_failure(consumer, scope)
     return Call("event_sources.DynamoEventSource", (Code(scope.table(consumer.table)),), named)
 
 
 def _on_failure(consumer: ConsumerPlan, scope: Scope) -> Call:
-    word = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[consumer.destined or "sqs"]
-    if consumer.destination is not None:
+    word = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[
+        consumer.failure_service or "sqs"
+    ]
+    if consumer.created_destination is not None:
         return Call(f"event_sources.{word}", (Code(scope.failures(consumer.function)),))
     found = {
         "sqs": "sqs.Queue.from_queue_arn",
@@ -110,7 +112,7 @@ def _on_failure(consumer: ConsumerPlan, scope: Scope) -> Call:
         "s3": "s3.Bucket.from_bucket_arn",
     }
     made = Call(
-        found[consumer.destined or "sqs"],
+        found[consumer.failure_service or "sqs"],
         (SELF, scope.id(consumer.function, "failures"), consumer.destination_arn),
     )
     return Call(f"event_sources.{word}", (made,))
@@ -118,7 +120,7 @@ def _on_failure(consumer: ConsumerPlan, scope: Scope) -> Call:
 
 def _destination(consumer: ConsumerPlan, scope: Scope) -> Call:
     id_ = scope.id(consumer.function, "failures")
-    match consumer.destination:
+    match consumer.created_destination:
         case "sqs":
             named: dict[str, Value] = {
                 "encryption": Code("sqs.QueueEncryption.SQS_MANAGED"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tavola.iac.cdk.python_text import Code, Value, formatted
-from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, pascal, python_name
 
 SELF = Code("self")
@@ -51,7 +51,7 @@ class Scope:
         """Return the attribute that holds the parameter of a region's key."""
         return self.name("replica", "key", region)
 
-    def arn(self, reference: Reference) -> Value:
+    def arn(self, reference: TableReference) -> Value:
         """Return the ARN of a table, or of what hangs on it."""
         if reference == ANYWHERE:
             return EVERYTHING

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from tavola.iac.cdk.python_text import Call, Code, Value, assigned, formatted, literal
 from tavola.iac.cdk.scope import SELF, Scope, prefixed
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, Plan, TablePlan
+from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 _REGION, _ACCOUNT, _PARTITION = Code("self.region"), Code("self.account"), Code("self.partition")
 
 
-def table_lines(plan: Plan, scope: Scope) -> Iterator[str]:
+def table_lines(plan: InfrastructurePlan, scope: Scope) -> Iterator[str]:
     """Give the lines that make the tables, and before them the key."""
     if plan.makes_key:
         yield assigned("self.table_key", _key(), 2)

@@ -4,6 +4,6 @@ A table is an `AWS::DynamoDB::Table`; one with replicas is an `AWS::DynamoDB::Gl
 HASH and RANGE in one list, as the API has it. Tables and keys outlive their stack: what deletes data is done by hand.
 """
 
-from tavola.iac.cloudformation.template import render_template, template_of
+from tavola.iac.cloudformation.template import build_template, render_template
 
-__all__ = ["render_template", "template_of"]
+__all__ = ["build_template", "render_template"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, ref, tagged
-from tavola.iac.grants import ONLY_OVER_TLS, VERSION, statement_of
-from tavola.iac.plan import Plan
+from tavola.iac.grants import ONLY_OVER_TLS, VERSION, render_statement
+from tavola.iac.plan import InfrastructurePlan
 
 VPC = "VpcId"
 ROUTES = "RouteTableIds"
 
 
-def policy_resources(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def policy_resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
     """Give a managed policy for each role; who has the role is for the account to say. CloudFormation has no tags for them."""
     for policy in plan.policies:
-        statements = [statement_of(grant, scope.arn) for grant in policy.grants]
+        statements = [render_statement(grant, scope.arn) for grant in policy.grants]
         yield (
             scope.id(policy.name, "policy"),
             {
@@ -40,7 +40,7 @@ def endpoint_parameters() -> Iterator[tuple[str, Node]]:
     )
 
 
-def endpoint_resource(plan: Plan, scope: Scope) -> Node:
+def endpoint_resource(plan: InfrastructurePlan, scope: Scope) -> Node:
     """Return a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
 
     What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
@@ -58,18 +58,18 @@ def endpoint_resource(plan: Plan, scope: Scope) -> Node:
         "Condition": ours,
     }
     statements: list[Node] = [allowed]
-    if plan.anywhere:
+    if plan.unscoped_actions:
         statements.append(
             {
                 "Sid": "OfNoTable",
                 "Effect": "Allow",
                 "Principal": "*",
-                "Action": list(plan.anywhere),
+                "Action": list(plan.unscoped_actions),
                 "Resource": "*",
                 "Condition": ours,
             }
         )
-    statements.append(statement_of(ONLY_OVER_TLS, scope.arn) | {"Principal": "*"})
+    statements.append(render_statement(ONLY_OVER_TLS, scope.arn) | {"Principal": "*"})
     return {
         "Type": "AWS::EC2::VPCEndpoint",
         "Properties": {

@@ -27,14 +27,14 @@ def topic_condition() -> Node:
 
 def alarm_resource(alarm: Alarm, scope: Scope, tags: Mapping[str, str]) -> Node:
     """Return one alarm."""
-    watch = alarm.watch
+    watch = alarm.rule
     properties: Node = {
         "AlarmName": prefixed(alarm.name),
         "AlarmDescription": watch.description,
         "ComparisonOperator": "GreaterThanThreshold",
         "Threshold": watch.threshold,
         "EvaluationPeriods": watch.periods,
-        "DatapointsToAlarm": watch.breaching,
+        "DatapointsToAlarm": watch.breaching_periods,
         "TreatMissingData": "notBreaching",
         "AlarmActions": {"Fn::If": [HAS_TOPIC, [ref(TOPIC)], ref("AWS::NoValue")]},
         "OKActions": {"Fn::If": [HAS_TOPIC, [ref(TOPIC)], ref("AWS::NoValue")]},
@@ -55,7 +55,7 @@ def alarm_resource(alarm: Alarm, scope: Scope, tags: Mapping[str, str]) -> Node:
 
 
 def _added_up(alarm: Alarm, dimensions: list[Node]) -> list[Node]:
-    watch = alarm.watch
+    watch = alarm.rule
     metrics: list[Node] = [
         {
             "Id": f"m{number}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, prefixed, ref, tagged
-from tavola.iac.grants import VERSION, statement_of
+from tavola.iac.grants import VERSION, render_statement
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
 
 CODE_BUCKET = "CodeBucket"
@@ -14,7 +14,7 @@ CODE_BUCKET = "CodeBucket"
 
 def parameters_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
     """Give the parameters that say where the functions' code is."""
-    made = [consumer for consumer in consumers if not consumer.there]
+    made = [consumer for consumer in consumers if not consumer.existing_function]
     if made:
         yield (
             CODE_BUCKET,
@@ -38,7 +38,7 @@ def parameters_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator
 def conditions_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
     """Give the conditions that say whether a function has other policies too."""
     for consumer in consumers:
-        if consumer.there:
+        if consumer.existing_function:
             continue
         given = {"Fn::Join": ["", ref(_policies(consumer, scope))]}
         yield _has_policies(consumer, scope), {"Fn::Not": [{"Fn::Equals": [given, ""]}]}
@@ -48,11 +48,11 @@ def consumer_resources(
     consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]
 ) -> Iterator[tuple[str, Node]]:
     """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
-    if consumer.destination is not None:
+    if consumer.created_destination is not None:
         made = _destination(consumer)
         made["Properties"] |= tagged(tags)
         yield scope.destination(consumer.function), made
-    if not consumer.there:
+    if not consumer.existing_function:
         yield from _function(consumer, scope, tags)
     yield scope.id(consumer.function, "mapping"), _mapping(consumer, scope, tags)
 
@@ -111,7 +111,9 @@ def _mapping(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> N
     told = consumer.settings
     properties: Node = {
         "EventSourceArn": attribute(scope.table(consumer.table), "StreamArn"),
-        "FunctionName": literal(consumer.there) if consumer.there else ref(scope.function(consumer.function)),
+        "FunctionName": literal(consumer.existing_function)
+        if consumer.existing_function
+        else ref(scope.function(consumer.function)),
         "StartingPosition": told.starting,
         "BatchSize": told.batch_size,
         "MaximumBatchingWindowInSeconds": told.window_s,
@@ -125,16 +127,16 @@ def _mapping(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> N
     if consumer.patterns:
         filters = [{"Pattern": literal(pattern)} for pattern in consumer.patterns]
         properties["FilterCriteria"] = {"Filters": filters}
-    if consumer.destined is not None:
+    if consumer.failure_service is not None:
         properties["DestinationConfig"] = {"OnFailure": {"Destination": _destination_arn(consumer, scope)}}
     return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties | tagged(tags)}
 
 
 def _role(consumer: ConsumerPlan, logs: str, scope: Scope, tags: Mapping[str, str]) -> Node:
-    statements = [statement_of(grant, scope.arn) for grant in consumer.grants]
+    statements = [render_statement(grant, scope.arn) for grant in consumer.grants]
     log = ["logs:CreateLogStream", "logs:PutLogEvents"]
     statements.append({"Sid": "Logs", "Effect": "Allow", "Action": log, "Resource": attribute(logs, "Arn")})
-    if consumer.destined is not None:
+    if consumer.failure_service is not None:
         statements.append(_failures_statement(consumer, scope))
     trust = {
         "Effect": "Allow",
@@ -170,7 +172,7 @@ def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Node:
         "sqs": (["sqs:SendMessage"], [arn]),
         "sns": (["sns:Publish"], [arn]),
         "s3": (["s3:ListBucket", "s3:PutObject"], [arn, _within(consumer, scope)]),
-    }[consumer.destined or "sqs"]
+    }[consumer.failure_service or "sqs"]
     return {"Sid": "Failures", "Effect": "Allow", "Action": actions, "Resource": resources}
 
 
@@ -184,12 +186,12 @@ def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> str | Node:
     if consumer.destination_arn:
         return literal(consumer.destination_arn)
     made = scope.destination(consumer.function)
-    return ref(made) if consumer.destination == "sns" else attribute(made, "Arn")
+    return ref(made) if consumer.created_destination == "sns" else attribute(made, "Arn")
 
 
 def _destination(consumer: ConsumerPlan) -> Node:
     kept: dict[str, Any] = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-    match consumer.destination:
+    match consumer.created_destination:
         case "sqs":
             queue = {"SqsManagedSseEnabled": True, "MessageRetentionPeriod": QUEUE_SECONDS}
             return {"Type": "AWS::SQS::Queue", **kept, "Properties": queue}

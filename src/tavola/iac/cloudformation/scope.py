@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, pascal
 
 Node: TypeAlias = dict[str, Any]
@@ -75,7 +75,7 @@ class Scope:
         """The logical id of the key that the plan makes."""
         return self.id("table", "key")
 
-    def arn(self, reference: Reference) -> str | Node:
+    def arn(self, reference: TableReference) -> str | Node:
         """Return the ARN of a table, or of what hangs on it."""
         if reference == ANYWHERE:
             return EVERYTHING

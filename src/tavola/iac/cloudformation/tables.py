@@ -15,13 +15,13 @@ from tavola.iac.cloudformation.scope import (
     ref,
     tagged,
 )
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, Plan, TablePlan
+from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
 
 KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 _SCALED = (("Read", "read"), ("Write", "write"))
 
 
-def tables_of(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def tables_of(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
     """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
     if plan.makes_key:
         yield scope.key, _key(plan)
@@ -231,7 +231,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
         )
 
 
-def _key(plan: Plan) -> Node:
+def _key(plan: InfrastructurePlan) -> Node:
     """Return a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
     through: dict[str, Any] = {
         "Sid": "ThroughDynamoDB",

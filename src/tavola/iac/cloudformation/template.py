@@ -18,13 +18,13 @@ from tavola.iac.cloudformation.consumers import conditions_of, consumer_resource
 from tavola.iac.cloudformation.scope import PREFIX, Node, Scope, attribute, ref
 from tavola.iac.cloudformation.tables import replica_key_parameter, tables_of
 from tavola.iac.errors import LibraryMissing
-from tavola.iac.plan import AWS_KEY, Plan, taggable
-from tavola.iac.signing import mark, sign
+from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
+from tavola.iac.signing import sign, signature_line
 
 Form = Literal["yaml", "json"]
 
 
-def template_of(plan: Plan) -> Node:
+def build_template(plan: InfrastructurePlan) -> Node:
     """Return a plan as a template, plain data."""
     scope = Scope()
     for table in plan.tables:
@@ -33,7 +33,7 @@ def template_of(plan: Plan) -> Node:
     template: Node = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": _description(plan),
-        "Metadata": {"Tavola": mark("cloudformation", plan.names, plan.holds)},
+        "Metadata": {"Tavola": signature_line("cloudformation", plan.names, plan.contents)},
     }
     if parameters:
         template["Parameters"] = parameters
@@ -50,9 +50,9 @@ def template_of(plan: Plan) -> Node:
     return template
 
 
-def render_template(plan: Plan, form: Form = "yaml") -> str:
+def render_template(plan: InfrastructurePlan, form: Form = "yaml") -> str:
     """Render a plan as the text of a template."""
-    template = template_of(plan)
+    template = build_template(plan)
     if form == "json":
         return sign(json.dumps(template, indent=2, ensure_ascii=False) + "\n")
     try:
@@ -62,13 +62,13 @@ def render_template(plan: Plan, form: Form = "yaml") -> str:
     return sign(render_yaml(template))
 
 
-def _description(plan: Plan) -> str:
+def _description(plan: InfrastructurePlan) -> str:
     names = ", ".join(table.name for table in plan.tables)
     told = f"Tables {names}" if len(plan.tables) > 1 else f"Table {names}"
     return told if len(told) <= 1000 else f"{len(plan.tables)} tables"  # a description has 1024 bytes
 
 
-def _parameters(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _parameters(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
     yield (
         PREFIX,
         {
@@ -89,18 +89,18 @@ def _parameters(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
         yield from endpoint_parameters()
 
 
-def _resources(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
     yield from tables_of(plan, scope)
     for consumer in plan.consumers:
-        yield from consumer_resources(consumer, scope, taggable(plan.table(consumer.table).tags))
+        yield from consumer_resources(consumer, scope, portable_tags(plan.table(consumer.table).tags))
     yield from policy_resources(plan, scope)
     for alarm in plan.alarms:
-        yield scope.id(alarm.subject, alarm.watch.kind, "alarm"), alarm_resource(alarm, scope, plan.tags)
+        yield scope.id(alarm.subject, alarm.rule.kind, "alarm"), alarm_resource(alarm, scope, plan.tags)
     if plan.endpoint:
         yield scope.id("tables", "endpoint"), endpoint_resource(plan, scope)
 
 
-def _outputs(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
     for table in plan.tables:
         id_ = scope.table(table.name)
         yield f"{id_}Arn", {"Description": f"The table {table.name}.", "Value": attribute(id_, "Arn")}
@@ -119,7 +119,7 @@ def _outputs(plan: Plan, scope: Scope) -> Iterator[tuple[str, Node]]:
         id_ = scope.id(policy.name, "policy")
         yield f"{id_}Arn", {"Description": f"The policy of a {policy.name}.", "Value": ref(id_)}
     for consumer in plan.consumers:
-        if consumer.destination == "sqs":
+        if consumer.created_destination == "sqs":
             id_ = scope.destination(consumer.function)
             told = f"The queue of what {consumer.function} failed at."
             yield f"{id_}Url", {"Description": told, "Value": ref(id_)}

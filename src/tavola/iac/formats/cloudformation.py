@@ -9,13 +9,10 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from tavola.iac.formats.definitions import NO_ENTITIES, named_apart, table_of
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report
+from tavola.iac.formats.import_result import Imported, Report
 from tavola.iac.formats.intrinsics import TABLES, Resolver
-from tavola.iac.formats.members import Members, tell_unread
-from tavola.iac.formats.reading import Reader, shown
-from tavola.iac.formats.surroundings import (
+from tavola.iac.formats.related_resources import (
     ScalingTarget,
     consumer_of,
     managed_policy_note,
@@ -23,7 +20,10 @@ from tavola.iac.formats.surroundings import (
     with_consumers,
     with_scaling,
 )
+from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, shown
 from tavola.model.document import Consumer, Design, Policy, TableDesign
 
 FORMAT = "cloudformation"

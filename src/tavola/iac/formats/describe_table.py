@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.definitions import NO_ENTITIES, named_apart, table_of
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report
-from tavola.iac.formats.members import tell_unread, watched
+from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
+from tavola.iac.formats.tracked_mapping import tell_unread, watched
 from tavola.iac.formats.unresolved import text_of
 from tavola.model.document import Design, TableDesign
 

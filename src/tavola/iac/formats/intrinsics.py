@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.iac.formats.circles import Once
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import shown
-from tavola.iac.formats.surroundings import stream_arn, table_arn
+from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.lazy_values import Once
+from tavola.iac.formats.related_resources import stream_arn, table_arn
 from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of, plain, text_of
+from tavola.iac.formats.value_reader import shown
 
 TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Serverless::SimpleTable")
 

@@ -11,10 +11,10 @@ from typing import Any, cast
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Path, ValueRef
 from tavola.expressions.parser import parse_condition
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import shown
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.sample_items import text_in
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import shown
 from tavola.model.document import Given
 
 COMMAND_MAX = 20_000  # characters

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.definitions import named_apart, table_of
-from tavola.iac.formats.imported import Imported, Report, Sample
+from tavola.iac.formats.import_result import Imported, Report, Sample
 from tavola.iac.formats.mcp_commands import Command, values_of
 from tavola.iac.formats.mcp_patterns import READS, WRITES
-from tavola.iac.formats.members import Members, tell_unread
-from tavola.iac.formats.reading import Reader, shown
 from tavola.iac.formats.sample_items import fitting, sample_of, text_in
+from tavola.iac.formats.table_definitions import named_apart, table_of
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, shown
 from tavola.iac.formats.workbench_entities import EntitiesReader
 from tavola.keys import BoundTemplate
 from tavola.model.document import (

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import Reader, shown
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.unresolved import plain, text_of
+from tavola.iac.formats.value_reader import Reader, shown
 from tavola.model.document import (
     AccessPattern,
     EntityDesign,

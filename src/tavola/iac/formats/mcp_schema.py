@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.definitions import DELIMITER, named_apart, table_of
-from tavola.iac.formats.entities import EntityMaker
-from tavola.iac.formats.imported import Imported, Report
+from tavola.iac.formats.entity_builder import EntityMaker
+from tavola.iac.formats.import_result import Imported, Report
 from tavola.iac.formats.mcp_patterns import Asked, need_of_pattern, pairs_of, write_of_pattern
-from tavola.iac.formats.members import Members, tell_unread
-from tavola.iac.formats.reading import Reader, label_of, name_of, shown
+from tavola.iac.formats.table_definitions import DELIMITER, named_apart, table_of
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, label_of, name_of, shown
 from tavola.model.document import (
     AccessPattern,
     Design,

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.definitions import table_of
-from tavola.iac.formats.entities import EntityMaker
+from tavola.iac.formats.entity_builder import EntityMaker
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report
-from tavola.iac.formats.members import Members, tell_unread
-from tavola.iac.formats.reading import Reader, label_of, shown
+from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.table_definitions import table_of
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, label_of, shown
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
 
 FORMAT = "onetable"

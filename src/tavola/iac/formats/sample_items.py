@@ -6,8 +6,8 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import shown
+from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.value_reader import shown
 from tavola.model.document import TableDesign
 from tavola.values import TAGS, Item, NumberRefused, Value, canonical_number
 

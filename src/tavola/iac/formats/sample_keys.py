@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tavola.iac.formats.entities import braced
-from tavola.iac.formats.reading import label_of
+from tavola.iac.formats.entity_builder import braced
 from tavola.iac.formats.sample_items import text_in
+from tavola.iac.formats.value_reader import label_of
 from tavola.values import Item
 
 DELIMITERS = "#|^~:"

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tavola.iac.formats.circles import Once
 from tavola.iac.formats.errors import FormatRefused
 from tavola.iac.formats.hcl import Block, Evaluator, walked
 from tavola.iac.formats.hcl_functions import bounded
-from tavola.iac.formats.imported import Imported, Report
-from tavola.iac.formats.members import watched
-from tavola.iac.formats.reading import label_of, shown
-from tavola.iac.formats.surroundings import stream_arn, table_arn
+from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.lazy_values import Once
+from tavola.iac.formats.related_resources import stream_arn, table_arn
 from tavola.iac.formats.terraform_documents import DOCUMENT, document_of
 from tavola.iac.formats.terraform_registry import is_of_registry, resources_of_registry
 from tavola.iac.formats.terraform_resources import TABLE, Resource, design_of_resources
+from tavola.iac.formats.tracked_mapping import watched
 from tavola.iac.formats.unresolved import Unresolved, text_of
+from tavola.iac.formats.value_reader import label_of, shown
 
 FORMAT = "terraform"
 INSTANCES_MAX = 200  # of one resource, by count or for_each

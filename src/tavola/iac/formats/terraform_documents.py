@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.iac.formats.hcl_functions import encoded
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import Reader
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.unresolved import Unresolved
+from tavola.iac.formats.value_reader import Reader
 
 DOCUMENT = "aws_iam_policy_document"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
+from tavola.iac.formats.file_text import json_in, read_text
 from tavola.iac.formats.hcl import Block, Evaluator, parse_hcl
-from tavola.iac.formats.imported import Imported, Report
+from tavola.iac.formats.import_result import Imported, Report
 from tavola.iac.formats.terraform import read_terraform
-from tavola.iac.formats.texts import json_in, read_text
 
 FILES_MAX = 500
 _OVERRIDES = ("override.tf", "_override.tf")

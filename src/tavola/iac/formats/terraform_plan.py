@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report
-from tavola.iac.formats.members import watched
-from tavola.iac.formats.surroundings import stream_arn, table_arn
+from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.related_resources import stream_arn, table_arn
 from tavola.iac.formats.terraform_documents import DOCUMENT, document_of
 from tavola.iac.formats.terraform_resources import TABLE, Resource, design_of_resources
+from tavola.iac.formats.tracked_mapping import watched
 from tavola.iac.formats.unresolved import Unresolved, text_of
 
 FORMAT = "terraform-json"

@@ -7,11 +7,11 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.members import tell_unread, watched
-from tavola.iac.formats.reading import Reader, switched
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.terraform_resources import TABLE, Resource
+from tavola.iac.formats.tracked_mapping import tell_unread, watched
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, switched
 
 _SOURCE = re.compile(
     r"(?:(?:app|registry)\.terraform\.io/)?terraform-aws-modules/dynamodb-table/aws"

@@ -9,12 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from tavola.iac.formats.definitions import NO_ENTITIES, named_apart, table_of
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report
-from tavola.iac.formats.members import tell_unread
-from tavola.iac.formats.reading import Reader, shown
-from tavola.iac.formats.surroundings import (
+from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.related_resources import (
     ScalingTarget,
     consumer_of,
     managed_policy_note,
@@ -23,8 +20,11 @@ from tavola.iac.formats.surroundings import (
     with_consumers,
     with_scaling,
 )
+from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
 from tavola.iac.formats.terraform_documents import DOCUMENT
+from tavola.iac.formats.tracked_mapping import tell_unread
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import Reader, shown
 from tavola.model.document import Consumer, Design, Policy, TableDesign
 
 TABLE = "aws_dynamodb_table"

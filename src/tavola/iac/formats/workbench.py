@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.definitions import named_apart, table_of
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Imported, Report, Sample
-from tavola.iac.formats.members import Members, tell_unread
-from tavola.iac.formats.reading import Reader, name_of, shown
+from tavola.iac.formats.import_result import Imported, Report, Sample
+from tavola.iac.formats.related_resources import ScalingTarget, with_scaling
 from tavola.iac.formats.sample_items import fitting, sample_of
-from tavola.iac.formats.surroundings import ScalingTarget, with_scaling
+from tavola.iac.formats.table_definitions import named_apart, table_of
+from tavola.iac.formats.tracked_mapping import Members, tell_unread
 from tavola.iac.formats.unresolved import plain, text_of
+from tavola.iac.formats.value_reader import Reader, name_of, shown
 from tavola.iac.formats.workbench_entities import EntitiesReader, Facet
 from tavola.model.document import Design, TableDesign
 from tavola.values import TAGS, Item

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tavola.iac.formats.entities import EntityMaker, braced
-from tavola.iac.formats.imported import Report, Sample
-from tavola.iac.formats.reading import label_of
+from tavola.iac.formats.entity_builder import EntityMaker, braced
+from tavola.iac.formats.import_result import Report, Sample
 from tavola.iac.formats.sample_items import text_in
 from tavola.iac.formats.sample_keys import delimiter_of, discriminator_of, template_of
 from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.value_reader import label_of
 from tavola.model.document import EntityDesign, KeyDesign, SourceDesign, TableDesign
 from tavola.values import Item
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
-from tavola.iac.formats.entities import WORDS
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import label_of
+from tavola.iac.formats.entity_builder import WORDS
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.sample_keys import delimiter_of
+from tavola.iac.formats.value_reader import label_of
 from tavola.iac.formats.workbench_entities import is_constant
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, TableDesign
 

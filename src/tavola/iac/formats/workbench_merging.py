@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from tavola.iac.formats.imported import Report
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.sample_items import canonical, sample_of
 
 _NAMES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.iac.grants import ONLY_OVER_TLS, Grant
-from tavola.iac.identifiers import shortened
-from tavola.iac.plan import Plan
+from tavola.iac.identifiers import shorten
+from tavola.iac.plan import InfrastructurePlan
 from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, prefixed, within
 from tavola.iac.terraform.scope import ACCOUNT, REGION, Scope, block, data, resource, tagged
 
@@ -35,9 +35,9 @@ def grant_statement(grant: Grant, scope: Scope, *principals: Block) -> Block:
     )
 
 
-def policy_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+def policy_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     """Give a policy for each role; who has the role is for the account to say."""
-    begun = shortened(plan.tables[0].name, NAME_MAX)
+    begun = shorten(plan.tables[0].name, NAME_MAX)
     for policy in plan.policies:
         name, document = scope.id("policy", policy.name), scope.document(policy.name)
         grants = (grant_statement(grant, scope) for grant in policy.grants)
@@ -52,7 +52,7 @@ def policy_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
         )
 
 
-def endpoint_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+def endpoint_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     """Give a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
 
     What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
@@ -69,8 +69,8 @@ def endpoint_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
             ("sid", "TheseTables"), ("actions", ["dynamodb:*"]), ("resources", resources), everyone, ours
         )
     ]
-    if plan.anywhere:
-        actions: list[Value] = list(plan.anywhere)
+    if plan.unscoped_actions:
+        actions: list[Value] = list(plan.unscoped_actions)
         statements.append(
             statement(("sid", "OfNoTable"), ("actions", actions), ("resources", ["*"]), everyone, ours)
         )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from tavola.iac.alarms import Alarm, Watch
+from tavola.iac.alarms import Alarm, AlarmRule
 from tavola.iac.identifiers import snake
-from tavola.iac.plan import Plan
+from tavola.iac.plan import InfrastructurePlan
 from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, prefixed
 from tavola.iac.terraform.scope import Scope, block, resource, tagged
 
 
-def alarm_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+def alarm_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     """Give the alarms of a plan, kind by kind."""
-    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.watch):
+    for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
         yield resource(
             "aws_cloudwatch_metric_alarm",
             snake(watch.kind),
@@ -23,7 +23,7 @@ def alarm_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
         )
 
 
-def _alarm(watch: Watch, alarms: list[Alarm], scope: Scope) -> Iterator[Entry]:
+def _alarm(watch: AlarmRule, alarms: list[Alarm], scope: Scope) -> Iterator[Entry]:
     watched = any(alarm.dimensions for alarm in alarms)
     if watched:
         yield "for_each", {alarm.name: _dimensions(alarm, scope) for alarm in alarms}
@@ -40,7 +40,7 @@ def _alarm(watch: Watch, alarms: list[Alarm], scope: Scope) -> Iterator[Entry]:
     yield "comparison_operator", "GreaterThanThreshold"
     yield "threshold", watch.threshold
     yield "evaluation_periods", watch.periods
-    yield "datapoints_to_alarm", watch.breaching
+    yield "datapoints_to_alarm", watch.breaching_periods
     yield "treat_missing_data", "notBreaching"
     yield "alarm_actions", Expression("var.alarm_topic_arns")
     yield "ok_actions", Expression("var.alarm_topic_arns")
@@ -48,7 +48,7 @@ def _alarm(watch: Watch, alarms: list[Alarm], scope: Scope) -> Iterator[Entry]:
         yield from _added_up(watch)
 
 
-def _added_up(watch: Watch) -> Iterator[Entry]:
+def _added_up(watch: AlarmRule) -> Iterator[Entry]:
     yield block(
         "metric_query",
         ("id", "total"),

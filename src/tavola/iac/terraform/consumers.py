@@ -28,7 +28,7 @@ def consumer_blocks(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str
     """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
     name = scope.function(consumer.function)
     yield from _destination(consumer, name, tags)
-    if not consumer.there:
+    if not consumer.existing_function:
         yield from _function(consumer, name, scope, tags)
     yield resource("aws_lambda_event_source_mapping", name, *_mapping(consumer, name, scope), *tagged(tags))
 
@@ -65,7 +65,7 @@ def _function(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str
 def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]:
     told = consumer.settings
     yield "event_source_arn", scope.table(consumer.table, "stream_arn")
-    yield "function_name", consumer.there or Expression(f"aws_lambda_function.{name}.arn")
+    yield "function_name", consumer.existing_function or Expression(f"aws_lambda_function.{name}.arn")
     yield "starting_position", told.starting
     yield "batch_size", told.batch_size
     yield "maximum_batching_window_in_seconds", told.window_s
@@ -81,10 +81,10 @@ def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]
             for pattern in consumer.patterns
         )
         yield block("filter_criteria", *filters)
-    if consumer.destined is not None:
+    if consumer.failure_service is not None:
         arn = _destination_arn(consumer, scope)
         yield block("destination_config", block("on_failure", ("destination_arn", arn)))
-    if not consumer.there:
+    if not consumer.existing_function:
         yield "depends_on", [Expression(f"aws_iam_role_policy.{name}")]
 
 
@@ -121,7 +121,7 @@ def _role(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, st
             ("resources", logs),
         )
     )
-    if consumer.destined is not None:
+    if consumer.failure_service is not None:
         statements.append(_failures_statement(consumer, scope))
     yield data("aws_iam_policy_document", document, *statements)
     yield resource(
@@ -157,21 +157,21 @@ def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Block:
         "s3": ["s3:ListBucket", "s3:PutObject"],
     }
     resources = [arn]
-    if consumer.destined == "s3":
+    if consumer.failure_service == "s3":
         resources.append(within(arn, "/*") if isinstance(arn, Expression) else f"{arn}/*")
     return statement(
-        ("sid", "Failures"), ("actions", actions[consumer.destined or "sqs"]), ("resources", resources)
+        ("sid", "Failures"), ("actions", actions[consumer.failure_service or "sqs"]), ("resources", resources)
     )
 
 
 def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> Value:
-    if consumer.destination is None:
+    if consumer.created_destination is None:
         return consumer.destination_arn
-    return scope.destination(consumer.function, consumer.destination, "arn")
+    return scope.destination(consumer.function, consumer.created_destination, "arn")
 
 
 def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> Iterator[Block]:
-    match consumer.destination:
+    match consumer.created_destination:
         case "sqs":
             yield resource(
                 "aws_sqs_queue",

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.iac.plan import Plan
+from tavola.iac.plan import InfrastructurePlan
 from tavola.iac.terraform.scope import Scope
 from tavola.iac.terraform.tables import import_index
 
 _APART = "apart:"
 
 
-def index_steps(plan: Plan, before: frozenset[str] | None) -> Iterator[str]:
+def index_steps(plan: InfrastructurePlan, before: frozenset[str] | None) -> Iterator[str]:
     """Give the steps for each table whose indexes are kept otherwise than `before`, or than nobody knows where that is None."""
     scope = Scope()
     for table in plan.tables:
         was = before is not None and f"{_APART}{table.name}" in before
-        if table.apart == was:
+        if table.has_separate_indexes == was:
             continue
         indexes = [(index, scope.index(table.name, index)) for index in table.global_indexes]
-        if table.apart:
+        if table.has_separate_indexes:
             commands = "; ".join(import_index(table, index, scope) for index, _ in indexes)
             yield (
                 f"{table.name}: it is auto scaled, so its indexes are resources of their own; if the table exists already, run this "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tavola.iac.plan import AWS_KEY, Plan, taggable
-from tavola.iac.signing import mark, sign
+from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
+from tavola.iac.signing import sign, signature_line
 from tavola.iac.terraform.access import endpoint_blocks, policy_blocks
 from tavola.iac.terraform.alarms import alarm_blocks
 from tavola.iac.terraform.consumers import code_variable, consumer_blocks, policies_variable
@@ -18,22 +18,22 @@ PROVIDER = "6.29"  # the first with keys of several attributes
 PROVIDER_INDEXES = "6.44"  # the first whose indexes may be resources of their own without an experiment
 
 
-def terraform_files(plan: Plan) -> dict[str, str]:
+def terraform_files(plan: InfrastructurePlan) -> dict[str, str]:
     """Return the files of a plan's module, by name."""
     return {name: _signed(plan, blocks) for name, blocks in _parts(plan).items() if blocks}
 
 
-def render_terraform(plan: Plan) -> str:
+def render_terraform(plan: InfrastructurePlan) -> str:
     """Render the whole of a plan's module as one file."""
     return _signed(plan, [each for blocks in _parts(plan).values() for each in blocks])
 
 
-def _signed(plan: Plan, blocks: list[Block]) -> str:
-    told = mark("terraform", plan.names, plan.holds)
+def _signed(plan: InfrastructurePlan, blocks: list[Block]) -> str:
+    told = signature_line("terraform", plan.names, plan.contents)
     return sign(f"# {told[0].upper()}{told[1:]}.\n\n{render_blocks(blocks)}")
 
 
-def _parts(plan: Plan) -> dict[str, list[Block]]:
+def _parts(plan: InfrastructurePlan) -> dict[str, list[Block]]:
     scope = Scope()
     for table in plan.tables:
         scope.id("table", table.name)
@@ -44,7 +44,7 @@ def _parts(plan: Plan) -> dict[str, list[Block]]:
         "consumers.tf": [
             each
             for told in plan.consumers
-            for each in consumer_blocks(told, scope, taggable(plan.table(told.table).tags))
+            for each in consumer_blocks(told, scope, portable_tags(plan.table(told.table).tags))
         ],
         "policies.tf": list(policy_blocks(plan, scope)),
         "alarms.tf": list(alarm_blocks(plan, scope)),
@@ -58,13 +58,13 @@ def _parts(plan: Plan) -> dict[str, list[Block]]:
     return parts
 
 
-def _versions(plan: Plan) -> Block:
-    version = PROVIDER_INDEXES if any(table.apart for table in plan.tables) else PROVIDER
+def _versions(plan: InfrastructurePlan) -> Block:
+    version = PROVIDER_INDEXES if any(table.has_separate_indexes for table in plan.tables) else PROVIDER
     aws: dict[str, Value] = {"source": "hashicorp/aws", "version": f">= {version}"}
     return block("terraform", ("required_version", ">= 1.5"), block("required_providers", ("aws", aws)))
 
 
-def _variables(plan: Plan, scope: Scope) -> Iterator[Block]:
+def _variables(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     told = "What all names begin with, such as dev-, so that one account has the module several times."
     allowed = block(
         "validation",
@@ -73,7 +73,7 @@ def _variables(plan: Plan, scope: Scope) -> Iterator[Block]:
     )
     prefix = _variable("prefix", told, "string", "")
     yield replace(prefix, body=(*prefix.body, allowed))
-    made = [consumer for consumer in plan.consumers if not consumer.there]
+    made = [consumer for consumer in plan.consumers if not consumer.existing_function]
     if made:
         yield _variable("code_bucket", "The bucket that holds the code of the functions.", "string")
     for consumer in made:
@@ -99,7 +99,7 @@ def _variable(name: str, description: str, kind: str, default: Value | None = No
     return Block("variable", (name,), tuple(body))
 
 
-def _surroundings(plan: Plan) -> Iterator[Block]:
+def _surroundings(plan: InfrastructurePlan) -> Iterator[Block]:
     """Give what is asked of the account, where something needs it."""
     if plan.makes_key:
         yield data("aws_partition", "current")
@@ -108,7 +108,7 @@ def _surroundings(plan: Plan) -> Iterator[Block]:
         yield data("aws_region", "current")
 
 
-def _outputs(plan: Plan, scope: Scope) -> Iterator[Block]:
+def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     arns: dict[str, Value] = {table.name: scope.table(table.name, "arn") for table in plan.tables}
     yield _output("table_arns", "The tables, by name.", arns)
     streams: dict[str, Value] = {
@@ -125,7 +125,7 @@ def _outputs(plan: Plan, scope: Scope) -> Iterator[Block]:
     queues: dict[str, Value] = {
         told.function: scope.destination(told.function, "sqs", "url")
         for told in plan.consumers
-        if told.destination == "sqs"
+        if told.created_destination == "sqs"
     }
     if queues:
         yield _output("failure_queue_urls", "The queues of what functions failed at.", queues)

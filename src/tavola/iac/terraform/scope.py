@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tavola.iac.grants import ANYWHERE, EVERYTHING, Reference
+from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, snake
 from tavola.iac.plan import OWN_KEY, IndexPlan
 from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, within
@@ -72,7 +72,7 @@ class Scope:
             return Expression("aws_kms_key.tables.arn")
         return key if key.startswith("arn:") else Expression(f"data.aws_kms_key.{self.id('key', key)}.arn")
 
-    def arn(self, reference: Reference) -> Value:
+    def arn(self, reference: TableReference) -> Value:
         """Return the ARN of a table, or of what hangs on it."""
         if reference == ANYWHERE:
             return EVERYTHING

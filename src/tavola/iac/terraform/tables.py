@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tavola.iac.identifiers import shortened
-from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, Plan, TablePlan
+from tavola.iac.identifiers import shorten
+from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
 from tavola.iac.terraform.access import NAME_MAX, statement
 from tavola.iac.terraform.hcl import Block, Entry, Expression, prefixed
 from tavola.iac.terraform.scope import (
@@ -32,7 +32,7 @@ _UNTOLD = {  # what nobody told of a table, as the provider calls it: it stays a
 }
 
 
-def table_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+def table_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
     if plan.makes_key:
         yield from _key_blocks(plan, scope)
@@ -212,7 +212,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
         )
 
 
-def _key_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
+def _key_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     """Give a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
     document = scope.document("table", "key")
     root = Expression(f'"arn:${{{PARTITION.text}}}:iam::${{{ACCOUNT.text}}}:root"')
@@ -255,6 +255,6 @@ def _key_blocks(plan: Plan, scope: Scope) -> Iterator[Block]:
     yield resource(
         "aws_kms_alias",
         "tables",
-        ("name", Expression(f'"alias/${{var.prefix}}{shortened(plan.tables[0].name, NAME_MAX)}-tables"')),
+        ("name", Expression(f'"alias/${{var.prefix}}{shorten(plan.tables[0].name, NAME_MAX)}-tables"')),
         ("target_key_id", Expression("aws_kms_key.tables.key_id")),
     )

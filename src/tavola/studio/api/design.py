@@ -11,7 +11,7 @@ from tavola.design.findings import Severity
 from tavola.design.lint import MENDERS, RULES, Mended, Rule, report_document, rule_document
 from tavola.design.solver import declared
 from tavola.errors import TavolaError
-from tavola.iac import Change, Comparison, comparing
+from tavola.iac import DesignChange, TableComparison, comparison_steps
 from tavola.prices import PriceBook
 from tavola.studio.designs import (
     DesignLine,
@@ -380,7 +380,7 @@ async def drift(studio: Studio, asked: AskDrift) -> Drift:
         if asked.table and table.name != asked.table:
             continue
         try:
-            comparison = await studio.db.run(comparing(table))
+            comparison = await studio.db.run(comparison_steps(table))
         except TavolaError as error:
             found.append(
                 TableDrift(table.name, exists=False, changes=(), notes=(), problem=problem_of(error))
@@ -390,7 +390,7 @@ async def drift(studio: Studio, asked: AskDrift) -> Drift:
     return Drift(tuple(found))
 
 
-def _drift(subject: Subject, comparison: Comparison) -> TableDrift:
+def _drift(subject: Subject, comparison: TableComparison) -> TableDrift:
     return TableDrift(
         comparison.table,
         comparison.exists,
@@ -399,7 +399,7 @@ def _drift(subject: Subject, comparison: Comparison) -> TableDrift:
     )
 
 
-def _change(subject: Subject, change: Change) -> DriftChange:
+def _change(subject: Subject, change: DesignChange) -> DriftChange:
     table = subject.design.table(change.table)
     indexes = {index.name for index in table.indexes}
     entities = {entity.name for entity in table.entities}

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from tavola.iac import (
     PlanOptions,
-    as_document,
     cdk_files,
+    derive_policies,
     index_steps,
-    plan_of,
-    policies_of,
+    plan_infrastructure,
+    render_policy,
     render_template,
     terraform_files,
 )
@@ -95,8 +95,8 @@ def _files(subject: Subject, asked: AskInfrastructure, moment: datetime) -> Infr
         case "document":
             return _given(subject, asked, {"design.json": subject.text}, ())
         case "policies":
-            found = policies_of(subject.design)
-            documents = {each.role: as_document(each, region="*", account="*") for each in found}
+            found = derive_policies(subject.design)
+            documents = {each.role: render_policy(each, region="*", account="*") for each in found}
             notes = tuple(f"{each.role}: {told}." for each in found for told in each.notes)
             return _given(subject, asked, {"policies.json": json.dumps(documents, indent=2)}, notes)
         case _:
@@ -104,7 +104,7 @@ def _files(subject: Subject, asked: AskInfrastructure, moment: datetime) -> Infr
             options = PlanOptions(
                 alarms=asked.alarms, policies=asked.policies, endpoint=asked.endpoint, key=key
             )
-            plan = plan_of(subject.design, options)
+            plan = plan_infrastructure(subject.design, options)
             notes = tuple(f"{told}." for told in plan.notes)
             if asked.form == "terraform":
                 notes = (*notes, *(f"{step}." for step in index_steps(plan, None)))

@@ -10,16 +10,16 @@ from typing import Any
 from tavola.iac.formats.cloudformation import is_cloudformation, read_cloudformation
 from tavola.iac.formats.describe_table import is_description, read_description
 from tavola.iac.formats.errors import FormatRefused, FormatUnknown
+from tavola.iac.formats.file_text import FILE_BYTES_MAX, json_in, read_text, yaml_in
 from tavola.iac.formats.hcl import parse_hcl
-from tavola.iac.formats.imported import Imported
+from tavola.iac.formats.import_result import Imported
 from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
 from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
-from tavola.iac.formats.namesakes import apart
 from tavola.iac.formats.onetable import is_onetable, read_onetable
 from tavola.iac.formats.terraform import is_terraform, read_terraform
 from tavola.iac.formats.terraform_folder import read_terraform_folder
 from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
-from tavola.iac.formats.texts import FILE_BYTES_MAX, json_in, read_text, yaml_in
+from tavola.iac.formats.unique_names import apart
 from tavola.iac.formats.workbench import is_workbench, read_workbench
 from tavola.model.document import FORMAT, DocumentRefused, check_references, read_document
 

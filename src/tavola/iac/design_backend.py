@@ -20,7 +20,7 @@ def blueprint_of(table: TableDesign, name: str | None = None) -> Blueprint:
     return Blueprint(name or table.name, table.label, table.settings, table.key_types, table.indexes)
 
 
-class Standing:
+class DesignBackend:
     """A backend of tables that a design describes; it has no items."""
 
     def __init__(self, design: Design, names: Mapping[str, str] | None = None) -> None:
@@ -36,7 +36,7 @@ class Standing:
         settings = table.settings
         match operation:
             case "DescribeTable":
-                return {"Table": _described(blueprint_of(table, name))}
+                return {"Table": _describe_table(blueprint_of(table, name))}
             case "DescribeTimeToLive":
                 on = {"TimeToLiveStatus": "ENABLED", "AttributeName": settings.ttl}
                 return {"TimeToLiveDescription": on if settings.ttl else {"TimeToLiveStatus": "DISABLED"}}
@@ -55,7 +55,7 @@ class Standing:
         """Let go of nothing: there is nothing open."""
 
 
-def _described(table: Blueprint) -> dict[str, Any]:
+def _describe_table(table: Blueprint) -> dict[str, Any]:
     """Return the description of a table that was made by what its design asks for."""
     made = table_request(table)
     told: dict[str, Any] = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Report
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.unresolved import plain, text_of
 
 

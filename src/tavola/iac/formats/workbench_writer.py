@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.imported import Note, Report, Sample
+from tavola.iac.formats.import_result import Note, Report, Sample
 from tavola.iac.formats.sample_items import text_in
 from tavola.iac.formats.workbench import DATA_ACCESS, SERVICE, read_workbench
 from tavola.iac.formats.workbench_losses import note_losses

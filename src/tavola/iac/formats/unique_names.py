@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tavola.iac.formats.imported import Imported, Note
+from tavola.iac.formats.import_result import Imported, Note
 from tavola.model.document import PatternDesign, TableDesign
 
 

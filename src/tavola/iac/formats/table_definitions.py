@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import Reader, label_of, name_of, shown
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.unresolved import plain, text_of
+from tavola.iac.formats.value_reader import Reader, label_of, name_of, shown
 from tavola.limits import RECOVERY_DAYS_MAX, RECOVERY_DAYS_MIN
 from tavola.model import TableSettings
 from tavola.model.document import IndexDesign, TableDesign

@@ -22,7 +22,7 @@ _BY = "infrastructure does it, which tavola iac writes"
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class InfrastructureChange:
     """Something that is otherwise, and that infrastructure makes so."""
 
     kind: str
@@ -31,46 +31,56 @@ class Beyond:
     warnings: tuple[str, ...] = ()
 
 
-def beyond_designs(was: TableDesign, now: TableDesign) -> list[Beyond]:
+def compare_infrastructure(was: TableDesign, now: TableDesign) -> list[InfrastructureChange]:
     """Return what is otherwise in a design than in a former one."""
-    found = list(_replicas(set(was.settings.replicas), set(now.settings.replicas)))
+    found = list(_compare_regions(set(was.settings.replicas), set(now.settings.replicas)))
     before, after = was.settings.scaling, now.settings.scaling
     if before != after:
-        told = f"changes ({_otherwise(before, after)})" if before and after else "begins" if after else "ends"
-        warnings = () if before and after else tuple(_index_steps(now, begins=after is not None))
-        what = f"its auto scaling {told}: {_applied()}"
-        found.append(Beyond("scaling", what, after is None, warnings))
+        told = (
+            f"changes ({_list_differences(before, after)})"
+            if before and after
+            else "begins"
+            if after
+            else "ends"
+        )
+        warnings = () if before and after else tuple(_warn_of_index_moves(now, begins=after is not None))
+        what = f"its auto scaling {told}: {_not_applied()}"
+        found.append(InfrastructureChange("scaling", what, after is None, warnings))
     former = {consumer.name: consumer for consumer in was.consumers}
     for consumer in now.consumers:
         if consumer.name not in former:
-            found.append(Beyond("consumer", f"{consumer.name} reads its stream: {_applied()}"))
+            found.append(
+                InfrastructureChange("consumer", f"{consumer.name} reads its stream: {_not_applied()}")
+            )
         elif former[consumer.name] != consumer:
-            told = _otherwise(former[consumer.name], consumer)
-            what = f"{consumer.name}, which reads its stream, is set up otherwise ({told}): {_applied()}"
-            found.append(Beyond("consumer", what))
+            told = _list_differences(former[consumer.name], consumer)
+            what = f"{consumer.name}, which reads its stream, is set up otherwise ({told}): {_not_applied()}"
+            found.append(InfrastructureChange("consumer", what))
     kept = {consumer.name for consumer in now.consumers}
     for name in former:
         if name not in kept:
-            what = f"{name} no longer reads its stream: {_applied()}"
-            found.append(Beyond("consumer", what, removes=True))
+            what = f"{name} no longer reads its stream: {_not_applied()}"
+            found.append(InfrastructureChange("consumer", what, removes=True))
     if was.settings.encryption != now.settings.encryption and now.settings.encryption is not None:
-        what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_applied()}"
-        found.append(Beyond("encryption", what))
+        what = f"it is encrypted by {now.settings.encryption}, and was by {was.settings.encryption}: {_not_applied()}"
+        found.append(InfrastructureChange("encryption", what))
     return found
 
 
-def _otherwise(was: object, now: object) -> str:
+def _list_differences(was: object, now: object) -> str:
     """Return the members that differ, from what to what."""
     pairs = ((name, getattr(was, name), getattr(now, name)) for name in type(now).__dataclass_fields__)  # type: ignore[attr-defined]
-    return ", ".join(f"{name} {_spelt(one)} → {_spelt(other)}" for name, one, other in pairs if one != other)
+    return ", ".join(
+        f"{name} {_spell_value(one)} → {_spell_value(other)}" for name, one, other in pairs if one != other
+    )
 
 
-def _spelt(value: object) -> str:
+def _spell_value(value: object) -> str:
     text = json.dumps(value, default=list, ensure_ascii=False) if isinstance(value, tuple) else str(value)
     return text or "none"
 
 
-def _index_steps(table: TableDesign, *, begins: bool) -> Iterator[str]:
+def _warn_of_index_moves(table: TableDesign, *, begins: bool) -> Iterator[str]:
     """Give what becomes of the indexes under Terraform, where those of a table that scales are resources of their own."""
     names = [index.name for index in table.indexes if not index.local]
     if not names:
@@ -84,7 +94,7 @@ def _index_steps(table: TableDesign, *, begins: bool) -> Iterator[str]:
     yield f"Under Terraform its indexes become {become}: {steps}, or they are dropped and made anew; tavola iac terraform prints the commands"
 
 
-def beyond_live(described: Mapping[str, Any] | None, now: TableDesign) -> list[Beyond]:
+def compare_replicas(described: Mapping[str, Any] | None, now: TableDesign) -> list[InfrastructureChange]:
     """Return what a table that is there has otherwise; None: it is to be made."""
     has: set[str] = set()
     wanted = set(now.settings.replicas)
@@ -93,10 +103,10 @@ def beyond_live(described: Mapping[str, Any] | None, now: TableDesign) -> list[B
         arn = parse_resource_arn(described.get("TableArn", ""))
         own = {arn.scope.region} if arn is not None else set()
         has, wanted = has - own, wanted - own
-    return list(_replicas(has, wanted))
+    return list(_compare_regions(has, wanted))
 
 
-def not_seen(now: TableDesign) -> Iterator[str]:
+def list_unseen_settings(now: TableDesign) -> Iterator[str]:
     """Give what a design says that a table that is there does not tell."""
     if now.settings.scaling is not None:
         yield f"Its auto scaling is neither looked at nor applied here: {_BY}"
@@ -105,13 +115,17 @@ def not_seen(now: TableDesign) -> Iterator[str]:
         yield f"What reads its stream ({names}) is neither looked at nor applied here: {_BY}"
 
 
-def _applied() -> str:
+def _not_applied() -> str:
     return f"not applied here, {_BY}"
 
 
-def _replicas(has: set[str], wanted: set[str]) -> Iterator[Beyond]:
+def _compare_regions(has: set[str], wanted: set[str]) -> Iterator[InfrastructureChange]:
     warnings = (_GLOBAL,) if bool(has) != bool(wanted) else ()
     for region in sorted(wanted - has):
-        yield Beyond("replica", f"it has a replica in {region}: {_applied()}", False, warnings)
+        yield InfrastructureChange(
+            "replica", f"it has a replica in {region}: {_not_applied()}", False, warnings
+        )
     for region in sorted(has - wanted):
-        yield Beyond("replica", f"its replica in {region} goes: {_applied()}", True, warnings)
+        yield InfrastructureChange(
+            "replica", f"its replica in {region} goes: {_not_applied()}", True, warnings
+        )

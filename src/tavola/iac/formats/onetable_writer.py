@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tavola.iac.formats.imported import Note, Report
+from tavola.iac.formats.import_result import Note, Report
 from tavola.keys import Placeholder, part_for
 from tavola.model import SHARD
 from tavola.model.document import (

@@ -21,17 +21,17 @@ LEADING_KEYS = (
     "dynamodb:FourthPartitionKeyValues",
 )
 
-Leading = tuple[str, ...]  # a pattern for each attribute of a partition key
+LeadingKeys = tuple[str, ...]  # a pattern for each attribute of a partition key
 
 _SIGNS = re.compile(r"[*?$]")
 
 
-def literal(text: str) -> str:
+def escape_pattern(text: str) -> str:
     """Return a text as a pattern that it alone matches."""
     return _SIGNS.sub(lambda found: f"${{{found[0]}}}", text)
 
 
-def whose(field: str) -> str:
+def principal_tag(field: str) -> str:
     """Return the variable that stands for the tag of who asks: one of the field's name."""
     return f"${{aws:PrincipalTag/{field}}}"
 
@@ -41,29 +41,33 @@ def is_exact(pattern: str) -> bool:
     return "*" not in pattern.replace("${*}", "")
 
 
-def leading_of(entity: EntityDesign, key: KeyDesign) -> Leading:
+def leading_keys(entity: EntityDesign, key: KeyDesign) -> LeadingKeys:
     """Return the partition keys that items of an entity have, by the table's key or an index's."""
     return tuple(_pattern(entity, source, ()) for source in key.hash)
 
 
-def tenant_leading_of(entity: EntityDesign, key: KeyDesign) -> Leading | None:
+def tenant_leading_keys(entity: EntityDesign, key: KeyDesign) -> LeadingKeys | None:
     """Return the partition keys that are a tenant's own; None where the key does not say whose an item is."""
-    tenants = tenants_of(entity)
+    tenants = tenant_fields(entity)
     if not any(name in source.fields for source in key.hash for name in tenants):
         return None
-    if any(unbounded(source.template, tenants) for source in key.hash if source.template is not None):
+    if any(text_after_tenant(source.template, tenants) for source in key.hash if source.template is not None):
         return None
     return tuple(_pattern(entity, source, tenants) for source in key.hash)
 
 
-def collection_leading(template: Template, fields: Iterable[FieldDesign]) -> tuple[Leading, Leading | None]:
+def collection_leading_keys(
+    template: Template, fields: Iterable[FieldDesign]
+) -> tuple[LeadingKeys, LeadingKeys | None]:
     """Return the partition keys of a collection, and those of a tenant's own."""
     tenants = tuple(field.name for field in fields if field.tenant)
-    named = any(name in template.fields for name in tenants) and not unbounded(template, tenants)
+    named = any(name in template.fields for name in tenants) and not text_after_tenant(template, tenants)
     return (_glob(template, ()),), ((_glob(template, tenants),) if named else None)
 
 
-def guard_leading(table: TableDesign, entity: EntityDesign, field: FieldDesign) -> tuple[Leading, Leading]:
+def guard_leading_keys(
+    table: TableDesign, entity: EntityDesign, field: FieldDesign
+) -> tuple[LeadingKeys, LeadingKeys]:
     """Return the partition keys of the guards that keep a field unique: those of values, and of long ones' digests."""
     delimiter = table.settings.delimiter
     parts = {name: part_for("text") for name in ("entity", "unique", "rest")}
@@ -71,16 +75,16 @@ def guard_leading(table: TableDesign, entity: EntityDesign, field: FieldDesign) 
     for word in (UNIQUE, f"LONG{UNIQUE}"):
         template = Template.parse(delimiter.join((word, "{entity}", "{unique}", "{rest}")), delimiter)
         text = template.bind(parts).render({"entity": entity.tag, "unique": field.name, "rest": "x"})
-        made.append((literal(text[:-1]) + ANY,))
+        made.append((escape_pattern(text[:-1]) + ANY,))
     return made[0], made[1]
 
 
-def tenants_of(entity: EntityDesign) -> tuple[str, ...]:
+def tenant_fields(entity: EntityDesign) -> tuple[str, ...]:
     """Return the fields that say whose an item is."""
     return tuple(field.name for field in entity.fields if field.tenant)
 
 
-def unbounded(template: Template, tenants: tuple[str, ...]) -> str:
+def text_after_tenant(template: Template, tenants: tuple[str, ...]) -> str:
     """Return what follows a tenant's name in a template where that does not end it; nothing where all names are ended.
 
     A name ends where the key ends, or at the delimiter, which no name should have in it. After `{tenant}-`, `acme` would be led to what
@@ -96,7 +100,7 @@ def unbounded(template: Template, tenants: tuple[str, ...]) -> str:
     return ""
 
 
-def covers(wide: Leading, narrow: Leading) -> bool:
+def covers(wide: LeadingKeys, narrow: LeadingKeys) -> bool:
     """Return whether whatever one pattern allows, another does: it is the same, or any."""
     return len(wide) == len(narrow) and all(
         one in (ANY, other) for one, other in zip(wide, narrow, strict=True)
@@ -106,14 +110,14 @@ def covers(wide: Leading, narrow: Leading) -> bool:
 def _pattern(entity: EntityDesign, source: SourceDesign, tenants: tuple[str, ...]) -> str:
     if source.template is not None:
         return _glob(source.template, tenants)
-    return whose(source.field) if source.field is not None and source.field in tenants else ANY
+    return principal_tag(source.field) if source.field is not None and source.field in tenants else ANY
 
 
 def _glob(template: Template, tenants: tuple[str, ...]) -> str:
     told = [
-        literal(segment)
+        escape_pattern(segment)
         if isinstance(segment, str)
-        else whose(segment.field)
+        else principal_tag(segment.field)
         if segment.field in tenants
         else ANY
         for segment in template.segments

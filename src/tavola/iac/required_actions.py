@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tavola.iac.grants import Reference
-from tavola.iac.leading import Leading
+from tavola.iac.grants import TableReference
+from tavola.iac.leading_keys import LeadingKeys
 from tavola.model import VERSION_ATTRIBUTE
 from tavola.model.document import EntityDesign, TableDesign
 
@@ -14,36 +14,40 @@ Enclosing = Literal["", "TransactGetItems", "TransactWriteItems"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequiredAction:
     """One action on one resource that an access pattern needs."""
 
     action: str  # such as GetItem
-    reference: Reference
-    leading: Leading = ()  # of what is asked, a pattern for each attribute of the partition key; none: of a scan
-    tenant: Leading | None = None  # the same for a tenant's own; None: the key does not say whose it is
+    reference: TableReference
+    leading: LeadingKeys = ()  # of what is asked, a pattern for each attribute of the partition key; none: of a scan
+    leading_tenant: LeadingKeys | None = (
+        None  # the same for a tenant's own; None: the key does not say whose it is
+    )
     attributes: tuple[str, ...] = ()  # that the request may name; none: any
     specific: bool = False  # it names what it reads
     enclosing: Enclosing = ""
     tenant_attributes: tuple[str, ...] | None = None  # that a tenant's request may name; None: the same
-    withheld: str = ""  # why a tenant is not given it, where the key alone would allow it
+    withheld_reason: str = ""  # why a tenant is not given it, where the key alone would allow it
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class PatternActions:
     """An access pattern, and everything that is asked for it."""
 
     title: str
     place: str  # such as Ticket.ByCustomer
     kind: Literal["read", "write"]
-    asked: tuple[Asked, ...]
+    actions: tuple[RequiredAction, ...]
 
     @property
-    def tenantable(self) -> bool:
+    def is_tenant_scoped(self) -> bool:
         """Whether all of it can be told to be one tenant's own."""
-        return bool(self.asked) and all(each.tenant is not None for each in self.asked)
+        return bool(self.actions) and all(each.leading_tenant is not None for each in self.actions)
 
 
-def writable(table: TableDesign, entity: EntityDesign, rewrites: tuple[str, ...] = ()) -> tuple[str, ...]:
+def updatable_attributes(
+    table: TableDesign, entity: EntityDesign, rewrites: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Return the attributes that an update of an entity may name.
 
     IAM does not tell an attribute that a condition looks at from one that is changed, and a condition may look at any field: so

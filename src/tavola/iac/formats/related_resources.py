@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import Reader, shown, switched
+from tavola.iac.formats.import_result import Report
 from tavola.iac.formats.unresolved import plain, text_of
+from tavola.iac.formats.value_reader import Reader, shown, switched
 from tavola.model import ModelError, Scaling
 from tavola.model.document import Consumer, Policy, TableDesign
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.imported import Report
-from tavola.iac.formats.reading import label_of
+from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.value_reader import label_of
 from tavola.keys import Template, TemplateRefused, part_for
 from tavola.model.document import (
     EntityDesign,

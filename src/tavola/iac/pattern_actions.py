@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tavola.iac.asked import Asked, Enclosing, Requests, writable
-from tavola.iac.grants import Reference
-from tavola.iac.leading import (
+from tavola.iac.grants import TableReference
+from tavola.iac.leading_keys import (
     ANY,
-    collection_leading,
-    guard_leading,
-    leading_of,
-    literal,
-    tenant_leading_of,
+    collection_leading_keys,
+    escape_pattern,
+    guard_leading_keys,
+    leading_keys,
+    tenant_leading_keys,
 )
-from tavola.iac.tenancy import held
+from tavola.iac.required_actions import Enclosing, PatternActions, RequiredAction, updatable_attributes
+from tavola.iac.tenancy import restrict_to_tenant
 from tavola.model import VERSION_ATTRIBUTE, WritePattern
 from tavola.model.document import (
     AccessPattern,
@@ -35,78 +35,80 @@ from tavola.model.document import (
     TableDesign,
 )
 
-_ROUTED = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
+_ROUTE_ACTIONS = {"get": "GetItem", "batch_get": "BatchGetItem", "query": "Query", "scan": "Scan"}
 
 
-def requests_of(design: Design, *, narrow: bool | None = None) -> tuple[Requests, ...]:
+def list_pattern_actions(design: Design, *, narrow: bool | None = None) -> tuple[PatternActions, ...]:
     """Return what every access pattern of a design asks.
 
     A query counts whether or not it says how often it is asked; a key does where it has an access pattern, as every entity
     must have one. A pattern that says which fields it `reads` is held to them: True everywhere, False nowhere. None means where
     they can be named: in a get (with `view=`) and in what other code asks; Tavola's client queries whole items.
     """
-    found: list[Requests] = []
+    found: list[PatternActions] = []
     for table in design.tables:
         for entity in table.entities:
             told = [] if entity.primary is None or entity.primary.access is None else [entity.primary]
-            found += [_read(table, entity, pattern, narrow) for pattern in (*told, *entity.patterns)]
-        found += [_collected(table, collection) for collection in table.collections]
+            found += [_read_actions(table, entity, pattern, narrow) for pattern in (*told, *entity.patterns)]
+        found += [_collection_actions(table, collection) for collection in table.collections]
         for entity in table.entities:
-            found += [_written(table, entity, write) for write in entity.writes]
-    found += [told for need in design.needs for told in _needed(design, need, narrow)]
-    return tuple(each for each in found if each.asked)
+            found += [_write_actions(table, entity, write) for write in entity.writes]
+    found += [told for need in design.needs for told in _need_actions(design, need, narrow)]
+    return tuple(each for each in found if each.actions)
 
 
-def _read(table: TableDesign, entity: EntityDesign, pattern: PatternDesign, narrow: bool | None) -> Requests:
+def _read_actions(
+    table: TableDesign, entity: EntityDesign, pattern: PatternDesign, narrow: bool | None
+) -> PatternActions:
     place = f"{entity.name}.{pattern.name}"
     access, key = pattern.access, entity.key_on(pattern.index)
     title = place if access is None else access.title
     if key is None or entity.key is None:
-        return Requests(title, place, "read", ())
+        return PatternActions(title, place, "read", ())
     if pattern is not entity.primary:
-        asked = [_query(table, entity, key, access, table.foreign if narrow is None else narrow)]
-        if _fetches(table, entity, pattern.index, hydrate=pattern.hydrate):
-            asked.append(_of_items(table, entity, "BatchGetItem"))
-        return Requests(title, place, "read", tuple(asked))
+        asked = [_query_action(table, entity, key, access, table.foreign if narrow is None else narrow)]
+        if _fetches_items(table, entity, pattern.index, hydrate=pattern.hydrate):
+            asked.append(_item_action(table, entity, "BatchGetItem"))
+        return PatternActions(title, place, "read", tuple(asked))
     several = access is not None and access.items is not None and access.items > 1
     if access is not None and access.transactional:
-        got = _of_items(table, entity, "GetItem", "TransactGetItems")
+        got = _item_action(table, entity, "GetItem", "TransactGetItems")
     elif several:
-        got = _of_items(table, entity, "BatchGetItem")
+        got = _item_action(table, entity, "BatchGetItem")
     else:
-        got = _of_items(table, entity, "GetItem")
+        got = _item_action(table, entity, "GetItem")
         if entity.version == 1 and narrow is not False:  # an item of an older schema is got whole
-            got = _narrowed(got, table, entity, None, access)
-    return Requests(title, place, "read", (got,))
+            got = _narrow_attributes(got, table, entity, None, access)
+    return PatternActions(title, place, "read", (got,))
 
 
-def _query(
+def _query_action(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, access: AccessPattern | None, narrow: bool
-) -> Asked:
-    asked = Asked(
-        "Query", _reference(table, key.index), leading_of(entity, key), tenant_leading_of(entity, key)
+) -> RequiredAction:
+    asked = RequiredAction(
+        "Query", _reference(table, key.index), leading_keys(entity, key), tenant_leading_keys(entity, key)
     )
     index = None if key.index is None else table.index(key.index)
-    return _narrowed(asked, table, entity, index, access) if narrow else asked
+    return _narrow_attributes(asked, table, entity, index, access) if narrow else asked
 
 
-def _collected(table: TableDesign, collection: CollectionDesign) -> Requests:
+def _collection_actions(table: TableDesign, collection: CollectionDesign) -> PatternActions:
     members = [entity for entity in table.entities if entity.name in {m.entity for m in collection.members}]
-    leading, tenant = collection_leading(
+    leading, tenant = collection_leading_keys(
         collection.partition, (field for entity in members for field in entity.fields)
     )
-    asked = [Asked("Query", _reference(table, collection.index), leading, tenant)]
+    asked = [RequiredAction("Query", _reference(table, collection.index), leading, tenant)]
     asked += [
-        _of_items(table, entity, "BatchGetItem")
+        _item_action(table, entity, "BatchGetItem")
         for entity in members
-        if _fetches(table, entity, collection.index, hydrate=False)
+        if _fetches_items(table, entity, collection.index, hydrate=False)
     ]
     access = collection.access
     title = collection.name if access is None else access.title
-    return Requests(title, collection.name, "read", tuple(asked))
+    return PatternActions(title, collection.name, "read", tuple(asked))
 
 
-def _fetches(table: TableDesign, entity: EntityDesign, index: str | None, *, hydrate: bool) -> bool:
+def _fetches_items(table: TableDesign, entity: EntityDesign, index: str | None, *, hydrate: bool) -> bool:
     """Return whether what an index holds may not be enough, so that the items themselves are fetched."""
     if index is None or table.index(index).projection == "ALL":
         return False
@@ -114,21 +116,21 @@ def _fetches(table: TableDesign, entity: EntityDesign, index: str | None, *, hyd
         return hydrate
     ttl = table.settings.ttl
     ends = ttl is not None and any(field.attribute == ttl for field in entity.fields)
-    return entity.version > 1 or (ends and not _holds(table.index(index), str(ttl)))
+    return entity.version > 1 or (ends and not _projects(table.index(index), str(ttl)))
 
 
-def _holds(index: IndexDesign, attribute: str) -> bool:
+def _projects(index: IndexDesign, attribute: str) -> bool:
     projected = index.projection if isinstance(index.projection, tuple) else ()
     return attribute in (*index.attributes, *projected)
 
 
-def _narrowed(
-    asked: Asked,
+def _narrow_attributes(
+    asked: RequiredAction,
     table: TableDesign,
     entity: EntityDesign,
     index: IndexDesign | None,
     access: AccessPattern | None,
-) -> Asked:
+) -> RequiredAction:
     """Return a request that names the attributes that it reads, where the pattern says that these are not all."""
     if access is None or not access.reads or len(access.reads) >= len(entity.fields):
         return asked
@@ -140,53 +142,55 @@ def _narrowed(
     return replace(asked, attributes=tuple(dict.fromkeys(told)), specific=True)
 
 
-def _written(table: TableDesign, entity: EntityDesign, write: WritePattern) -> Requests:
+def _write_actions(table: TableDesign, entity: EntityDesign, write: WritePattern) -> PatternActions:
     place = f"{entity.name} {write.title!r}"
     if entity.key is None or (entity.immutable and write.kind != "put"):
-        return Requests(write.title, place, "write", ())
+        return PatternActions(write.title, place, "write", ())
     uniques = () if table.foreign else tuple(field for field in entity.fields if field.unique)
     locked = any(field.lock for field in entity.fields)
     together: Enclosing = "TransactWriteItems" if write.transactional else ""
-    asked: list[Asked] = []
+    asked: list[RequiredAction] = []
     if write.kind == "update":
-        asked += _updated(table, entity, write, together)
+        asked += _update_actions(table, entity, write, together)
     else:
         single = write.items == 1 or write.transactional or entity.immutable or bool(uniques) or locked
         verb = "PutItem" if write.kind == "put" else "DeleteItem"
-        asked.append(_of_items(table, entity, verb if single else "BatchWriteItem", together))
+        asked.append(_item_action(table, entity, verb if single else "BatchWriteItem", together))
     if write.transactional:
-        asked.append(_of_items(table, entity, "ConditionCheckItem", together))
-    if uniques and _moves(table, entity, write):
-        for leading in (each for field in uniques for each in guard_leading(table, entity, field)):
+        asked.append(_item_action(table, entity, "ConditionCheckItem", together))
+    if uniques and _changes_guards(table, entity, write):
+        for leading in (each for field in uniques for each in guard_leading_keys(table, entity, field)):
             for verb in ("PutItem", "DeleteItem"):
                 asked.append(
-                    Asked(verb, Reference(table.name), leading, None, (), False, "TransactWriteItems")
+                    RequiredAction(
+                        verb, TableReference(table.name), leading, None, (), False, "TransactWriteItems"
+                    )
                 )
-        asked.append(_of_items(table, entity, "GetItem"))
+        asked.append(_item_action(table, entity, "GetItem"))
         if write.transactional:
-            asked.append(_of_items(table, entity, "BatchGetItem"))
-    told = (held(table, entity, write, each) for each in asked)
-    return Requests(write.title, place, "write", tuple(dict.fromkeys(told)))
+            asked.append(_item_action(table, entity, "BatchGetItem"))
+    told = (restrict_to_tenant(table, entity, write, each) for each in asked)
+    return PatternActions(write.title, place, "write", tuple(dict.fromkeys(told)))
 
 
-def _updated(
+def _update_actions(
     table: TableDesign, entity: EntityDesign, write: WritePattern, together: Enclosing
-) -> Iterator[Asked]:
-    updated = _of_items(table, entity, "UpdateItem", together)
-    yield replace(updated, attributes=writable(table, entity, write.rewrites))
+) -> Iterator[RequiredAction]:
+    updated = _item_action(table, entity, "UpdateItem", together)
+    yield replace(updated, attributes=updatable_attributes(table, entity, write.rewrites))
     if table.foreign:
         return
-    unsettled = _unsettled(entity, write)
+    unsettled = _must_read_first(entity, write)
     if unsettled:
-        yield _of_items(table, entity, "GetItem")
+        yield _item_action(table, entity, "GetItem")
         if write.transactional:  # several are read at once
-            yield _of_items(table, entity, "BatchGetItem")
+            yield _item_action(table, entity, "BatchGetItem")
     makes = unsettled and write.creates
     if makes or entity.version > 1:  # an item that is made anew, or upgraded, is put whole
-        yield _of_items(table, entity, "PutItem", together)
+        yield _item_action(table, entity, "PutItem", together)
 
 
-def _unsettled(entity: EntityDesign, write: WritePattern) -> bool:
+def _must_read_first(entity: EntityDesign, write: WritePattern) -> bool:
     """Return whether an index key changes with an update that does not give all that it is made of."""
     touched = {*write.changes, *write.adds}
     key = entity.key
@@ -199,7 +203,7 @@ def _unsettled(entity: EntityDesign, write: WritePattern) -> bool:
     )
 
 
-def _moves(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
+def _changes_guards(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
     """Return whether guards of unique values may come and go with a write."""
     if write.kind != "update":
         return True
@@ -208,22 +212,24 @@ def _moves(table: TableDesign, entity: EntityDesign, write: WritePattern) -> boo
     return bool(deciding.intersection((*write.changes, *write.adds)))
 
 
-def kept_by(table: TableDesign, entity: EntityDesign, consumer: str) -> Requests:
+def consumer_actions(table: TableDesign, entity: EntityDesign, consumer: str) -> PatternActions:
     """Return what a consumer asks that keeps an entity's items: it reads them, and writes them alone or in transactions.
 
     It takes none away, unless the entity says that its items are deleted.
     """
     if entity.key is None:
-        return Requests(consumer, entity.name, "write", ())
+        return PatternActions(consumer, entity.name, "write", ())
     actions = ["GetItem", "BatchGetItem", "Query", "ConditionCheckItem", "PutItem"]
     actions += ["DeleteItem"] if any(write.kind == "delete" for write in entity.writes) else []
-    asked = [_of_items(table, entity, action) for action in actions]
+    asked = [_item_action(table, entity, action) for action in actions]
     if not entity.immutable:
-        asked.append(replace(_of_items(table, entity, "UpdateItem"), attributes=writable(table, entity)))
-    return Requests(consumer, entity.name, "write", tuple(asked))
+        asked.append(
+            replace(_item_action(table, entity, "UpdateItem"), attributes=updatable_attributes(table, entity))
+        )
+    return PatternActions(consumer, entity.name, "write", tuple(asked))
 
 
-def _needed(design: Design, need: Need, narrow: bool | None) -> Iterator[Requests]:
+def _need_actions(design: Design, need: Need, narrow: bool | None) -> Iterator[PatternActions]:
     """Give what a need asks that says how it is asked today, of each table that it is asked of."""
     route = need.route
     if route is None:
@@ -233,41 +239,47 @@ def _needed(design: Design, need: Need, narrow: bool | None) -> Iterator[Request
         known = route.index is None or any(index.name == route.index for index in table.indexes)
         if members and known:
             access = need.access if (table.foreign if narrow is None else narrow) else None
-            asked = tuple(_routed(table, members, route, access))
-            yield Requests(need.title, need.name, "read", asked)
+            asked = tuple(_route_actions(table, members, route, access))
+            yield PatternActions(need.title, need.name, "read", asked)
 
 
-def _routed(
+def _route_actions(
     table: TableDesign, members: Iterable[EntityDesign], route: Route, access: AccessPattern | None
-) -> Iterator[Asked]:
+) -> Iterator[RequiredAction]:
     reference = _reference(table, route.index)
     index = None if route.index is None else table.index(route.index)
     if route.operation == "scan":
-        yield Asked("Scan", reference)
+        yield RequiredAction("Scan", reference)
         return
     hashes = (table.settings.hash,) if index is None else index.hash
     constants = {given.field: given.value for given in route.keys if given.operator == "="}
     for entity in members:
         key = entity.key_on(route.index)
-        leading = (ANY,) * len(hashes) if key is None else leading_of(entity, key)
-        tenant = None if key is None else tenant_leading_of(entity, key)
+        leading = (ANY,) * len(hashes) if key is None else leading_keys(entity, key)
+        tenant = None if key is None else tenant_leading_keys(entity, key)
         fixed = [constants.get(name) for name in hashes]
         if any(value is not None for value in fixed):
             leading = tuple(
-                pattern if value is None else literal(str(next(iter(value.values()))))
+                pattern if value is None else escape_pattern(str(next(iter(value.values()))))
                 for pattern, value in zip(leading, fixed, strict=True)
             )
             tenant = None
-        yield _narrowed(
-            Asked(_ROUTED[route.operation], reference, leading, tenant), table, entity, index, access
+        yield _narrow_attributes(
+            RequiredAction(_ROUTE_ACTIONS[route.operation], reference, leading, tenant),
+            table,
+            entity,
+            index,
+            access,
         )
 
 
-def _of_items(table: TableDesign, entity: EntityDesign, action: str, enclosing: Enclosing = "") -> Asked:
+def _item_action(
+    table: TableDesign, entity: EntityDesign, action: str, enclosing: Enclosing = ""
+) -> RequiredAction:
     assert entity.key is not None, "an entity of a table has a key"
-    leading, tenant = leading_of(entity, entity.key), tenant_leading_of(entity, entity.key)
-    return Asked(action, Reference(table.name), leading, tenant, enclosing=enclosing)
+    leading, tenant = leading_keys(entity, entity.key), tenant_leading_keys(entity, entity.key)
+    return RequiredAction(action, TableReference(table.name), leading, tenant, enclosing=enclosing)
 
 
-def _reference(table: TableDesign, index: str | None) -> Reference:
-    return Reference(table.name) if index is None else Reference(table.name, "index", index)
+def _reference(table: TableDesign, index: str | None) -> TableReference:
+    return TableReference(table.name) if index is None else TableReference(table.name, "index", index)

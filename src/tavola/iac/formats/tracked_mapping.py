@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.imported import Report
+from tavola.iac.formats.import_result import Report
 
 LEFT_OUT = "not read here; left out"
 
