@@ -74,7 +74,9 @@ def list_unbounded_keys(design: Design) -> Iterator[str]:
 def _withhold(asked: RequiredAction, why: str, indexes: Iterable[str]) -> RequiredAction:
     names = " and ".join(dict.fromkeys(indexes))
     return replace(
-        asked, leading_tenant=None, withheld_reason=f"{why}, and it could put items under another's name in {names}"
+        asked,
+        leading_tenant=None,
+        withheld_reason=f"{why}, and it could put items under another's name in {names}",
     )
 
 
