@@ -36,6 +36,8 @@ SIDE_DOORS = frozenset(
         "tavola.design.targets",
         "tavola.design.findings",
         "tavola.design.access_paths",
+        "tavola.design.charts",
+        "tavola.design.text",
         "tavola.iac.formats",  # the readers of others' files
     }
 )

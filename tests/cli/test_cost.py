@@ -146,7 +146,7 @@ def test_a_chart_without_its_library_says_what_to_install(
     told = run(module, "--chart", "bill.svg")
 
     assert told.exit_code == Exit.FAILED
-    assert "tavola[design]" in told.output
+    assert "tavola[charts]" in told.output
     assert run(module).exit_code == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import Given, Need
 from tests.design.builders import choice, design, entity, gsi, key, moment, table, text
 
@@ -26,7 +26,7 @@ TICKET = entity(
         key(OPEN, "OPEN", "{due}", sparse=True, members={"status": ["NEW", "OPEN"]}),
     ],
 )
-SUBJECT = Subject(design(table(TICKET, indexes=[BY_CUSTOMER, QUEUE, OPEN])))
+SUBJECT = LintContext(design(table(TICKET, indexes=[BY_CUSTOMER, QUEUE, OPEN])))
 NEW = Given("status", "=", {"S": "NEW"})
 
 
@@ -70,7 +70,7 @@ def test_a_stretch_of_days_is_a_query_for_each() -> None:
     event = entity(
         "Event", text("event_id"), moment("at"), pk="EVENT#{event_id}", keys=[key(by_day, "{at:day}", "{at}")]
     )
-    subject = Subject(design(table(event, indexes=[by_day])))
+    subject = LintContext(design(table(event, indexes=[by_day])))
 
     best = subject.access_paths(Need("of June", "Event", Given("at", "between"), "at"))[0]
 
@@ -81,7 +81,7 @@ def test_several_entities_are_served_by_one_key_of_all() -> None:
     """What is fetched together is served where each of it has a key."""
     order = entity("Order", text("order_id"), pk="ORDER#{order_id}")
     line = entity("Line", text("order_id"), text("line"), pk="ORDER#{order_id}", sk="LINE#{line}")
-    subject = Subject(design(table(order, line)))
+    subject = LintContext(design(table(order, line)))
 
     assert subject.access_paths(Need("whole order", ("Order", "Line"), "order_id"))[0].operation == "query"
     assert subject.access_paths(Need("of nobody", ("Order", "Nobody"), "order_id")) == ()

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tavola.backends import EndpointUnreachable
 from tavola.cli.main import app
 from tavola.connections import AsyncConnection
-from tavola.design.lint import RULES, Source
+from tavola.design.lint import RULES, SourceFile
 from tavola.engine import Engine
 from tavola.iac import PlanRefused
 from tavola.iac.formats import read_design_text
@@ -185,7 +185,9 @@ def test_findings_are_those_of_the_command_line(desk: Asking, desk_file: str) ->
 def test_a_finding_has_the_line_of_its_source(engine: Engine) -> None:
     """Where the studio knows the files of a design, a finding names its file and line."""
     told = json.dumps(write_document(UNUSED), indent=2)
-    asking = Asking(engine, UNUSED, declared=(Declared("shop.json", UNUSED, (Source("shop.json", told),)),))
+    asking = Asking(
+        engine, UNUSED, declared=(Declared("shop.json", UNUSED, (SourceFile("shop.json", told),)),)
+    )
 
     found = asking.ask("POST /design/findings", {"design": "shop.json"})["findings"]
 

@@ -14,9 +14,11 @@ def sources_of(text: str) -> tuple[Any, ...]:
 
     A module without a file, or a file that is no text, has none: findings are then told without a line.
     """
-    from tavola.design.lint import Source
+    from tavola.design.lint import SourceFile
 
-    told = [Source(shown(path), content) for path in _paths(text) if (content := _content(path)) is not None]
+    told = [
+        SourceFile(shown(path), content) for path in _paths(text) if (content := _content(path)) is not None
+    ]
     return tuple(told)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +12,7 @@ SEVERITIES: tuple[Severity, ...] = (
     "advice",  # another way is cheaper or clearer
 )
 
-PlaceKind = Literal[
+DesignPathKind = Literal[
     "design",
     "table",
     "index",
@@ -29,10 +28,10 @@ PlaceKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DesignPath:
     """A part of a design, by the name that its declaration has: `Ticket.ByStatus`, `Tickets.status_index`."""
 
-    kind: PlaceKind
+    kind: DesignPathKind
     table: str  # the table it belongs to, by its name in DynamoDB; empty: the whole design
     name: str
 
@@ -46,12 +45,6 @@ class Finding:
 
     rule: str
     severity: Severity
-    place: Place
+    place: DesignPath
     message: str
     remedy: str
-
-
-def first_few(names: Sequence[str], most: int = 3) -> str:
-    """Return names as a sentence lists them where there may be many: the first ones, and how many more."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

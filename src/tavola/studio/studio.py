@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.connections import AsyncConnection
-from tavola.design.lint import Source
+from tavola.design.lint import SourceFile
 from tavola.engine import Engine
 from tavola.iam import Directory
 from tavola.model.document import Design, TableDesign
@@ -64,7 +64,7 @@ class Declared:
 
     name: str  # as it was named on the command line
     design: Design
-    sources: tuple[Source, ...] = ()  # none: findings are told without a line
+    sources: tuple[SourceFile, ...] = ()  # none: findings are told without a line
 
 
 LogPort = Callable[[LogQuestion], Iterator[Mapping[str, Any]]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola.design.lint.grants import POLICY_RULES, Grants, grants
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.design.lint.rules import RULES
 from tavola.model.document import TableDesign
 from tests.design.builders import design, entity, table, text
@@ -23,7 +23,7 @@ def _table(name: str = "shop") -> TableDesign:
 
 def _grants(statements: Iterable[dict[str, Any]], name: str = "shop") -> tuple[Grants, TableDesign]:
     told = design(_table(name), policies=[policy(*statements)])
-    [found] = grants(Subject(told))
+    [found] = grants(LintContext(told))
     return found, told.tables[0]
 
 
@@ -42,7 +42,7 @@ def test_a_name_that_only_the_deployment_knows_is_a_name(resource: str) -> None:
 
     assert found.allows("dynamodb:getitem", rates, "RATE#x") is not None
     told = design(rates, policies=[policy(allow("GetItem", resource))])
-    assert [each for name in POLICY_RULES for each in RULES[name].find(Subject(told))] == []
+    assert [each for name in POLICY_RULES for each in RULES[name].find(LintContext(told))] == []
 
 
 @pytest.mark.parametrize(

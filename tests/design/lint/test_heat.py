@@ -7,9 +7,9 @@ from math import ceil
 import pytest
 
 from tavola.design.lint import lint
-from tavola.design.lint.heat import Heat, heat
-from tavola.design.lint.rates import top_share
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.heat import PartitionHeat, partition_heat
+from tavola.design.lint.rates import busiest_share
+from tavola.design.lint.rule import LintContext
 from tavola.design.simulation import Scenario, simulate
 from tavola.model.document import Design, Given, Need, Route, Shards
 from tests.design.builders import (
@@ -34,12 +34,12 @@ BY_STATUS = gsi("by_status", "GSI1PK", "GSI1SK")
 HOT = ["few-partitions", "single-partition", "too-few-shards", "time-ordered-partition"]
 
 
-def _heat(made: Design, name: str, index: str | None = None) -> Heat:
-    subject = Subject(made)
-    home, found = subject.homes[name]
+def _heat(made: Design, name: str, index: str | None = None) -> PartitionHeat:
+    subject = LintContext(made)
+    home, found = subject.entities_by_name[name]
     its = found.key_on(index)
     assert its is not None
-    told = heat(subject, home, found, its)
+    told = partition_heat(subject, home, found, its)
     assert told is not None
     return told
 
@@ -70,7 +70,7 @@ def test_new_items_are_in_one_state_and_changes_in_all() -> None:
     told = _heat(_by_status(3_000, 10), "Ticket", "by_status")
 
     assert told.writes == pytest.approx(3_000 + 300 * 2 / 5)
-    assert told.fewest("write") == ceil(3_120 / 700)
+    assert told.shards_needed("write") == ceil(3_120 / 700)
 
 
 def test_reads_of_every_shard_are_not_divided() -> None:
@@ -79,9 +79,9 @@ def test_reads_of_every_shard_are_not_divided() -> None:
         told = _heat(_by_status(1, 10_000, shards), "Ticket", "by_status")
 
         assert told.reads == pytest.approx(10_000 / 5 * 2.5)
-        assert told.fewest("read") is None
-        assert "shards do not help" in told.remedy("key by more")
-        assert "cache" in told.remedy("key by more")
+        assert told.shards_needed("read") is None
+        assert "shards do not help" in told.describe_remedy("key by more")
+        assert "cache" in told.describe_remedy("key by more")
 
 
 def test_reads_without_an_order_are_shared_down_to_the_least() -> None:
@@ -91,9 +91,9 @@ def test_reads_without_an_order_are_shared_down_to_the_least() -> None:
 
     assert plain.reads == pytest.approx(5_000)
     assert five.reads == pytest.approx(2_000 * 0.5)
-    wanted = plain.fewest("read")
+    wanted = plain.shards_needed("read")
     assert wanted is not None
-    assert plain.at("read", wanted) <= 2_100 < plain.at("read", wanted - 1)
+    assert plain.units_per_second("read", wanted) <= 2_100 < plain.units_per_second("read", wanted - 1)
 
 
 def test_who_knows_the_shard_asks_one() -> None:
@@ -209,7 +209,7 @@ def test_a_skew_makes_the_busiest_busier_in_an_index_too() -> None:
         )
     )  # fmt: skip
 
-    assert _heat(made, "Order", "by_shop").writes == pytest.approx(20_000 * top_share(100, 1.0))
+    assert _heat(made, "Order", "by_shop").writes == pytest.approx(20_000 * busiest_share(100, 1.0))
 
 
 @pytest.mark.parametrize("shards", [None, 2])
@@ -218,7 +218,7 @@ def test_the_simulator_sees_the_same_heat(shards: int | None) -> None:
     even = Scenario(hours=0.5, skew=0.0, peak=1.0, warm=True, shards=False)
     made = _by_status(3_000, 10, shards)
     told = _heat(made, "Ticket", "by_status")
-    wanted = told.fewest("write")
+    wanted = told.shards_needed("write")
     assert wanted is not None
 
     for design_, hot in ((made, True), (_by_status(3_000, 10, wanted), False)):
@@ -228,6 +228,6 @@ def test_the_simulator_sees_the_same_heat(shards: int | None) -> None:
             if each.index == "by_status" and each.access == "write"
         )
         count = (shards or 1) if hot else wanted
-        assert place.busiest[0].mean == pytest.approx(told.at("write", count), rel=0.02)
+        assert place.busiest[0].mean == pytest.approx(told.units_per_second("write", count), rel=0.02)
         assert (place.by_partitions > 0.05) is hot
         assert bool(lint(design_, select=HOT).findings) is hot

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.design.lint.naming import is_expiry, is_production, passing, serves_all, words
+from tavola.design.lint.naming import (
+    is_expiry,
+    is_production,
+    serves_all_tenants,
+    split_words,
+    temporary_kind,
+)
 from tests.design.builders import entity, number, table, text
 
 
@@ -23,7 +29,7 @@ from tests.design.builders import entity, number, table, text
 )
 def test_a_name_has_words(name: str, expected: tuple[str, ...]) -> None:
     """However they are joined, the words are the same."""
-    assert words(name) == expected
+    assert split_words(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_what_is_of_use_for_a_time_is_called_so(
     name: str, pk: str, fields: tuple[str, ...], expected: str | None
 ) -> None:
     """By the name of the entity or the beginning of its key; a session is a login where it belongs to somebody."""
-    assert passing(entity(name, text("k"), *map(text, fields), pk=pk)) == expected
+    assert temporary_kind(entity(name, text("k"), *map(text, fields), pk=pk)) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_what_is_of_use_for_a_time_is_called_so(
 )
 def test_who_serves_everybody_is_called_so(name: str, expected: bool) -> None:
     """A process, or somebody who works for all tenants, by a word of the policy's name."""
-    assert serves_all(name) is expected
+    assert serves_all_tenants(name) is expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.design.lint import RULES, RuleUnknown, lint, rule_named
+from tavola.design.lint import RULES, RuleUnknown, find_rule, lint
 from tavola.model.document import DocumentRefused, Ignore, Need, check_references
 from tests.design.builders import access, design, entity, gsi, table, text
 
@@ -77,7 +77,7 @@ def test_a_rule_that_nobody_knows_is_refused_with_the_nearest() -> None:
     with pytest.raises(RuleUnknown, match="did you mean unused-index"):
         lint(design(SHOP), select=["unused-indx"])
     with pytest.raises(RuleUnknown, match="tavola explain"):
-        rule_named("zzz")
+        find_rule("zzz")
 
 
 def test_a_design_of_nothing_has_no_findings_of_keys() -> None:

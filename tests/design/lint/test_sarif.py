@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.design.findings import Place
-from tavola.design.lint import RULES, Source, lint, located, locations, sarif_log
-from tavola.design.lint.reading import json_lines
+from tavola.design.findings import DesignPath
+from tavola.design.lint import RULES, SourceFile, find_locations, lint, locate_place, sarif_log
+from tavola.design.lint.locations import json_lines
 from tavola.model.document import Ignore, Need, write_document
 from tests.design.builders import design, entity, gsi, put, table, text
 
@@ -49,14 +49,14 @@ BY_NAME = Need(
 MAY_BE = {"error", "warning", "note", "none"}
 
 
-def _log(*sources: Source) -> dict[str, Any]:
+def _log(*sources: SourceFile) -> dict[str, Any]:
     report = lint(SHOP, select=["unused-index", "unserved-pattern"])
     return sarif_log(report, tuple(RULES.values()), sources, "1.0")
 
 
 def test_the_log_has_what_the_form_asks_for() -> None:
     """A log names its version and its tool, each rule once with its help, and each result its rule by name and number."""
-    log = _log(Source("shop/model.py", MODULE))
+    log = _log(SourceFile("shop/model.py", MODULE))
 
     [run] = log["runs"]
     rules, results = run["tool"]["driver"]["rules"], run["results"]
@@ -94,7 +94,7 @@ def test_what_is_ignored_is_suppressed_with_its_reason() -> None:
 
 def test_places_of_a_module_have_their_lines() -> None:
     """Tables, indexes, entities, fields, queries, writes and needs stand where they are declared."""
-    found = {name: at.line for name, at in locations([Source("model.py", MODULE)]).items()}
+    found = {name: at.line for name, at in find_locations([SourceFile("model.py", MODULE)]).items()}
 
     assert found == {
         "Shop": 2,
@@ -113,7 +113,7 @@ def test_places_of_a_document_have_their_lines() -> None:
     text = json.dumps(write_document(SHOP), indent=2)
     lines = text.splitlines()
 
-    found = locations([Source("shop.json", text)])
+    found = find_locations([SourceFile("shop.json", text)])
 
     for name, sign in (
         ("Shop.by_mail", '"by_mail"'),
@@ -126,19 +126,25 @@ def test_places_of_a_document_have_their_lines() -> None:
 
 def test_a_place_without_a_line_takes_that_of_what_it_is_in() -> None:
     """What is inherited stands at its class, and what is nowhere at the top of the first file."""
-    sources = [Source("model.py", MODULE)]
-    known = locations(sources)
+    sources = [SourceFile("model.py", MODULE)]
+    known = find_locations(sources)
 
     lines = [
         found.line
         for name in ("User.inherited", "User: made elsewhere", "Nobody")
-        if (found := located(Place("field", "shop", name), known, sources)) is not None
+        if (found := locate_place(DesignPath("field", "shop", name), known, sources)) is not None
     ]
 
     assert lines == [7, 7, 1]
-    assert located(Place("table", "shop", "Shop"), {}, []) is None
+    assert locate_place(DesignPath("table", "shop", "Shop"), {}, []) is None
     assert (
-        locations([Source("broken.py", "class"), Source("broken.json", "{"), Source("main.tf", "resource {")])
+        find_locations(
+            [
+                SourceFile("broken.py", "class"),
+                SourceFile("broken.json", "{"),
+                SourceFile("main.tf", "resource {"),
+            ]
+        )
         == {}
     )
 

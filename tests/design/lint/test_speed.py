@@ -7,8 +7,8 @@ from time import process_time
 import pytest
 
 from tavola.design.lint import RULES, lint
-from tavola.design.lint.rule import Rule, Subject
-from tavola.design.lint.runner import run
+from tavola.design.lint.rule import LintContext, Rule
+from tavola.design.lint.runner import run_rules
 from tavola.model.document import Design, Given, Ignore, Need, Route, TableDesign
 from tests.design.builders import access, design, entity, gsi, key, moment, put, query, table, text, update
 
@@ -62,7 +62,7 @@ def test_a_rule_is_asked_once() -> None:
     asked: list[tuple[str, bool]] = []
 
     def counting(rule: Rule) -> Rule:
-        def find(subject: Subject) -> object:
+        def find(subject: LintContext) -> object:
             asked.append((rule.name, subject.production))
             return rule.find(subject)
 
@@ -73,12 +73,12 @@ def test_a_rule_is_asked_once() -> None:
     rules = [counting(rule) for rule in RULES.values()]
     plain = _large(1, 2, shared=False)
 
-    list(run(rules, Subject(plain)))
+    list(run_rules(rules, LintContext(plain)))
     assert sorted(name for name, _ in asked) == sorted(rule.name for rule in rules if not rule.last)
 
     asked.clear()
     idle = Design(
         plain.tables, needs=plain.needs, ignores=(Ignore("recovery-missing", "T0", "a copy is kept"),)
     )
-    list(run(rules, Subject(idle)))
+    list(run_rules(rules, LintContext(idle)))
     assert [name for name, production in asked if production] == ["recovery-missing"]

@@ -11,7 +11,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.design.solver import SolveRefused, solve
 from tavola.model.document import (
     AccessPattern,
@@ -314,7 +314,7 @@ def test_whatever_is_asked_is_served_by_a_key(
     told = design(views=[thing], needs=needs)
     found = solve(told, style=style)
 
-    subject = Subject(found.design)
+    subject = LintContext(found.design)
     for need in needs_of(told):
         one = set(need.equal) >= set(identity)
         assert any(

@@ -13,7 +13,7 @@ import pytest
 from tavola import connect
 from tavola.apps.gallery.samples import SAMPLES
 from tavola.design.cost import Assumptions, estimate
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.design.lint.runner import lint
 from tavola.design.solver import STYLES, Solved, Style, declared, solve
 from tavola.keys import Template
@@ -90,7 +90,7 @@ def test_a_solved_design_lints_as_clean_as_its_source(name: str) -> None:
 
     serious = [f for f in lint(design).findings if f.severity != "advice"]
     assert [f for f in serious if (f.rule, f.place.name) not in before] == []
-    subject = Subject(design)
+    subject = LintContext(design)
     for need in needs_of(given(name)):
         best = subject.access_paths(need)[0]
         assert best.operation in ("get", "query"), need.name

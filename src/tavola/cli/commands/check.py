@@ -203,7 +203,7 @@ def _say_verdicts(engine: Any, verdicts: Any) -> None:
 
 
 def _write_sarif(place: str, subject: str, findings: Any) -> None:
-    from tavola.design.lint import Report, Rule, sarif_log
+    from tavola.design.lint import LintReport, Rule, sarif_log
     from tavola.design.targets import capabilities
 
     rules = [
@@ -218,5 +218,5 @@ def _write_sarif(place: str, subject: str, findings: Any) -> None:
         )
         for each in capabilities().values()
     ]
-    log = sarif_log(Report(findings), rules, sources_of(subject), __version__)
+    log = sarif_log(LintReport(findings), rules, sources_of(subject), __version__)
     deliver(place, json.dumps(log, indent=2, ensure_ascii=False), "--sarif")

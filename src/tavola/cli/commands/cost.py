@@ -137,11 +137,12 @@ def cost(
         "--indexes": indexes is not None,
     }
     with told(f"Cannot compute the cost{'' if target is None else f' of {target}'}."):
-        from tavola.design.cost import Assumptions, Demand, form_of
+        from tavola.design.charts import chart_format
+        from tavola.design.cost import Assumptions, Demand
 
         _only_what_applies([name for name, there in given.items() if there], calculated=calculated)
         _only_one(("--json", as_json), ("--csv", as_csv))
-        form = None if chart is None else form_of(chart)
+        form = None if chart is None else chart_format(chart)
         book = book_of(region, date, prices)
         today = _today() if date is None else book.date  # prices of a day that was asked for are not old
         options: dict[str, Any] = {
@@ -176,7 +177,7 @@ def cost(
 
         costing = room.cost_of(design, assumptions, book, today)
         if chart is not None:
-            deliver(chart, room.chart(costing, form or "svg"), "--chart")
+            deliver(chart, room.draw_chart(costing, form or "svg"), "--chart")
             note(f"Drew {chart}.")
     if as_json:
         say_json("tavola.cost/1", room.as_document(costing))

@@ -114,9 +114,9 @@ def explain(
 ) -> None:
     """Say what a rule of `tavola lint` finds, why it matters, and what to do instead; without one, list the rules."""
     with _usage(f"Cannot explain {rule}."):
-        from tavola.design.lint import RULES, rule_document, rule_named
+        from tavola.design.lint import RULES, find_rule, rule_document
 
-        rules = list(RULES.values()) if rule is None else [rule_named(rule)]
+        rules = list(RULES.values()) if rule is None else [find_rule(rule)]
     if as_json:
         say_json("tavola.rules/1", {"rules": [rule_document(found) for found in rules]})
     elif rule is None:
@@ -206,12 +206,12 @@ def _say_json(report: Any, sources: Sequence[Any]) -> None:
 
 
 def _say(design: Any, report: Any, sources: Sequence[Any]) -> None:
-    from tavola.design.lint import located, locations
+    from tavola.design.lint import find_locations, locate_place
 
-    known = locations(sources)
+    known = find_locations(sources)
 
     def heading(finding: Any) -> str:
-        at = located(finding.place, known, sources)
+        at = locate_place(finding.place, known, sources)
         return str(finding.place) if at is None else f"{finding.place}  {at.file}:{at.line}"
 
     for head_line, found in groupby(report.findings, key=heading):

@@ -92,9 +92,10 @@ def simulate(
     """Simulate a day of a design's access patterns on DynamoDB's partitions, and say what is throttled, where and why."""
     with told(f"Cannot simulate {target}.", failed=Exit.USAGE):
         from tavola.design import simulation
+        from tavola.design.charts import chart_format
         from tavola.design.simulation import Scenario
 
-        form = None if chart is None else simulation.form_of(chart)
+        form = None if chart is None else chart_format(chart)
         _check(trace, {"--hours": hours, "--peak": peak, "--burst": burst or None}, chart, place, fail_over)
         if warm and cold:
             raise simulation.SimulationRefused("--warm and --cold exclude one another; leave one out")

@@ -18,11 +18,11 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.cost.charts import chart, form_of
-from tavola.design.cost.costing import BOOK_DAYS_MAX, Costing, book_notes, cost_of
+from tavola.design.cost.charts import draw_chart
+from tavola.design.cost.cost_report import BOOK_DAYS_MAX, Costing, book_notes, cost_of
 from tavola.design.cost.curves import FACTORS, Curves, curves
-from tavola.design.cost.modes import Way, recommendation, ways
 from tavola.design.cost.month import Bill, Capacity, Line, Month, estimate
+from tavola.design.cost.payment_options import Way, recommendation, ways
 from tavola.design.cost.report import as_csv, as_document, as_text
 from tavola.design.cost.savings import Saving, savings
 from tavola.design.cost.sliders import Consistency, Sliders, Transactions, access_ids, turned
@@ -68,13 +68,12 @@ __all__ = [
     "calculation_csv",
     "calculation_document",
     "calculation_text",
-    "chart",
     "collection_units",
     "cost_of",
     "curves",
+    "draw_chart",
     "estimate",
     "flows",
-    "form_of",
     "index_effects",
     "item_bytes",
     "need_units",

@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import Any
 
 from tavola.design.cost.calculator import Calculation, Step, Sums
-from tavola.design.cost.modes import money
+from tavola.design.cost.payment_options import money
 from tavola.design.cost.report import WIDTH, exact, heading, laid_out, listed
 
 

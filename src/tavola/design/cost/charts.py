@@ -1,23 +1,16 @@
-"""Charts: a costing as bars, in SVG or PNG.
-
-Two pictures side by side: what each access pattern costs, and what each table and index costs, both with
-their parts stacked. Needs matplotlib, of the extra `tavola[design]`; nothing else here does.
-"""
+"""The cost chart: stacked bars for each access pattern, and beside them for each table and index."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-from tavola.design.cost.assumptions import CostRefused
-from tavola.design.cost.costing import Costing
-from tavola.design.cost.modes import money
+from tavola.design.charts import load_matplotlib, save_figure
+from tavola.design.cost.cost_report import Costing
 from tavola.design.cost.month import Month
+from tavola.design.cost.payment_options import money
 from tavola.design.cost.report import heading
-
-FORMS = ("svg", "png")
+from tavola.design.text import truncate
 
 _COLOURS = {
     "reads": "#3b6fb6",
@@ -36,23 +29,11 @@ _LABEL = 48  # characters beside a bar
 _GREY = "#555555"
 
 
-def form_of(path: Path) -> str:
-    """Return the form that a file's name asks for."""
-    form = path.suffix.lower().lstrip(".")
-    if form not in FORMS:
-        raise CostRefused(f"{path} is no picture that can be made; let its name end in .svg or .png")
-    return form
-
-
-def chart(costing: Costing, form: str) -> bytes:
+def draw_chart(costing: Costing, form: str) -> bytes:
     """Return a costing's chart as a picture: `svg` or `png`."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise CostRefused(
-            "a chart needs matplotlib, which is not installed; install it with: pip install 'tavola[design]'"
-        ) from error
+    mpl = load_matplotlib()
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+
     month = costing.month
     bills = _largest(month)
     places = _places(month)
@@ -67,9 +48,7 @@ def chart(costing: Costing, form: str) -> bytes:
         left, right = figure.subplots(1, 2)
         _stacks(left, month, "requests, by access pattern", bills, legend=False)
         _stacks(right, month, "everything, by table and index", places, legend=True)
-        drawn = BytesIO()
-        figure.savefig(drawn, format=form, metadata={"Date": None} if form == "svg" else {"Software": None})
-        return drawn.getvalue()
+        return save_figure(figure, form)
 
 
 def _largest(month: Month) -> list[_Row]:
@@ -117,7 +96,7 @@ def _stacks(axes: Any, month: Month, title: str, rows: list[_Row], *, legend: bo
     if rows and legend:
         axes.legend(loc="lower right", frameon=False)
     axes.set_xlim(0, max(reached, default=1.0) * 1.18 or 1.0)
-    _dress(axes, month, [_cut(label) for label, _ in rows])
+    _dress(axes, month, [truncate(label, _LABEL) for label, _ in rows])
 
 
 def _dress(axes: Any, month: Month, labels: list[str]) -> None:
@@ -131,7 +110,3 @@ def _dress(axes: Any, month: Month, labels: list[str]) -> None:
     axes.spines["bottom"].set_color("#cccccc")
     if not labels:
         axes.text(0.5, 0.5, "nothing to pay for", transform=axes.transAxes, ha="center", color=_GREY)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LABEL else f"{text[: _LABEL - 1]}…"

@@ -13,7 +13,7 @@ from math import exp, log
 
 from tavola.design.cost.alterations import unfixed
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.modes import ways
+from tavola.design.cost.payment_options import ways
 from tavola.design.cost.traffic import accesses
 from tavola.model.document import Design
 from tavola.prices import PriceBook

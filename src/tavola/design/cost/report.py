@@ -9,9 +9,10 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
-from tavola.design.cost.costing import Costing
-from tavola.design.cost.modes import money
+from tavola.design.cost.cost_report import Costing
 from tavola.design.cost.month import Bill, Line, Month
+from tavola.design.cost.payment_options import money
+from tavola.design.text import format_units, truncate
 
 WIDTH = 110
 
@@ -191,17 +192,18 @@ def _digits(line: Line) -> int:
 def _bill_rows(month: Month) -> Iterator[tuple[str, ...]]:
     for bill in sorted(month.bills, key=lambda bill: -bill.amount):
         rate = "-" if bill.per_second is None else f"{bill.per_second:,g}"
-        yield (_titled(bill), rate, _counted(bill.units), money(bill.amount, month))
+        yield (
+            _titled(bill),
+            rate,
+            format_units(bill.units) if bill.units else "-",
+            money(bill.amount, month),
+        )
     yield ("all requests", "", "", money(month.requests, month))
 
 
 def _titled(bill: Bill) -> str:
     named = not bill.place or bill.place == bill.title or bill.place.endswith(f".{bill.title}")
-    return _cut((bill.place or bill.title) if named else f"{bill.place}: {bill.title}", _TITLE)
-
-
-def _counted(units: float) -> str:
-    return f"{units:,.1f}".removesuffix(".0") if units else "-"
+    return truncate((bill.place or bill.title) if named else f"{bill.place}: {bill.title}", _TITLE)
 
 
 def _way_rows(costing: Costing) -> Iterator[tuple[str, ...]]:
@@ -241,10 +243,6 @@ def listed(sentences: Iterable[str]) -> list[str]:
     for sentence in sentences:
         told += wrap(sentence, WIDTH, initial_indent="  - ", subsequent_indent="    ")
     return told
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def exact(number: Decimal) -> str:

@@ -26,9 +26,10 @@ from tavola.design.cost.alterations import (
     with_table,
 )
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.modes import CENT
 from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.payment_options import CENT
 from tavola.design.cost.traffic import accesses, flows
+from tavola.design.text import list_first
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model.document import Design, EntityDesign, TableDesign
 from tavola.model.sizes import item_size
@@ -271,5 +272,5 @@ def _splits(design: Design, table: TableDesign, entity: EntityDesign) -> Iterato
 
 
 def _names(names: frozenset[str]) -> str:
-    told = sorted(names)
-    return ", ".join(told) if len(told) <= 4 else f"{', '.join(told[:3])} and {len(told) - 3} more"
+    ordered = sorted(names)
+    return ", ".join(ordered) if len(ordered) <= 4 else list_first(ordered)

@@ -6,32 +6,32 @@ files or screens: `lint` gives a report, `sarif_log` writes it for the tools tha
 
 from tavola.design.lint.documents import report_document, rule_document, severity_counts
 from tavola.design.lint.errors import LintError, RulesMissing, RuleUnknown
-from tavola.design.lint.reading import Location, Source, located, locations
+from tavola.design.lint.locations import SourceFile, SourceLocation, find_locations, locate_place
 from tavola.design.lint.remedies import MENDERS, Mended, mend
-from tavola.design.lint.rule import Rule, Subject
+from tavola.design.lint.rule import LintContext, Rule
 from tavola.design.lint.rules import RULES
-from tavola.design.lint.runner import Report, lint, rule_named
+from tavola.design.lint.runner import LintReport, find_rule, lint
 from tavola.design.lint.sarif import sarif_log
 
 __all__ = [
     "MENDERS",
     "RULES",
+    "LintContext",
     "LintError",
-    "Location",
+    "LintReport",
     "Mended",
-    "Report",
     "Rule",
     "RuleUnknown",
     "RulesMissing",
-    "Source",
-    "Subject",
+    "SourceFile",
+    "SourceLocation",
+    "find_locations",
+    "find_rule",
     "lint",
-    "located",
-    "locations",
+    "locate_place",
     "mend",
     "report_document",
     "rule_document",
-    "rule_named",
     "sarif_log",
     "severity_counts",
 ]

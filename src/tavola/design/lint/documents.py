@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tavola.design.findings import SEVERITIES, Finding
-from tavola.design.lint.reading import Source, located, locations
+from tavola.design.lint.locations import SourceFile, find_locations, locate_place
 from tavola.design.lint.rule import Rule
-from tavola.design.lint.runner import Report
+from tavola.design.lint.runner import LintReport
 
 
-def report_document(report: Report, sources: Sequence[Source] = ()) -> dict[str, Any]:
+def report_document(report: LintReport, sources: Sequence[SourceFile] = ()) -> dict[str, Any]:
     """Return findings as dicts, lists, texts and numbers, each with its file and line where sources are known."""
-    known = locations(sources)
+    known = find_locations(sources)
 
-    def shown(finding: Finding) -> dict[str, Any]:
-        at = located(finding.place, known, sources)
+    def finding_document(finding: Finding) -> dict[str, Any]:
+        at = locate_place(finding.place, known, sources)
         return {
             "rule": finding.rule,
             "severity": finding.severity,
@@ -31,8 +31,10 @@ def report_document(report: Report, sources: Sequence[Source] = ()) -> dict[str,
         }
 
     return {
-        "findings": [shown(finding) for finding in report.findings],
-        "ignored": [{**shown(finding), "reason": ignore.reason} for finding, ignore in report.ignored],
+        "findings": [finding_document(finding) for finding in report.findings],
+        "ignored": [
+            {**finding_document(finding), "reason": ignore.reason} for finding, ignore in report.ignored
+        ],
         "counts": severity_counts(report.findings),
     }
 

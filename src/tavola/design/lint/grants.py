@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from tavola.design.findings import Place
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath
+from tavola.design.lint.rule import LintContext
 from tavola.iam import Principal, Rule, Rulebook, compile_policy, decide, narrow
 from tavola.model.document import EntityDesign, KeyDesign, Policy, TableDesign
 from tavola.protocol.policy_documents import (
@@ -74,10 +74,10 @@ class Grants:
     tables: tuple[TableDesign, ...]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> DesignPath:
         """Where the policy stands."""
         table = self.tables[0].name if len(self.tables) == 1 else ""
-        return Place(kind="policy", table=table, name=self.policy.name)
+        return DesignPath(kind="policy", table=table, name=self.policy.name)
 
     @cached_property
     def rules(self) -> tuple[tuple[PolicyStatement, Rule], ...]:
@@ -167,14 +167,14 @@ class _Asked:
         return self.leading[at : at + 1]
 
 
-def grants(subject: Subject) -> Iterator[Grants]:
+def grants(context: LintContext) -> Iterator[Grants]:
     """Give the policies of a design that can be read."""
-    for policy in subject.design.policies:
+    for policy in context.design.policies:
         try:
-            document = read_grants(policy, subject.design.tables)
+            document = read_grants(policy, context.design.tables)
         except PolicyRefused:
             continue  # a rule of its own says so
-        yield Grants(policy, document, meant_tables(policy, subject.design.tables))
+        yield Grants(policy, document, meant_tables(policy, context.design.tables))
 
 
 def meant_tables(policy: Policy, tables: tuple[TableDesign, ...]) -> tuple[TableDesign, ...]:

@@ -25,12 +25,12 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.lint.carrying import forgets
-from tavola.design.lint.naming import words
-from tavola.design.lint.rates import PLANNED, peak, top_share
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, quoted, rate
-from tavola.design.lint.texts import can_make
+from tavola.design.lint.index_writes import omits_index_key
+from tavola.design.lint.key_texts import can_render
+from tavola.design.lint.naming import split_words
+from tavola.design.lint.rates import PLANNED_SHARE, busiest_share, peak_rate
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_rate, join_names, join_titles
 from tavola.keys import Template
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.model import SHARD
@@ -53,81 +53,87 @@ _DAYS = frozenset({"date", "day", "hour", "month", "year", "week"})
 _MOMENTS = frozenset({"timestamp", "at", "time", "when"})
 _SHARDS_MAX = 10_000
 
-Kind = Literal["write", "read"]
-_MOST: dict[Kind, int] = {"write": PARTITION_WRITES_PER_S, "read": PARTITION_READS_PER_S}
+HeatKind = Literal["write", "read"]
+_LIMITS: dict[HeatKind, int] = {"write": PARTITION_WRITES_PER_S, "read": PARTITION_READS_PER_S}
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class PartitionLoad:
     """What one access brings to the busiest value of a partition key."""
 
-    kind: Kind
+    kind: HeatKind
     title: str
     entity: str
-    often: float  # requests a second
+    per_second: float  # requests a second
     units: Callable[[int], float]  # of one request, at each of so many shards that it reaches
-    everywhere: bool = False  # it asks every shard, so that none gets less for there being more of them
+    reads_every_shard: bool = (
+        False  # it asks every shard, so that none gets less for there being more of them
+    )
     constant: str = ""  # the one value that it asks for always; empty: whichever
 
-    def at(self, shards: int) -> float:
+    def units_per_second(self, shards: int) -> float:
         """Return the units a second at the busiest of so many shards."""
-        each = self.often * self.units(shards)
-        return each if self.everywhere else each / shards
+        each = self.per_second * self.units(shards)
+        return each if self.reads_every_shard else each / shards
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class PartitionHeat:
     """All that comes to the busiest value of a partition key, and over how many shards it is spread."""
 
-    loads: tuple[Load, ...]
+    loads: tuple[PartitionLoad, ...]
     shards: int = 1
 
-    def at(self, kind: Kind, shards: int) -> float:
+    def units_per_second(self, kind: HeatKind, shards: int) -> float:
         """Return the units a second at the busiest shard, were there so many."""
-        return sum(load.at(shards) for load in self.loads if load.kind == kind)
+        return sum(load.units_per_second(shards) for load in self.loads if load.kind == kind)
 
     @property
     def writes(self) -> float:
         """Write units a second at the busiest partition."""
-        return self.at("write", self.shards)
+        return self.units_per_second("write", self.shards)
 
     @property
     def reads(self) -> float:
         """Read units a second at the busiest partition."""
-        return self.at("read", self.shards)
+        return self.units_per_second("read", self.shards)
 
     @property
-    def main(self) -> str:
+    def busiest_entity(self) -> str:
         """The entity that brings the most, for its bounds; of several in one partition, the one to speak to."""
         told: dict[str, float] = {}
         for load in self.loads:
-            told[load.entity] = told.get(load.entity, 0.0) + load.at(self.shards) / _MOST[load.kind]
+            told[load.entity] = (
+                told.get(load.entity, 0.0) + load.units_per_second(self.shards) / _LIMITS[load.kind]
+            )
         return max(told, key=lambda name: told[name], default="")
 
     @property
     def entities(self) -> tuple[str, ...]:
         """The entities that bring something."""
-        return tuple(dict.fromkeys(load.entity for load in self.loads if load.at(self.shards)))
+        return tuple(dict.fromkeys(load.entity for load in self.loads if load.units_per_second(self.shards)))
 
     @property
-    def over(self) -> str | None:
+    def overload(self) -> str | None:
         """What a partition cannot take, in words; None if it can."""
         told = [
-            f"{rate(self.at(kind, self.shards))} {kind} units a second at the peak ({quoted(self._titles(kind))}), "
-            f"and a partition takes {_MOST[kind]:,}"
-            for kind in self._over
+            f"{format_rate(self.units_per_second(kind, self.shards))} {kind} units a second at the peak ({join_titles(self._busiest_titles(kind))}), "
+            f"and a partition takes {_LIMITS[kind]:,}"
+            for kind in self._overloaded_kinds
         ]
         return "; and ".join(told) or None
 
     @property
-    def _over(self) -> tuple[Kind, ...]:
-        return tuple(kind for kind, most in _MOST.items() if self.at(kind, self.shards) > most)
+    def _overloaded_kinds(self) -> tuple[HeatKind, ...]:
+        return tuple(
+            kind for kind, most in _LIMITS.items() if self.units_per_second(kind, self.shards) > most
+        )
 
-    def fewest(self, *kinds: Kind) -> int | None:
+    def shards_needed(self, *kinds: HeatKind) -> int | None:
         """Return how many shards bear it, filled to what is planned for; None: no number does."""
 
         def bears(shards: int) -> bool:
-            return all(self.at(kind, shards) <= PLANNED * _MOST[kind] for kind in kinds)
+            return all(self.units_per_second(kind, shards) <= PLANNED_SHARE * _LIMITS[kind] for kind in kinds)
 
         if not bears(_SHARDS_MAX):
             return None
@@ -137,32 +143,39 @@ class Heat:
             low, high = (low, middle) if bears(middle) else (middle, high)
         return high
 
-    def remedy(self, finer: str) -> str:
+    def describe_remedy(self, finer: str) -> str:
         """Return what would help: so many shards where these do, else what does; `finer` is what another key would be."""
-        over = self._over
-        helped = [kind for kind in over if self.fewest(kind) is not None]
-        shards = self.fewest(*helped) if helped else None
+        over = self._overloaded_kinds
+        helped = [kind for kind in over if self.shards_needed(kind) is not None]
+        shards = self.shards_needed(*helped) if helped else None
         told = [] if shards is None else [f"shard it into {shards:,} or more, or {finer}"]
         if "read" in over and "read" not in helped:
-            asking = [load for load in self.loads if load.kind == "read" and load.everywhere]
+            asking = [load for load in self.loads if load.kind == "read" and load.reads_every_shard]
             told.append(
-                f"shards do not help {quoted(self._titles('read', asking))}, which would ask every one of them: keep copies of what it reads "
+                f"shards do not help {join_titles(self._busiest_titles('read', asking))}, which would ask every one of them: keep copies of what it reads "
                 f"under several keys and ask any one, cache it, or {finer}"
             )
         if "write" in over and "write" not in helped:
             told.append(f"no number of shards is enough for the writes; {finer}")
         return "; ".join(told)
 
-    def _titles(self, kind: Kind, loads: Sequence[Load] | None = None) -> tuple[str, ...]:
+    def _busiest_titles(
+        self, kind: HeatKind, loads: Sequence[PartitionLoad] | None = None
+    ) -> tuple[str, ...]:
         chosen = self.loads if loads is None else loads
-        found = sorted((load for load in chosen if load.kind == kind), key=lambda load: -load.at(self.shards))
-        return tuple(dict.fromkeys(load.title for load in found))[:_NAMED]
+        found = sorted(
+            (load for load in chosen if load.kind == kind),
+            key=lambda load: -load.units_per_second(self.shards),
+        )
+        return tuple(dict.fromkeys(load.title for load in found))[:_TITLES_MAX]
 
 
-_NAMED = 4  # accesses in one sentence, the busiest first
+_TITLES_MAX = 4  # accesses in one sentence, the busiest first
 
 
-def heat(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> Heat | None:
+def partition_heat(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
+) -> PartitionHeat | None:
     """Return what comes to the busiest partition of a key; None where nobody knows how many there are.
 
     All partitions are alike where no skew is told; of stretches of time the present one gets everything.
@@ -170,48 +183,62 @@ def heat(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDes
     """
     if key.index is not None and table.index(key.index).local:
         return None  # its items are in the partitions of the table
-    if values_of(subject, table, entity, key) is None:
+    if count_active_partitions(context, table, entity, key) is None:
         return None
-    together = _together(subject, table, entity, key)
+    together = _keys_sharing_partitions(context, table, entity, key)
     crew = tuple((id(other), id(its)) for other, its in together)
-    return subject.once(("heat", id(table), crew), lambda: _heat(subject, table, together))
+    return context.cached(("heat", id(table), crew), lambda: _collect_heat(context, table, together))
 
 
-def _heat(subject: Subject, table: TableDesign, together: Sequence[tuple[EntityDesign, KeyDesign]]) -> Heat:
-    loads: list[Load] = []
+def _collect_heat(
+    context: LintContext, table: TableDesign, together: Sequence[tuple[EntityDesign, KeyDesign]]
+) -> PartitionHeat:
+    loads: list[PartitionLoad] = []
     for entity, key in together:
-        loads += subject.once(
+        loads += context.cached(
             ("loads", id(table), id(entity), id(key)),
-            partial(_loads, subject, table, entity, key),
+            partial(_key_loads, context, table, entity, key),
         )
     for collection in table.collections:
-        loads += _collection(subject, table, collection, together)
+        loads += _collection_loads(context, table, collection, together)
     names = {entity.name for entity, _ in together}
-    needs = {id(need): need for name in sorted(names) for need in subject.routed.get(name, ())}
+    needs = {
+        id(need): need for name in sorted(names) for need in context.routed_needs_by_entity.get(name, ())
+    }
     for need in needs.values():
-        loads += _need(subject, table, need, together)
-    return Heat(_of_one_value(loads), shards_of(together[0][1]))
+        loads += _need_loads(context, table, need, together)
+    return PartitionHeat(_loads_of_busiest_value(loads), count_shards(together[0][1]))
 
 
-def _loads(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> list[Load]:
-    values = values_of(subject, table, entity, key)
+def _key_loads(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
+) -> list[PartitionLoad]:
+    values = count_active_partitions(context, table, entity, key)
     if values is None:
         return []
-    return [*_writes(subject, table, entity, key, values), *_reads(subject, table, entity, key, values)]
+    return [
+        *_write_loads(context, table, entity, key, values),
+        *_read_loads(context, table, entity, key, values),
+    ]
 
 
-def values_of(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
+def count_active_partitions(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
+) -> int | None:
     """Return how many values of a partition key share the traffic; stretches of time do not, as only one is the present."""
-    return subject.once(
-        ("values", id(table), id(entity), id(key)), lambda: _values(subject, table, entity, key)
+    return context.cached(
+        ("values", id(table), id(entity), id(key)),
+        lambda: _count_active_partitions(context, table, entity, key),
     )
 
 
-def _values(subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
+def _count_active_partitions(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
+) -> int | None:
     found = key_parts(key.hash)
-    passing = {slot.field for slot in found if _bucket(entity.field(slot.field), slot) is not None}
+    passing = {slot.field for slot in found if _part_bucket(entity.field(slot.field), slot) is not None}
     if not passing:
-        return subject.partitions(table, entity, key)
+        return context.count_partitions(table, entity, key)
     if len(passing) == len(found):
         return 1
     counts = [entity.field(slot.field).values for slot in found if slot.field not in passing]
@@ -219,41 +246,49 @@ def _values(subject: Subject, table: TableDesign, entity: EntityDesign, key: Key
     return prod(known) if len(known) == len(counts) else None
 
 
-def shards_of(key: KeyDesign) -> int:
+def count_shards(key: KeyDesign) -> int:
     """Return over how many shards a value is spread; stretches of time are one at a time."""
     return 1 if key.shards is None or key.shards.by == "time" else key.shards.count
 
 
-def _together(
-    subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign
+def _keys_sharing_partitions(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> list[tuple[EntityDesign, KeyDesign]]:
     """Return all keys at a place that are made as this one is, so that one value of it can be one of theirs."""
-    made = subject.once(("made", table.name, key.index), lambda: _by_outline(subject, table, key.index))
+    made = context.cached(
+        ("made", table.name, key.index), lambda: _keys_by_outline(context, table, key.index)
+    )
     outline = _outline(key)
-    alike = made[outline, shards_of(key)]
+    alike = made[outline, count_shards(key)]
     own = next(fields for other, its, fields in alike if its is key and other is entity)
     plain = all(part == "{}" for part in outline)
-    return [(other, its) for other, its, fields in alike if fields is own or _meet(own, fields, plain=plain)]
+    return [
+        (other, its)
+        for other, its, fields in alike
+        if fields is own or _can_share_values(own, fields, plain=plain)
+    ]
 
 
 _Fields = tuple[FieldDesign, ...]
 
 
-def _by_outline(
-    subject: Subject, table: TableDesign, index: str | None
+def _keys_by_outline(
+    context: LintContext, table: TableDesign, index: str | None
 ) -> dict[tuple[tuple[str, ...], int], list[tuple[EntityDesign, KeyDesign, _Fields]]]:
     found: dict[tuple[tuple[str, ...], int], list[tuple[EntityDesign, KeyDesign, _Fields]]] = {}
-    for entity, key in subject.partners[table.name, index]:
+    for entity, key in context.keys_by_index[table.name, index]:
         fields = tuple(entity.field(slot.field) for slot in key_parts(key.hash))
-        found.setdefault((_outline(key), shards_of(key)), []).append((entity, key, fields))
+        found.setdefault((_outline(key), count_shards(key)), []).append((entity, key, fields))
     return found
 
 
 def _outline(key: KeyDesign) -> tuple[str, ...]:
-    return tuple("{}" if source.template is None else _mask(source.template) for source in key.hash)
+    return tuple(
+        "{}" if source.template is None else _template_outline(source.template) for source in key.hash
+    )
 
 
-def _mask(template: Template) -> str:
+def _template_outline(template: Template) -> str:
     told = [
         segment if isinstance(segment, str) else "" if segment.field == SHARD else "{}"
         for segment in template.segments
@@ -261,7 +296,7 @@ def _mask(template: Template) -> str:
     return "".join(told).rstrip("#")
 
 
-def _meet(mine: _Fields, its: _Fields, *, plain: bool) -> bool:
+def _can_share_values(mine: _Fields, its: _Fields, *, plain: bool) -> bool:
     """Tell whether the fields of two keys of one outline can have one value: they are called alike, or a word says what they are."""
     for left, right in zip(mine, its, strict=False):
         if left.choices is not None and right.choices is not None:
@@ -272,29 +307,29 @@ def _meet(mine: _Fields, its: _Fields, *, plain: bool) -> bool:
     return True
 
 
-def _writes(
-    subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign, values: int
-) -> Iterator[Load]:
-    places = _places(table, key)
+def _write_loads(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign, values: int
+) -> Iterator[PartitionLoad]:
+    places = _indexes_in_partitions(table, key)
     for write in entity.writes:
-        often = peak(write)
-        if not often or forgets(table, entity, key, write):
+        often = peak_rate(write)
+        if not often or omits_index_key(table, entity, key, write):
             continue
-        found = subject.once(
+        found = context.cached(
             ("write units", id(table), id(entity), id(write)),
             partial(write_pattern_units, table, entity, write),
         )
-        share = _written(subject, entity, key, write, values)
-        for kind in _MOST:
+        share = _busiest_write_share(context, entity, key, write, values)
+        for kind in _LIMITS:
             units = sum(
                 each.write if kind == "write" else each.read for each in found if each.index in places
             )
             if units:
-                yield Load(kind, write.title, entity.name, often * share, _same(units))
+                yield PartitionLoad(kind, write.title, entity.name, often * share, _constant_units(units))
 
 
-def _written(
-    subject: Subject, entity: EntityDesign, key: KeyDesign, write: WritePattern, values: int
+def _busiest_write_share(
+    context: LintContext, entity: EntityDesign, key: KeyDesign, write: WritePattern, values: int
 ) -> float:
     """Return the share of a write that the busiest value gets."""
     new = write.kind == "put" and not changed_fields(entity, write)
@@ -305,29 +340,29 @@ def _written(
     ]
     skew = next((each for each in told if each is not None), write.skew)
     if new and key.index is None and not key_parts(key.range):
-        return top_share(values, None)  # each has a partition of its own
+        return busiest_share(values, None)  # each has a partition of its own
     if new and write.skew is None:
         states = [
             entity.field(slot.field).values or 1
             for slot in key_parts(key.hash)
-            if _state(subject, entity, slot.field)
+            if _is_changing_state(context, entity, slot.field)
         ]
         if states:
-            return top_share(max(1, values // prod(states)), None)
-    return top_share(values, skew)
+            return busiest_share(max(1, values // prod(states)), None)
+    return busiest_share(values, skew)
 
 
-def _reads(
-    subject: Subject, table: TableDesign, entity: EntityDesign, key: KeyDesign, values: int
-) -> Iterator[Load]:
-    places = _places(table, key)
+def _read_loads(
+    context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign, values: int
+) -> Iterator[PartitionLoad]:
+    places = _indexes_in_partitions(table, key)
     for pattern in (entity.primary, *entity.patterns):
-        often = None if pattern is None else peak(pattern.access)
+        often = None if pattern is None else peak_rate(pattern.access)
         if pattern is None or pattern.access is None or not often:
             continue
         direct = pattern.index in places and pattern is not entity.primary
-        share = top_share(values, pattern.access.skew if pattern.index in places else None)
-        found = subject.once(
+        share = busiest_share(values, pattern.access.skew if pattern.index in places else None)
+        found = context.cached(
             ("read units", id(table), id(entity), id(pattern)),
             partial(pattern_units, table, entity, pattern),
         )
@@ -336,25 +371,29 @@ def _reads(
             if not units:
                 continue
             if direct and index == pattern.index and not _knows_shard(key, pattern):
-                asked = _asking(table, entity, key, pattern, units)
-                yield Load("read", pattern.access.title, entity.name, often * share, asked, everywhere=True)
+                asked = _units_per_shard(table, entity, key, pattern, units)
+                yield PartitionLoad(
+                    "read", pattern.access.title, entity.name, often * share, asked, reads_every_shard=True
+                )
             else:
-                yield Load("read", pattern.access.title, entity.name, often * share, _same(units))
+                yield PartitionLoad(
+                    "read", pattern.access.title, entity.name, often * share, _constant_units(units)
+                )
 
 
 def _knows_shard(key: KeyDesign, pattern: PatternDesign) -> bool:
     return key.shards is not None and bool(key.shards.of) and set(key.shards.of) <= set(pattern.partition)
 
 
-def _asking(
+def _units_per_shard(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign, now: float
 ) -> Callable[[int], float]:
     """Return what a query takes at each shard, by their number; with those that there are it takes so much in all."""
 
     def units(shards: int) -> float:
-        if shards == shards_of(key) or (key.shards is not None and key.shards.by == "time"):
+        if shards == count_shards(key) or (key.shards is not None and key.shards.by == "time"):
             return now / shards_to_read(key)
-        spread = _spread(key, shards)
+        spread = _with_shards(key, shards)
         moved = replace(
             entity,
             key=spread if key is entity.key else entity.key,
@@ -366,79 +405,94 @@ def _asking(
     return units
 
 
-def _spread(key: KeyDesign, shards: int) -> KeyDesign:
+def _with_shards(key: KeyDesign, shards: int) -> KeyDesign:
     return replace(
         key, shards=Shards(shards) if key.shards is None else replace(key.shards, count=shards, reading=None)
     )
 
 
-def _collection(
-    subject: Subject,
+def _collection_loads(
+    context: LintContext,
     table: TableDesign,
     collection: CollectionDesign,
     together: Sequence[tuple[EntityDesign, KeyDesign]],
-) -> Iterator[Load]:
-    often = peak(collection.access)
+) -> Iterator[PartitionLoad]:
+    often = peak_rate(collection.access)
     if not often or collection.access is None:
         return
     names = {member.entity for member in collection.members}
     for entity, key in together:
-        values = values_of(subject, table, entity, key)
-        if entity.name not in names or collection.index not in _places(table, key) or values is None:
+        values = count_active_partitions(context, table, entity, key)
+        if (
+            entity.name not in names
+            or collection.index not in _indexes_in_partitions(table, key)
+            or values is None
+        ):
             continue
-        if [_mask(collection.partition)] != list(_outline(key)):
+        if [_template_outline(collection.partition)] != list(_outline(key)):
             continue
         units = sum(each.read for each in collection_units(table, collection))
-        share = top_share(values, collection.access.skew)
-        yield Load("read", collection.access.title, entity.name, often * share, _same(units), everywhere=True)
+        share = busiest_share(values, collection.access.skew)
+        yield PartitionLoad(
+            "read",
+            collection.access.title,
+            entity.name,
+            often * share,
+            _constant_units(units),
+            reads_every_shard=True,
+        )
         return
 
 
-def _need(
-    subject: Subject, table: TableDesign, need: Need, together: Sequence[tuple[EntityDesign, KeyDesign]]
-) -> Iterator[Load]:
+def _need_loads(
+    context: LintContext, table: TableDesign, need: Need, together: Sequence[tuple[EntityDesign, KeyDesign]]
+) -> Iterator[PartitionLoad]:
     """Give what a need with a route brings, as it is asked today, once for all of its entities."""
-    often, route = peak(need.access), need.route
+    often, route = peak_rate(need.access), need.route
     if route is None or route.operation == "scan" or not often or need.access is None:
         return
     if (
-        need.title in subject.titles
-        or (home := subject.homes.get(need.entities[0])) is None
+        need.title in context.pattern_titles
+        or (home := context.entities_by_name.get(need.entities[0])) is None
         or home[0] is not table
     ):
         return
     for entity, key in together:
-        values = values_of(subject, table, entity, key)
-        if entity.name not in need.entities or route.index not in _places(table, key) or values is None:
+        values = count_active_partitions(context, table, entity, key)
+        if (
+            entity.name not in need.entities
+            or route.index not in _indexes_in_partitions(table, key)
+            or values is None
+        ):
             continue
-        constant = _constant(entity, key, need)
+        constant = _constant_partition(entity, key, need)
         if constant is None:
             return
         units = sum(
             each.read
-            for each in need_units(subject.design, need)
+            for each in need_units(context.design, need)
             if each.table == table.name and each.index == route.index
         )
-        share = 1.0 if constant else top_share(values, need.access.skew)
-        if bucket_of(entity, key) is not None:
+        share = 1.0 if constant else busiest_share(values, need.access.skew)
+        if time_bucket(entity, key) is not None:
             share /= route.queries  # a request for each stretch, of which one is the present
         fetched = route.operation != "query"
-        shards = shards_of(key)
-        asked = _same(units / (shards if route.queries >= shards > 1 else 1))
+        shards = count_shards(key)
+        asked = _constant_units(units / (shards if route.queries >= shards > 1 else 1))
         known = shards > route.queries  # it asks some of the shards, and knows which
-        yield Load(
+        yield PartitionLoad(
             "read",
             need.title,
             entity.name,
             often * share,
             asked,
-            everywhere=not fetched and not known,
+            reads_every_shard=not fetched and not known,
             constant=constant,
         )
         return
 
 
-def _constant(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
+def _constant_partition(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
     """Return the value of a partition key that a need asks for always, in words; empty: any; None: no item has it."""
     if not key_parts(key.hash):
         return ""
@@ -447,7 +501,7 @@ def _constant(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
     for source in key.hash:
         keys = need.route.keys if need.route is not None else ()
         asked = next((given.value for given in keys if given.field == source.attribute), None)
-        if asked is not None and not can_make(entity, source, asked):
+        if asked is not None and not can_render(entity, source, asked):
             return None
         if asked is None and not all(name in always for name in source.fields):
             return ""
@@ -455,50 +509,50 @@ def _constant(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
     return " ".join(told)
 
 
-def _of_one_value(loads: Sequence[Load]) -> tuple[Load, ...]:
+def _loads_of_busiest_value(loads: Sequence[PartitionLoad]) -> tuple[PartitionLoad, ...]:
     """Return the loads of the busiest value: of those that each ask for one of their own, the heaviest's alone."""
     by_value: dict[str, float] = {}
     for load in loads:
         if load.constant:
-            by_value[load.constant] = by_value.get(load.constant, 0.0) + load.at(1)
+            by_value[load.constant] = by_value.get(load.constant, 0.0) + load.units_per_second(1)
     first = max(by_value, key=lambda value: by_value[value], default="")
     return tuple(load for load in loads if load.constant in ("", first))
 
 
-def _places(table: TableDesign, key: KeyDesign) -> tuple[str | None, ...]:
+def _indexes_in_partitions(table: TableDesign, key: KeyDesign) -> tuple[str | None, ...]:
     """Return what lies in the partitions of a key: with the table's own also its local indexes."""
     local = [index.name for index in table.indexes if index.local] if key.index is None else []
     return (key.index, *local)
 
 
-def _same(units: float) -> Callable[[int], float]:
+def _constant_units(units: float) -> Callable[[int], float]:
     return lambda _: units
 
 
-def crowd(found: Heat, entity: EntityDesign) -> str:
+def describe_neighbours(found: PartitionHeat, entity: EntityDesign) -> str:
     """Return in words who shares the partitions with an entity, as far as they bring something."""
     others = [name for name in found.entities if name != entity.name]
-    return f" with {joined(others)}" if others else ""
+    return f" with {join_names(others)}" if others else ""
 
 
-def _state(subject: Subject, entity: EntityDesign, name: str) -> bool:
+def _is_changing_state(context: LintContext, entity: EntityDesign, name: str) -> bool:
     """Tell whether a field is a state that updates change, so that all items begin with one value of it."""
-    return bool(STATES & set(words(name))) and bool(subject.writers(entity, name))
+    return bool(STATES & set(split_words(name))) and bool(context.updates_of(entity, name))
 
 
-def told_rates(entity: EntityDesign) -> bool:
+def has_write_rates(entity: EntityDesign) -> bool:
     """Tell whether any write of an entity says how often it comes."""
-    return any(peak(write) is not None for write in entity.writes)
+    return any(peak_rate(write) is not None for write in entity.writes)
 
 
-def bucket_of(entity: EntityDesign, key: KeyDesign) -> str | None:
+def time_bucket(entity: EntityDesign, key: KeyDesign) -> str | None:
     """Return the stretch of time that a partition holds all items of, None if it holds others'."""
     if key.shards is not None and key.shards.by == "time" and not key_parts(key.hash):
         return key.shards.bucket
     found = key_parts(key.hash)
     if len(found) != 1:
         return None
-    return _bucket(entity.field(found[0].field), found[0])
+    return _part_bucket(entity.field(found[0].field), found[0])
 
 
 def time_kind(field: FieldDesign) -> str:
@@ -506,7 +560,7 @@ def time_kind(field: FieldDesign) -> str:
     told = field.key_kind or field.type
     if told in ("date", "datetime"):
         return "day" if told == "date" else "moment"
-    named = set(words(field.name)[-1:])
+    named = set(split_words(field.name)[-1:])
     if field.type not in ("text", "str", "string"):
         return ""
     return "day" if named & _DAYS else "moment" if named & _MOMENTS else ""
@@ -514,14 +568,14 @@ def time_kind(field: FieldDesign) -> str:
 
 def is_moment(name: str) -> bool:
     """Tell whether a field is called as times are: `placed_at`, `timestamp`, `epoch`."""
-    return bool((_MOMENTS | {"epoch", "ts", "millis", "ttl"}) & set(words(name)[-1:]))
+    return bool((_MOMENTS | {"epoch", "ts", "millis", "ttl"}) & set(split_words(name)[-1:]))
 
 
-def _bucket(field: FieldDesign, slot: KeyPart) -> str | None:
+def _part_bucket(field: FieldDesign, slot: KeyPart) -> str | None:
     kind = time_kind(field)
     if kind == "moment":
         return slot.grain if slot.grain in _BUCKETS else None
     if kind != "day":
         return None
-    last = words(field.name)[-1]
+    last = split_words(field.name)[-1]
     return slot.grain or (last if last in _BUCKETS else "day")

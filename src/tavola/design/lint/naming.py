@@ -24,7 +24,7 @@ _SESSIONS = frozenset(
         *((word, "token") for word in ("auth", "session", "login", "access", "refresh")),
     }
 )
-FEW = frozenset(  # what fields are called that have few values
+FEW_VALUED_NAMES = frozenset(  # what fields are called that have few values
     """
     status state stage phase type kind category priority severity level country region language currency channel gender active enabled
     """.split()
@@ -37,7 +37,7 @@ _SERVING = frozenset(
 )
 
 
-def words(name: str) -> tuple[str, ...]:
+def split_words(name: str) -> tuple[str, ...]:
     """Return the words of a name in small letters, however they are joined: `expiresAt`, `EXPIRES_AT`."""
     return tuple(found.lower() for found in _WORD.findall(name))
 
@@ -46,35 +46,35 @@ def is_production(table: TableDesign) -> bool:
     """Tell whether a table says that it is in production: by its tag for the environment, else by its name."""
     told = [value for key, value in table.settings.tags.items() if key.lower() in _STAGES]
     if told:
-        return any(_PRODUCTION & set(words(value)) for value in told)
-    return bool({"prod", "production"} & set(words(table.name)))
+        return any(_PRODUCTION & set(split_words(value)) for value in told)
+    return bool({"prod", "production"} & set(split_words(table.name)))
 
 
 def is_time_to_live(field: FieldDesign) -> bool:
     """Tell whether a field is called by DynamoDB's own word for the time at which an item is deleted."""
-    told = words(field.attribute)
-    return _timed(field) and any(
+    told = split_words(field.attribute)
+    return _is_time(field) and any(
         told[: len(name)] == name and set(told[len(name) :]) <= _ENDINGS for name in _LIVES
     )
 
 
 def is_expiry(field: FieldDesign) -> bool:
     """Tell whether a field is a time and called as an item's own end is, or as that of what it is about: a card's, a coupon's."""
-    told = words(field.attribute)
+    told = split_words(field.attribute)
     named = bool(told) and told[0] in _ENDS and set(told[1:]) <= _ENDINGS
-    return is_time_to_live(field) or (named and _timed(field))
+    return is_time_to_live(field) or (named and _is_time(field))
 
 
-def _timed(field: FieldDesign) -> bool:
+def _is_time(field: FieldDesign) -> bool:
     return "N" in field.tags or field.type.endswith("datetime") or field.key_kind == "datetime"
 
 
-def serves_all(name: str) -> bool:
+def serves_all_tenants(name: str) -> bool:
     """Tell whether a policy is called as that of a process, or of people, who work for every tenant."""
-    return bool(_SERVING & set(words(name)))
+    return bool(_SERVING & set(split_words(name)))
 
 
-def passing(entity: EntityDesign) -> str | None:
+def temporary_kind(entity: EntityDesign) -> str | None:
     """Return what an entity is that is only of use for a time, in a word; None: it is nothing of the kind."""
     literals = [
         segment
@@ -83,7 +83,7 @@ def passing(entity: EntityDesign) -> str | None:
         for segment in source.template.segments
         if isinstance(segment, str)
     ]
-    told = {word for text in (entity.name, entity.tag, *literals) for word in words(text)}
+    told = {word for text in (entity.name, entity.tag, *literals) for word in split_words(text)}
     if told & {"idempotency", "idempotent"}:
         return "an idempotency key"
     if told & {"cache", "cached", "caches"}:
@@ -96,7 +96,7 @@ def _is_session(entity: EntityDesign, literals: list[str]) -> bool:
 
     One that has a time in its key is an event, of which there are to be many.
     """
-    if not any(_PEOPLE & set(words(field.name)) for field in entity.fields):
+    if not any(_PEOPLE & set(split_words(field.name)) for field in entity.fields):
         return False
     keyed = () if entity.key is None else entity.key.fields
     if any(
@@ -104,7 +104,7 @@ def _is_session(entity: EntityDesign, literals: list[str]) -> bool:
         for field in entity.fields
     ):
         return False
-    called = words(entity.name)
+    called = split_words(entity.name)
     if called in _SESSIONS:
         return True
-    return "session" not in called and [words(text) for text in literals] == [("session",)]
+    return "session" not in called and [split_words(text) for text in literals] == [("session",)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tavola.design.access_paths import key_parts
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, Need
 
 
-def ends(entity: EntityDesign) -> tuple[str, str] | None:
+def linked_fields(entity: EntityDesign) -> tuple[str, str] | None:
     """Return the two fields that an item ties together, of an entity keyed by one under the other; None: it is no tie.
 
     `USER#{follower}` with `FOLLOWS#{followed}` is one: both are names of things, none a time or a number.
@@ -25,8 +25,8 @@ def ends(entity: EntityDesign) -> tuple[str, str] | None:
     return pair if plain else None
 
 
-def one_way(subject: Subject, need: Need) -> bool:
+def is_reverse_lookup(context: LintContext, need: Need) -> bool:
     """Tell whether a need asks for ties from their other end, which no key has first."""
-    home = subject.homes.get(need.entities[0])
-    pair = None if home is None else ends(home[1])
+    home = context.entities_by_name.get(need.entities[0])
+    pair = None if home is None else linked_fields(home[1])
     return pair is not None and pair[1] in need.equal and pair[0] not in need.equal

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from tavola.design.access_paths import AccessPath, access_paths, key_parts
 from tavola.design.cost.capacity import IndexEffect, index_effects
-from tavola.design.findings import Finding, Place, Severity
+from tavola.design.findings import DesignPath, Finding, Severity
 from tavola.model.document import (
     CollectionDesign,
     Design,
@@ -49,16 +49,16 @@ class Rule:
     why: str
     example: str
     remedy: str
-    find: Callable[[Subject], Iterator[Finding]]
+    find: Callable[[LintContext], Iterator[Finding]]
     last: bool = False  # it judges what the others found
 
 
-def rule_of(module: ModuleType) -> Rule:
+def load_rule(module: ModuleType) -> Rule:
     """Return the rule that a module holds; its parts are the paragraphs of the docstring."""
     found = cast(Any, module)
 
-    def find(subject: Subject) -> Iterator[Finding]:
-        return map(subject.titled, found.find(subject))
+    def find(context: LintContext) -> Iterator[Finding]:
+        return map(context.with_need_title, found.find(context))
 
     text = cleandoc(module.__doc__ or "")
     title, *rest = _PARAGRAPH.split(text)
@@ -76,7 +76,7 @@ def rule_of(module: ModuleType) -> Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RoutedNeed:
     """A need, and how it is asked today."""
 
     need: Need
@@ -86,30 +86,30 @@ class Asked:
     index: IndexDesign | None  # None: the table's own key, or an index that there is not
 
     @property
-    def known(self) -> bool:
+    def index_exists(self) -> bool:
         """Whether what it is asked on is there."""
         return self.route.index is None or self.index is not None
 
     @property
-    def hash(self) -> tuple[str, ...]:
+    def partition_attributes(self) -> tuple[str, ...]:
         """The attributes of the partition key that it is asked by."""
         return (self.table.settings.hash,) if self.index is None else self.index.hash
 
     @property
-    def range(self) -> tuple[str, ...]:
+    def sort_attributes(self) -> tuple[str, ...]:
         """The attributes of the sort key that it is asked by."""
         if self.index is not None:
             return self.index.range
         return () if self.table.settings.range is None else (self.table.settings.range,)
 
     @property
-    def on(self) -> str:
+    def target_name(self) -> str:
         """What it is asked on, in words."""
         return "the table" if self.route.index is None else self.route.index
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintContext:
     """A design, and what rules ask of it. `production` says that real data will live in it."""
 
     design: Design
@@ -124,21 +124,21 @@ class Subject:
         return needs_of(self.design)
 
     @cached_property
-    def homes(self) -> Mapping[str, tuple[TableDesign, EntityDesign]]:
+    def entities_by_name(self) -> Mapping[str, tuple[TableDesign, EntityDesign]]:
         """Where each entity lives, by its name."""
         return {entity.name: (table, entity) for table in self.design.tables for entity in table.entities}
 
     @cached_property
-    def unkeyed(self) -> frozenset[str]:
+    def unplaced_entities(self) -> frozenset[str]:
         """The entities that no table has yet: views that no pattern gives."""
         given = {pattern.result for _, _, pattern in self.design.patterns()}
-        return frozenset(view.name for view in self.design.views) - given - self.homes.keys()
+        return frozenset(view.name for view in self.design.views) - given - self.entities_by_name.keys()
 
     @cached_property
-    def results(self) -> Mapping[str, EntityDesign]:
+    def result_types(self) -> Mapping[str, EntityDesign]:
         """What a pattern may give, entity or view, by name."""
         return {view.name: view for view in self.design.views} | {
-            name: entity for name, (_, entity) in self.homes.items()
+            name: entity for name, (_, entity) in self.entities_by_name.items()
         }
 
     @cached_property
@@ -151,7 +151,7 @@ class Subject:
         return {name: tuple(needs) for name, needs in found.items()}
 
     @cached_property
-    def routed(self) -> Mapping[str, tuple[Need, ...]]:
+    def routed_needs_by_entity(self) -> Mapping[str, tuple[Need, ...]]:
         """The needs that say how they are asked, by the entity that comes back."""
         return {
             name: told
@@ -160,7 +160,7 @@ class Subject:
         }
 
     @cached_property
-    def titles(self) -> frozenset[str]:
+    def pattern_titles(self) -> frozenset[str]:
         """What the patterns and collections are called; a need of such a title is the same thing told again."""
         told = [
             pattern.access.title for _, _, pattern in self.design.patterns() if pattern.access is not None
@@ -177,36 +177,36 @@ class Subject:
         return {}  # by the need's identity, for which it is kept: a need's own hash goes through all of it
 
     @cached_property
-    def _known(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, what: Hashable, find: Callable[[], T]) -> T:
+    def cached(self, what: Hashable, find: Callable[[], T]) -> T:
         """Return what was found before under a name, or find it; things of the design may be named by their identity."""
-        if what not in self._known:
-            self._known[what] = find()
-        return cast(T, self._known[what])
+        if what not in self._cache:
+            self._cache[what] = find()
+        return cast(T, self._cache[what])
 
-    def effects(
+    def index_effects(
         self, table: TableDesign, entity: EntityDesign, write: WritePattern
     ) -> tuple[IndexEffect, ...]:
         """Return what a write does to the indexes of its table."""
-        return self.once(
+        return self.cached(
             ("effects", id(table), id(entity), id(write)), lambda: index_effects(table, entity, write)
         )
 
     @cached_property
-    def _readers(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]:
-        return self._told_readers()
+    def _reader_titles(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]:
+        return self._find_reader_titles()
 
     @cached_property
-    def partners(self) -> Mapping[tuple[str, str | None], tuple[tuple[EntityDesign, KeyDesign], ...]]:
+    def keys_by_index(self) -> Mapping[tuple[str, str | None], tuple[tuple[EntityDesign, KeyDesign], ...]]:
         """The keys that entities have in each table, by its name, and in each index."""
         found: dict[tuple[str, str | None], list[tuple[EntityDesign, KeyDesign]]] = {}
-        for table, entity, key in self.keyed():
+        for table, entity, key in self.all_keys():
             found.setdefault((table.name, key.index), []).append((entity, key))
         return {place: tuple(keys) for place, keys in found.items()}
 
-    def as_production(self) -> Subject:
+    def as_production(self) -> LintContext:
         """Return the same design as one that real data lives in, with all that is known of it already."""
         real = replace(self, production=True)
         real.__dict__.update(
@@ -214,22 +214,22 @@ class Subject:
         )
         return real
 
-    def entities(self) -> Iterator[tuple[TableDesign, EntityDesign]]:
+    def all_entities(self) -> Iterator[tuple[TableDesign, EntityDesign]]:
         """Give every entity with its table, in order."""
         return ((table, entity) for table in self.design.tables for entity in table.entities)
 
-    def keyed(self) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
+    def all_keys(self) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
         """Give every key that an entity has in its table or in an index of it."""
-        for table, entity in self.entities():
+        for table, entity in self.all_entities():
             for key in (entity.key, *entity.keys):
                 if key is not None:
                     yield table, entity, key
 
-    def writes(self) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
+    def all_writes(self) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
         """Give every way in which the design is written."""
-        return ((table, entity, write) for table, entity in self.entities() for write in entity.writes)
+        return ((table, entity, write) for table, entity in self.all_entities() for write in entity.writes)
 
-    def writers(self, entity: EntityDesign, field: str) -> tuple[WritePattern, ...]:
+    def updates_of(self, entity: EntityDesign, field: str) -> tuple[WritePattern, ...]:
         """Return the updates of an entity that change a field."""
         return tuple(
             write
@@ -250,7 +250,7 @@ class Subject:
     def _find_access_paths(self, need: Need) -> tuple[AccessPath, ...]:
         found: tuple[AccessPath, ...] | None = None
         for name in need.entities:
-            home = self.homes.get(name)
+            home = self.entities_by_name.get(name)
             if home is None:
                 return ()
             here = access_paths(*home, need)
@@ -266,7 +266,7 @@ class Subject:
             found = tuple(sorted(both, key=lambda serving: serving.rank))
         return found or ()
 
-    def partitions(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
+    def count_partitions(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
         """Return how many values a partition key has, its shards aside; None if a field says no number.
 
         There are no more than items, and a key that identifies them has as many. An index of some members has their
@@ -277,24 +277,26 @@ class Subject:
             return entity.items
         counts: list[int] = []
         for slot in found:
-            values = self._values(table, entity, key, slot.field)
+            values = self._count_values(table, entity, key, slot.field)
             if values is None:
                 return None
             counts.append(values)
         return prod(counts) if entity.items is None else max(1, min(prod(counts), entity.items))
 
-    def _values(self, table: TableDesign, entity: EntityDesign, key: KeyDesign, name: str) -> int | None:
+    def _count_values(
+        self, table: TableDesign, entity: EntityDesign, key: KeyDesign, name: str
+    ) -> int | None:
         told = entity.field(name).values
         member = next((each for each in key.members if each.field == name), None)
         if member is not None:
             return len([value for value in member.values if value is not None]) or 1
-        return self._counted.get((table.name, name)) if told is None else told
+        return self._identifier_counts.get((table.name, name)) if told is None else told
 
     @cached_property
-    def _counted(self) -> Mapping[tuple[str, str], int]:
+    def _identifier_counts(self) -> Mapping[tuple[str, str], int]:
         """How many values a field has that identifies an entity of a table by itself."""
         found: dict[tuple[str, str], int] = {}
-        for table, entity in self.entities():
+        for table, entity in self.all_entities():
             own = entity.key
             if own is None or entity.items is None or key_parts(own.range):
                 continue
@@ -303,11 +305,11 @@ class Subject:
                 found.setdefault((table.name, names[0]), entity.items)
         return found
 
-    def readers(self, table: TableDesign, index: str | None) -> tuple[str, ...]:
+    def reader_titles(self, table: TableDesign, index: str | None) -> tuple[str, ...]:
         """Return the titles of what is asked on an index, or on the table itself."""
-        return self._readers.get((table.name, index), ())
+        return self._reader_titles.get((table.name, index), ())
 
-    def _told_readers(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    def _find_reader_titles(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
         told: dict[tuple[str, str | None], list[str]] = {}
         for table in self.design.tables:
             for entity in table.entities:
@@ -319,7 +321,7 @@ class Subject:
                 title = found.access.title if found.access else found.name
                 told.setdefault((table.name, found.index), []).append(title)
         for need in self.design.needs:
-            home = self.homes.get(need.entities[0])
+            home = self.entities_by_name.get(need.entities[0])
             if home is None:
                 continue
             if need.route is not None:
@@ -330,28 +332,28 @@ class Subject:
                 told.setdefault((home[0].name, best.key.index), []).append(need.title)
         return {place: tuple(titles) for place, titles in told.items()}
 
-    def constant(self, key: KeyDesign) -> bool:
+    def has_constant_partition(self, key: KeyDesign) -> bool:
         """Tell whether all items share one partition key, but for its shards."""
         return not key_parts(key.hash)
 
     # Places, as findings name them.
 
-    def table_place(self, table: TableDesign) -> Place:
+    def table_place(self, table: TableDesign) -> DesignPath:
         """Where a table is declared."""
-        return Place("table", table.name, table.label or table.name)
+        return DesignPath("table", table.name, table.label or table.name)
 
-    def index_place(self, table: TableDesign, index: str | None) -> Place:
+    def index_place(self, table: TableDesign, index: str | None) -> DesignPath:
         """Where an index is declared, by the name that DynamoDB knows; None: the table itself."""
         if index is None:
             return self.table_place(table)
         label = next((each.label for each in table.indexes if each.name == index), index)
-        return Place("index", table.name, f"{table.label}.{label}")
+        return DesignPath("index", table.name, f"{table.label}.{label}")
 
-    def entity_place(self, table: TableDesign, entity: EntityDesign) -> Place:
+    def entity_place(self, table: TableDesign, entity: EntityDesign) -> DesignPath:
         """Where an entity is declared."""
-        return Place("entity", table.name, entity.name)
+        return DesignPath("entity", table.name, entity.name)
 
-    def key_place(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> Place:
+    def key_place(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> DesignPath:
         """Where the key of an entity is declared: the first pattern that is asked by it, else the entity."""
         patterns = (*((entity.primary,) if entity.primary else ()), *entity.patterns)
         for pattern in patterns:
@@ -359,67 +361,67 @@ class Subject:
                 return self.pattern_place(table, entity, pattern)
         return self.entity_place(table, entity)
 
-    def pattern_place(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Place:
+    def pattern_place(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> DesignPath:
         """Where a key or query class is declared."""
-        return Place("pattern", table.name, f"{entity.name}.{pattern.name}")
+        return DesignPath("pattern", table.name, f"{entity.name}.{pattern.name}")
 
-    def field_place(self, table: TableDesign, entity: EntityDesign, field: FieldDesign | str) -> Place:
+    def field_place(self, table: TableDesign, entity: EntityDesign, field: FieldDesign | str) -> DesignPath:
         """Where a field is declared."""
         name = field if isinstance(field, str) else field.name
-        return Place("field", table.name, f"{entity.name}.{name}")
+        return DesignPath("field", table.name, f"{entity.name}.{name}")
 
-    def write_place(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> Place:
+    def write_place(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> DesignPath:
         """Where a write is declared."""
-        return Place("write", table.name, f"{entity.name}: {write.title}")
+        return DesignPath("write", table.name, f"{entity.name}: {write.title}")
 
-    def collection_place(self, table: TableDesign, collection: CollectionDesign) -> Place:
+    def collection_place(self, table: TableDesign, collection: CollectionDesign) -> DesignPath:
         """Where a collection is declared."""
-        return Place("collection", table.name, collection.name)
+        return DesignPath("collection", table.name, collection.name)
 
-    def need_place(self, need: Need) -> Place:
+    def need_place(self, need: Need) -> DesignPath:
         """Where a need is declared."""
-        home = self.homes.get(need.entities[0]) if need.entities else None
-        return Place("need", home[0].name if home else "", need.name)
+        home = self.entities_by_name.get(need.entities[0]) if need.entities else None
+        return DesignPath("need", home[0].name if home else "", need.name)
 
-    def titled(self, finding: Finding) -> Finding:
+    def with_need_title(self, finding: Finding) -> Finding:
         """Return a finding of a need with the need's own words, where its name says less."""
-        title = self._titles.get(finding.place.name) if finding.place.kind == "need" else None
+        title = self._need_titles.get(finding.place.name) if finding.place.kind == "need" else None
         return finding if title is None else replace(finding, message=f"“{title}”: {finding.message}")
 
     @cached_property
-    def _titles(self) -> Mapping[str, str]:
+    def _need_titles(self) -> Mapping[str, str]:
         return {need.name: need.title for need in self.design.needs if need.title != need.name}
 
-    def place_named(self, name: str) -> Place:
+    def parse_place(self, name: str) -> DesignPath:
         """Return the place that somebody wrote down: a table's, an index's, an entity's or what is in one."""
         head, _, rest = name.replace(": ", ".", 1).partition(".")
         for table in self.design.tables:
             if head == table.label:
-                return Place("index" if rest else "table", table.name, name)
-        home = self.homes.get(head)
+                return DesignPath("index" if rest else "table", table.name, name)
+        home = self.entities_by_name.get(head)
         if home is None:
-            return Place("design", "", name)
+            return DesignPath("design", "", name)
         table, entity = home
         if not rest:
-            return Place("entity", table.name, name)
+            return DesignPath("entity", table.name, name)
         if ": " in name:
-            return Place("write", table.name, name)
+            return DesignPath("write", table.name, name)
         field = any(each.name == rest for each in entity.fields)
-        return Place("field" if field else "pattern", table.name, name)
+        return DesignPath("field" if field else "pattern", table.name, name)
 
-    def asked(self) -> Iterator[Asked]:
+    def routed_needs(self) -> Iterator[RoutedNeed]:
         """Give the needs that say how they are asked today, with the key that they are asked by."""
         for need in self.design.needs:
-            home = self.homes.get(need.entities[0])
+            home = self.entities_by_name.get(need.entities[0])
             if need.route is not None and home is not None:
-                yield Asked(need, need.route, *home, self.index_of(home[0], need.route.index))
+                yield RoutedNeed(need, need.route, *home, self.find_index(home[0], need.route.index))
 
-    def index_of(self, table: TableDesign, name: str | None) -> IndexDesign | None:
+    def find_index(self, table: TableDesign, name: str | None) -> IndexDesign | None:
         """Return an index by the name that DynamoDB knows, None if the table has none of that name."""
         return next((index for index in table.indexes if index.name == name), None)
 
 
-def covers(ignore: Ignore, finding: Finding) -> bool:
+def suppresses(ignore: Ignore, finding: Finding) -> bool:
     """Tell whether somebody lets a finding stand: one of the rule at this place, or in what has this name."""
     place = finding.place
     inside = ignore.place in (place.name, "*") or place.name.startswith(

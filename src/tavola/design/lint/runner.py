@@ -1,4 +1,4 @@
-"""Runner: every rule over a design → findings, without those that somebody lets stand."""
+"""Runs rules over a design and separates suppressed findings from the rest."""
 
 from __future__ import annotations
 
@@ -6,18 +6,35 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from tavola.design.findings import SEVERITIES, Finding
+from tavola.design.findings import SEVERITIES, DesignPath, Finding
 from tavola.design.lint.errors import RulesMissing, RuleUnknown
-from tavola.design.lint.guesses import guessed_places, softened
-from tavola.design.lint.keyless import OF_ENTITIES, stand_in
-from tavola.design.lint.rule import Rule, Subject, covers
+from tavola.design.lint.rule import LintContext, Rule, suppresses
 from tavola.design.lint.rules import RULES
-from tavola.model.document import Design, Ignore
+from tavola.model.document import Design, Ignore, TableDesign, TableSettings
+
+_ENTITY_RULES = frozenset(  # rules that need no key: they judge fields and writes
+    ("changed-immutable", "large-item", "racing-version", "sequence-by-count", "unbounded-list")
+)
+_KEY_RULES = frozenset(  # rules that judge what a key is made of
+    (
+        "delimiter-collision",
+        "few-partitions",
+        "key-too-long",
+        "mutable-index-key",
+        "numbers-as-text",
+        "single-partition",
+        "template-overlap",
+        "time-ordered-partition",
+        "too-few-shards",
+        "unknown-as-value",
+        "version-in-status-index",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What the rules found: what stands, and what is ignored, with who said so and why."""
+class LintReport:
+    """The findings of a design, and those that an `Ignore` of the design suppresses."""
 
     findings: tuple[Finding, ...]
     ignored: tuple[tuple[Finding, Ignore], ...] = ()
@@ -29,81 +46,128 @@ def lint(
     production: bool = False,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-) -> Report:
-    """Return what is wrong with a design, place by place; those with errors come first, and the worst of a place.
+) -> LintReport:
+    """Return the findings of a design, grouped by place: places with errors first, and the worst of a place first.
 
-    `select` names the rules to run, all of them if none; `ignore` names some to leave out. A name of no rule is refused,
-    and so is leaving out all of them.
+    `select` names the rules to run (default: all), `ignore` rules to leave out. Raises `RuleUnknown` for a name that no
+    rule has, and `RulesMissing` if no rule is left.
     """
-    rules = chosen(select, ignore)
-    subject = Subject(design, production=production)
-    found = list(run(rules, subject))
-    standing: list[Finding] = []
+    rules = select_rules(select, ignore)
+    found = list(run_rules(rules, LintContext(design, production=production)))
+    findings: list[Finding] = []
     ignored: list[tuple[Finding, Ignore]] = []
-    places = {table.name: number for number, table in reversed(tuple(enumerate(design.tables)))}
+    table_numbers = {table.name: number for number, table in reversed(tuple(enumerate(design.tables)))}
     worst: dict[str, int] = {}
     for finding in found:
         place, rank = str(finding.place), SEVERITIES.index(finding.severity)
         worst[place] = min(rank, worst.get(place, rank))
-    for finding in sorted(found, key=lambda finding: (worst[str(finding.place)], *_order(places, finding))):
-        by = next((each for each in design.ignores if each.reason and covers(each, finding)), None)
-        if by is None:
-            standing.append(finding)
+    for finding in sorted(
+        found, key=lambda finding: (worst[str(finding.place)], *_sort_key(table_numbers, finding))
+    ):
+        suppressed_by = next(
+            (each for each in design.ignores if each.reason and suppresses(each, finding)), None
+        )
+        if suppressed_by is None:
+            findings.append(finding)
         else:
-            ignored.append((finding, by))
-    return Report(tuple(standing), tuple(ignored))
+            ignored.append((finding, suppressed_by))
+    return LintReport(tuple(findings), tuple(ignored))
 
 
-def run(rules: Sequence[Rule], subject: Subject) -> Iterable[Finding]:
-    """Give what rules find, each asked once, those that judge the others' findings last."""
-    guessed = guessed_places(subject)
-    first = [softened(finding, guessed) for rule in rules if not rule.last for finding in rule.find(subject)]
-    bare = stand_in(subject.design)
-    if bare is not None:
-        of_entities = Subject(bare, production=subject.production)
-        first += [finding for rule in rules if rule.name in OF_ENTITIES for finding in rule.find(of_entities)]
+def run_rules(rules: Sequence[Rule], context: LintContext) -> Iterable[Finding]:
+    """Yield the findings of rules; rules that judge other findings (`Rule.last`) run last."""
+    guessed = _guessed_places(context)
+    first = [
+        _soften_guess(finding, guessed) for rule in rules if not rule.last for finding in rule.find(context)
+    ]
+    keyless = _keyless_design(context.design)
+    if keyless is not None:
+        entities = LintContext(keyless, production=context.production)
+        first += [finding for rule in rules if rule.name in _ENTITY_RULES for finding in rule.find(entities)]
     yield from first
     judges = [rule for rule in rules if rule.last]
-    if not judges or not subject.design.ignores:
+    if not judges or not context.design.ignores:
         return
     names = frozenset(rule.name for rule in rules)
-    more = () if subject.production else _in_production(rules, subject, first)
-    last = replace(subject, findings=(*first, *more), rules=names, known=frozenset(RULES))
+    more = () if context.production else _find_as_production(rules, context, first)
+    last = replace(context, findings=(*first, *more), rules=names, known=frozenset(RULES))
     for rule in judges:
         yield from rule.find(last)
 
 
-def _in_production(rules: Sequence[Rule], subject: Subject, found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return what the rules of ignores that seem idle would find of a table in production: those are not."""
-    idle = {
-        ignore.rule
-        for ignore in subject.design.ignores
-        if not any(covers(ignore, finding) for finding in found)
-    }
-    asked = [rule for rule in rules if rule.name in idle and not rule.last]
-    real = subject.as_production()
-    return tuple(finding for rule in asked for finding in rule.find(real))
-
-
-def rule_named(name: str) -> Rule:
-    """Return a rule by its name; refuse a name that none has, with the nearest."""
-    found = RULES.get(name)
-    if found is None:
+def find_rule(name: str) -> Rule:
+    """Return a rule by its name; `RuleUnknown` names the most similar one."""
+    rule = RULES.get(name)
+    if rule is None:
         near = get_close_matches(name, RULES, 1, 0.6)
         raise RuleUnknown(name, near[0] if near else None)
-    return found
+    return rule
 
 
-def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the rules that are named, or all, without those that are to be left out."""
-    wanted = [rule_named(name) for name in select] or list(RULES.values())
-    without = {rule_named(name).name for name in ignore}
-    left = tuple(rule for rule in dict.fromkeys(wanted) if rule.name not in without)
-    if not left:
+def select_rules(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """Return the named rules, or all of them, without those in `ignore`."""
+    named = [find_rule(name) for name in select] or list(RULES.values())
+    excluded = {find_rule(name).name for name in ignore}
+    rules = tuple(rule for rule in dict.fromkeys(named) if rule.name not in excluded)
+    if not rules:
         raise RulesMissing
-    return left
+    return rules
 
 
-def _order(places: Mapping[str, int], finding: Finding) -> tuple[int, str, int, str, str]:
-    table = places.get(finding.place.table, len(places))
+def _find_as_production(
+    rules: Sequence[Rule], context: LintContext, found: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """Return what the rules of apparently idle ignores find in production, so that such ignores do not count as idle."""
+    idle = {
+        ignore.rule
+        for ignore in context.design.ignores
+        if not any(suppresses(ignore, finding) for finding in found)
+    }
+    idle_rules = [rule for rule in rules if rule.name in idle and not rule.last]
+    production = context.as_production()
+    return tuple(finding for rule in idle_rules for finding in rule.find(production))
+
+
+def _sort_key(table_numbers: Mapping[str, int], finding: Finding) -> tuple[int, str, int, str, str]:
+    table = table_numbers.get(finding.place.table, len(table_numbers))
     return table, str(finding.place), SEVERITIES.index(finding.severity), finding.rule, finding.message
+
+
+def _guessed_places(context: LintContext) -> frozenset[DesignPath]:
+    """Return the places of keys that an import guessed from sample items."""
+    return frozenset(
+        context.key_place(table, entity, key)
+        for table, entity, key in context.all_keys()
+        if any(source.guessed for source in key.sources)
+    )
+
+
+def _soften_guess(finding: Finding, guessed: frozenset[DesignPath]) -> Finding:
+    """Return a finding about a guessed key as advice: the guess itself may be wrong."""
+    if finding.rule not in _KEY_RULES or finding.place not in guessed:
+        return finding
+    return replace(finding, severity="advice", message=f"{finding.message}; its key is a guess of the import")
+
+
+def _keyless_design(design: Design) -> Design | None:
+    """Return a design with one unnamed table for the entities of a design that has no tables yet; None if it has."""
+    if design.tables or not design.views:
+        return None
+    settings = TableSettings(
+        name="",
+        hash="pk",
+        range="sk",
+        ttl=None,
+        tag=None,
+        delimiter="#",
+        stream=None,
+        recovery=True,
+        recovery_days=35,
+        encryption=None,
+        table_class="STANDARD",
+        deletion_protection=True,
+        read_units=None,
+        write_units=None,
+    )
+    table = TableDesign("", settings, {"pk": "S", "sk": "S"}, entities=design.views)
+    return replace(design, tables=(table,), views=(), needs=())

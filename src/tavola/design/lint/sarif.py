@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.reading import Location, Source, located, locations
+from tavola.design.lint.locations import SourceFile, SourceLocation, find_locations, locate_place
 from tavola.design.lint.rule import Rule
-from tavola.design.lint.runner import Report
+from tavola.design.lint.runner import LintReport
 from tavola.model.document import Ignore
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -23,7 +23,11 @@ LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "advic
 
 
 def sarif_log(
-    report: Report, rules: Sequence[Rule], sources: Sequence[Source], version: str, root: Path | None = None
+    report: LintReport,
+    rules: Sequence[Rule],
+    sources: Sequence[SourceFile],
+    version: str,
+    root: Path | None = None,
 ) -> dict[str, Any]:
     """Return a report as a SARIF log of one run, findings at the lines of their declarations.
 
@@ -31,7 +35,7 @@ def sarif_log(
     """
     base = (root or Path()).resolve()
     order = {rule.name: at for at, rule in enumerate(rules)}
-    known = locations(sources)
+    known = find_locations(sources)
     told: list[tuple[Finding, Ignore | None]] = [(finding, None) for finding in report.findings]
     told += report.ignored
     return {
@@ -50,7 +54,11 @@ def sarif_log(
                 "originalUriBaseIds": {_ROOT: {"uri": f"{base.as_uri()}/"}},
                 "results": [
                     _result(
-                        finding, ignore, order[finding.rule], located(finding.place, known, sources), base
+                        finding,
+                        ignore,
+                        order[finding.rule],
+                        locate_place(finding.place, known, sources),
+                        base,
                     )
                     for finding, ignore in told
                 ],
@@ -80,7 +88,7 @@ def _artifact(file: str, base: Path) -> dict[str, str]:
 
 
 def _result(
-    finding: Finding, ignore: Ignore | None, at: int, location: Location | None, base: Path
+    finding: Finding, ignore: Ignore | None, at: int, location: SourceLocation | None, base: Path
 ) -> dict[str, Any]:
     place: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": finding.place.name, "kind": finding.place.kind}]

@@ -16,7 +16,7 @@ except ImportError as error:
     ) from error
 
 from tavola.design.simulation.demand import workload_of
-from tavola.design.simulation.heat_map import chart, form_of
+from tavola.design.simulation.heat_map import chart
 from tavola.design.simulation.rates import Burst
 from tavola.design.simulation.report import report_lines
 from tavola.design.simulation.results import (
@@ -46,7 +46,6 @@ __all__ = [
     "Simulation",
     "SimulationRefused",
     "chart",
-    "form_of",
     "report_lines",
     "run_workload",
     "simulate",

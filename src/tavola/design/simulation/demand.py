@@ -19,7 +19,6 @@ from tavola.design.cost.capacity import (
     pattern_units,
     write_pattern_units,
 )
-from tavola.design.findings import first_few
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Spread
 from tavola.design.simulation.layout import Plan
@@ -33,6 +32,7 @@ from tavola.design.simulation.populations import (
 from tavola.design.simulation.rates import DailyRates, Rhythm
 from tavola.design.simulation.scenario import Scenario
 from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Rates, Station, Workload
+from tavola.design.text import list_first
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
     ON_DEMAND_WARM_WRITES_PER_S,
@@ -397,8 +397,8 @@ def _joined(asked: list[_Asked]) -> list[_Asked]:
 
 def _no_rates(builder: _Builder) -> str:
     if builder.zero and not builder.without:
-        return f"every rate is 0: {first_few(builder.zero, _NAMED)}; give per_second above 0 to one of them at least"
+        return f"every rate is 0: {list_first(builder.zero, _NAMED)}; give per_second above 0 to one of them at least"
     if not builder.without:
         return "the design has no access pattern and no write; declare them, with per_second"
-    zero = f" ({first_few(builder.zero, _NAMED)}: 0)" if builder.zero else ""
-    return f"no pattern says how often it is asked; give per_second to {first_few(builder.without, _NAMED)}{zero}"
+    zero = f" ({list_first(builder.zero, _NAMED)}: 0)" if builder.zero else ""
+    return f"no pattern says how often it is asked; give per_second to {list_first(builder.without, _NAMED)}{zero}"

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
+from tavola.design.charts import load_matplotlib, save_figure
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.results import HeatMap, Simulation
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
-FORMATS = ("svg", "png")
 _COLOURS = ("#f7f5ef", "#f6dfb3", "#efb372", "#dc7a4a", "#b23f42", "#6f1f4a", "#2a0f3a")
 _INK = "#22222a"
 _MARKED = 0.005  # of the units that were asked
@@ -47,7 +45,10 @@ _HOURS = (
 
 def chart(found: Simulation, form: str, place: str | None = None) -> bytes:
     """Return the heat maps of the worst places, or of one, as SVG or PNG; the same for the same simulation."""
-    plt, collections = _matplotlib()
+    load_matplotlib().use("Agg")
+    from matplotlib import collections  # noqa: PLC0415 - an extra
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
+
     shown = _chosen(found, place)
     with plt.rc_context(
         {"svg.hashsalt": "tavola", "font.family": "DejaVu Sans", "font.size": 9, "text.color": _INK}
@@ -63,32 +64,9 @@ def chart(found: Simulation, form: str, place: str | None = None) -> bytes:
         figure.patch.set_facecolor("white")
         for number, heat_map in enumerate(shown):
             _draw(figure, axes[2 * number][0], axes[2 * number + 1][0], heat_map, found, plt, collections)
-        buffer = BytesIO()
-        metadata = {"Date": None, "Creator": "Tavola"} if form == "svg" else {"Software": "Tavola"}
-        figure.savefig(buffer, format=form, dpi=120, metadata=metadata)
+        drawn = save_figure(figure, form)
         plt.close(figure)
-    return buffer.getvalue()
-
-
-def form_of(path: Path) -> str:
-    """Return the form that a chart's file is to have, by its name."""
-    form = path.suffix.lower().lstrip(".")
-    if form not in FORMATS:
-        raise SimulationRefused(f"{path} says no form of a chart; end it with .svg or .png")
-    return form
-
-
-def _matplotlib() -> tuple[Any, Any]:
-    try:
-        import matplotlib  # noqa: PLC0415 - an optional extra
-    except ImportError as error:
-        raise SimulationRefused(
-            "a chart needs matplotlib; install it with: pip install 'tavola[design]'"
-        ) from error
-    matplotlib.use("Agg")
-    from matplotlib import collections, pyplot  # noqa: PLC0415
-
-    return pyplot, collections
+    return drawn
 
 
 def _chosen(found: Simulation, place: str | None) -> list[HeatMap]:

@@ -16,6 +16,7 @@ from tavola.design.solver.candidates import Block, EntityPlan, KeyPlan
 from tavola.design.solver.plans import IndexPlan, TablePlan
 from tavola.design.solver.questions import Question, Subject
 from tavola.design.solver.tables import Household
+from tavola.design.text import join_names
 from tavola.model.document import EntityDesign, IndexDesign, KeyDesign, Membership, TableDesign
 
 Pattern = Literal[
@@ -81,7 +82,7 @@ def table_choice(
         wide = max(together, key=lambda question: len(question.entities))
         partition = _spelled(table, table.entity(wide.entities[0]).key)
         what = (
-            f"{_listed(wide.entities)} share the partition {partition}, so that {_quoted(together)} "
+            f"{join_names(wide.entities)} share the partition {partition}, so that {_quoted(together)} "
             f"{'is one query' if len(together) == 1 else 'are one query each'}"
         )
         return Choice(table.label, "Single-Table Design", f"{what}; {_served(plan)}.", amount)
@@ -170,10 +171,10 @@ def _pattern(plan: TablePlan, index: IndexPlan, subject: Subject) -> tuple[Patte
             told = f"{_hot(block, entity)} would get more than a partition takes, so it is spread over {shards} shards"
             return ("Composite Key + Sharding" if timed else "Write Sharding"), told
     if len(index.blocks) > 1:
-        told = f"{_listed([b.entity for b in index.blocks])} share it, told apart by their keys"
+        told = f"{join_names([b.entity for b in index.blocks])} share it, told apart by their keys"
         both = [b.entity for b in index.blocks if _both_sides(plan, b, subject)]
         if both:
-            told += f"; {_listed(both)} {'is' if len(both) == 1 else 'are'} asked from both sides, as an adjacency list is"
+            told += f"; {join_names(both)} {'is' if len(both) == 1 else 'are'} asked from both sides, as an adjacency list is"
         return "GSI Overloading", told
     block = index.blocks[0]
     entity = subject.entities[block.entity]
@@ -331,8 +332,4 @@ def _timed(entity: EntityDesign, sorts: Sequence[str]) -> bool:
 
 def _quoted(questions: Sequence[Question]) -> str:
     titles = [f"“{question.title}”" for question in questions]
-    return _listed(titles if len(titles) <= 4 else [*titles[:3], f"{len(titles) - 3} more"])
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_names(titles if len(titles) <= 4 else [*titles[:3], f"{len(titles) - 3} more"])

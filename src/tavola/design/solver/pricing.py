@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from tavola.design.cost.assumptions import HOURS_PER_MONTH
 from tavola.design.cost.capacity import SPARSE_SHARE, write_pattern_units
 from tavola.design.cost.traffic import accesses
-from tavola.design.lint.heat import Kind, heat
-from tavola.design.lint.rates import peak
-from tavola.design.lint.rule import Subject as Rules
+from tavola.design.lint.heat import HeatKind, partition_heat
+from tavola.design.lint.rates import peak_rate
+from tavola.design.lint.rule import LintContext as Rules
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 from tavola.model.document import Design, EntityDesign, IndexDesign, KeyDesign, TableDesign
 from tavola.model.sizes import stored_entry_bytes, stored_item_bytes
@@ -79,16 +79,16 @@ def shards_needed(
     assert key is not None
     if identified(key, identities):
         return 1
-    found = heat(Rules(Design((table,))), table, entity, key)
+    found = partition_heat(Rules(Design((table,))), table, entity, key)
     if found is None:
         return former
-    bounds: tuple[tuple[Kind, int], ...] = (
+    bounds: tuple[tuple[HeatKind, int], ...] = (
         ("write", PARTITION_WRITES_PER_S),
         ("read", PARTITION_READS_PER_S),
     )
-    over = [kind for kind, most in bounds if found.at(kind, 1) > most]
-    helped = [kind for kind in over if found.fewest(kind) is not None]
-    return (found.fewest(*helped) or 1) if helped else 1
+    over = [kind for kind, most in bounds if found.units_per_second(kind, 1) > most]
+    helped = [kind for kind in over if found.shards_needed(kind) is not None]
+    return (found.shards_needed(*helped) or 1) if helped else 1
 
 
 def identified(key: KeyDesign, identities: Sequence[frozenset[str]]) -> bool:
@@ -121,11 +121,11 @@ def unknown_heat(
         for name in source.fields
         if entity.field(name).values is None and "date" not in (entity.field(name).key_kind or "")
     ]
-    if not silent or heat(Rules(Design((table,))), table, entity, key) is not None:
+    if not silent or partition_heat(Rules(Design((table,))), table, entity, key) is not None:
         return None
     place = None if index is None else index.name
     written = sum(
-        (peak(write) or 0.0) * units.write
+        (peak_rate(write) or 0.0) * units.write
         for write in entity.writes
         for units in write_pattern_units(table, entity, write)
         if units.index == place

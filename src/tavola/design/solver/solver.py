@@ -10,7 +10,7 @@ from decimal import Decimal
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.month import Month, estimate
 from tavola.design.findings import Finding
-from tavola.design.lint.rule import covers
+from tavola.design.lint.rule import suppresses
 from tavola.design.lint.runner import lint
 from tavola.design.solver.assembly import assembled
 from tavola.design.solver.errors import SolveRefused
@@ -89,7 +89,7 @@ class _Solving:
         bare = self.subject.weights.without(design, self._given_entities())
         report = lint(bare)
         ignores = tuple(
-            i for i in self.given.ignores if any(covers(i, finding) for finding in report.findings)
+            i for i in self.given.ignores if any(suppresses(i, finding) for finding in report.findings)
         )
         if ignores:
             bare = replace(bare, ignores=ignores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tavola.design.findings import Place
+from tavola.design.findings import DesignPath
 from tavola.model.document import Design, EntityDesign, PatternDesign, TableDesign
 
 NAME_CHARACTERS_SHORT = 192  # the longest table name that every engine with long names takes
@@ -16,7 +16,7 @@ class Use:
     """One need of a capability: where, and for what, as the end of a sentence that begins with the place."""
 
     capability: str
-    place: Place
+    place: DesignPath
     what: str
 
 
@@ -36,13 +36,13 @@ def uses_of(design: Design) -> tuple[Use, ...]:
 
 
 def _of_settings(table: TableDesign) -> Iterator[Use]:
-    settings, place = table.settings, Place("table", table.name, table.label)
+    settings, place = table.settings, DesignPath("table", table.name, table.label)
     if settings.ttl is not None:
         yield Use("ttl", place, f"expires items by {settings.ttl!r}")
     if settings.stream is not None:
         yield Use("streams", place, f"has a stream of {settings.stream}")
     for consumer in table.consumers:
-        at = Place("consumer", table.name, consumer.name)
+        at = DesignPath("consumer", table.name, consumer.name)
         yield Use("streams", at, "reads the table's stream")
         if consumer.events or consumer.filters:
             yield Use("streams.events", at, "acts on some kinds of records alone")
@@ -68,7 +68,7 @@ def _of_settings(table: TableDesign) -> Iterator[Use]:
 
 def _of_indexes(table: TableDesign) -> Iterator[Use]:
     for index in table.indexes:
-        place = Place("index", table.name, f"{table.label}.{index.label}")
+        place = DesignPath("index", table.name, f"{table.label}.{index.label}")
         if index.local:
             yield Use("index.local", place, "is a local index")
             continue
@@ -81,15 +81,15 @@ def _of_indexes(table: TableDesign) -> Iterator[Use]:
 
 
 def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[Use]:
-    place = Place("entity", table.name, entity.name)
+    place = DesignPath("entity", table.name, entity.name)
     for write in entity.writes:
-        at = Place("write", table.name, f"{entity.name}: {write.title}")
+        at = DesignPath("write", table.name, f"{entity.name}: {write.title}")
         if write.transactional or write.together:
             yield Use("transactions.write", at, "is written in a transaction")
         if write.items > 1:
             yield Use("batch-write", at, f"writes {write.items} items at once")
     for field in entity.fields:
-        at = Place("field", table.name, f"{entity.name}.{field.name}")
+        at = DesignPath("field", table.name, f"{entity.name}.{field.name}")
         if field.lock:
             yield Use("conditional-writes", at, "is a lock, which each write checks")
         if field.unique:
@@ -102,7 +102,7 @@ def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[Use]:
 
 def _of_pattern(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[Use]:
     if pattern.access is not None and pattern.access.transactional:
-        place = Place("pattern", table.name, f"{entity.name}.{pattern.name}")
+        place = DesignPath("pattern", table.name, f"{entity.name}.{pattern.name}")
         yield Use("transactions.read", place, "is read in a transaction")
 
 
@@ -110,12 +110,14 @@ def _of_policies(design: Design, table: TableDesign) -> Iterator[Use]:
     for entity in table.entities:
         for field in entity.fields:
             if field.tenant:
-                place = Place("field", table.name, f"{entity.name}.{field.name}")
+                place = DesignPath("field", table.name, f"{entity.name}.{field.name}")
                 yield Use(
                     "iam.leading-keys", place, "says whose an item is, which policies keep apart by the key"
                 )
     for policy in design.policies:
         if "LeadingKeys" in str(policy.document) and (not policy.tables or table.name in policy.tables):
             yield Use(
-                "iam.leading-keys", Place("policy", table.name, policy.name), "decides by the partition key"
+                "iam.leading-keys",
+                DesignPath("policy", table.name, policy.name),
+                "decides by the partition key",
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tavola.design.access_paths import shards_to_read
-from tavola.design.lint import Subject
+from tavola.design.lint import LintContext
 from tavola.keys import Template
 from tavola.model import SHARD
 from tavola.model.document import (
@@ -299,7 +299,7 @@ def _need(design: Design, need: Need) -> Listed:
     elif need.route is not None and routed(need):
         operation, index = _OPERATIONS[need.route.operation], need.route.index
     else:
-        ways = Subject(alone(design, table)).access_paths(need)
+        ways = LintContext(alone(design, table)).access_paths(need)
         if need.route is not None:  # which says where, and not by which key
             ways = tuple(way for way in ways if way.key.index == need.route.index)
         best = next(iter(ways), None)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tavola.design.cost import write_pattern_units
 from tavola.design.findings import Finding
-from tavola.design.lint import Subject, lint
+from tavola.design.lint import LintContext, lint
 from tavola.model.document import Design, Given, TableDesign, needs_of
 from tavola.studio.access_patterns.catalogue import Listed, PatternKind, alone, catalogue
 
@@ -116,7 +116,7 @@ def _rest(design: Design, homeless: Sequence[Listed]) -> Design:
 
 
 def _matrix(design: Design, table: TableDesign | None, found: Sequence[Listed]) -> CoverageTable:
-    subject = Subject(design)
+    subject = LintContext(design)
     findings = lint(design, select=(*_OF_NEEDS, _UNUSED)).findings
     needs = {need.name: need for need in needs_of(design)}
     told = {finding.place.name: finding for finding in findings if finding.rule in _OF_NEEDS}

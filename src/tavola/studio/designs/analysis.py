@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from tavola.design.cost import Assumptions, CostRefused, estimate
 from tavola.design.findings import Finding
-from tavola.design.lint import Mended, Report, Source, lint, mend
+from tavola.design.lint import LintReport, Mended, SourceFile, lint, mend
 from tavola.errors import TavolaError
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, TableDesign, write_document
@@ -43,7 +43,9 @@ class _Answer:
 class Subject:
     """A design, its name and its files, and what the judges said of it; safe to ask from several threads."""
 
-    def __init__(self, name: str, design: Design, sources: tuple[Source, ...] = (), target: str = "") -> None:
+    def __init__(
+        self, name: str, design: Design, sources: tuple[SourceFile, ...] = (), target: str = ""
+    ) -> None:
         self.name = name
         self.target = target  # what a command calls it; empty: it is in no file that a command could read
         self.design = design
@@ -68,7 +70,7 @@ class Subject:
                 answer.found = True
             return cast(T, answer.value)
 
-    def report(self, *, production: bool = False) -> Report:
+    def report(self, *, production: bool = False) -> LintReport:
         """Return what the rules found."""
         return self.once(("report", production), lambda: lint(self.design, production=production))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tavola.design.cost import item_bytes
-from tavola.design.findings import Place
+from tavola.design.findings import DesignPath
 from tavola.keys import Placeholder
 from tavola.model import SHARD
 from tavola.model.document import (
@@ -186,7 +186,7 @@ def picture_of(design: Design) -> tuple[TablePicture, ...]:
     return tuple(_table(design, table) for table in design.tables)
 
 
-def node_of(design: Design, place: Place) -> str:
+def node_of(design: Design, place: DesignPath) -> str:
     """Return the id of the node that a place is shown on: its own, or that of what it belongs to."""
     table = next((each for each in design.tables if each.name == place.table), None)
     if table is None:
@@ -206,7 +206,7 @@ def node_of(design: Design, place: Place) -> str:
     return table_id(table.name)
 
 
-def _of_entity(table: TableDesign, entity: EntityDesign, place: Place) -> str:
+def _of_entity(table: TableDesign, entity: EntityDesign, place: DesignPath) -> str:
     if place.kind == "pattern":
         for pattern in (entity.primary, *entity.patterns):
             if pattern is not None and f"{entity.name}.{pattern.name}" == place.name:

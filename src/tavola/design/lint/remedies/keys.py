@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tavola.design.findings import Finding
-from tavola.design.lint.heat import heat
+from tavola.design.lint.heat import partition_heat
 from tavola.design.lint.remedies.proposal import Mender, Proposal, entity_at, keys_at, put_entity, put_key
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.design.lint.rules.numbers_as_text import is_fraction
 from tavola.keys import Placeholder, Template, TemplateRefused
 from tavola.model import SHARD
@@ -22,10 +22,12 @@ _COPY = "; items that stand are under the old key, which none can change: they a
 
 def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
     """Give the key over as many shards as bear what comes to it, filled to what is planned for."""
-    subject = Subject(design)
+    context = LintContext(design)
     for table, entity, key in keys_at(design, finding):
-        found = heat(subject, table, entity, key)
-        wanted = None if found is None else found.fewest("write", "read") or found.fewest("write")
+        found = partition_heat(context, table, entity, key)
+        wanted = (
+            None if found is None else found.shards_needed("write", "read") or found.shards_needed("write")
+        )
         for count in () if wanted is None else (wanted, wanted * 2):
             made = sharded(table, key, count)
             if made is not None and count > 1:
@@ -36,10 +38,10 @@ def _spread(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _gathered(design: Design, finding: Finding) -> Iterator[Proposal]:
-    subject = Subject(design)
+    context = LintContext(design)
     for table, entity, key in keys_at(design, finding):
-        found = heat(subject, table, entity, key)
-        wanted = None if found is None else found.fewest("write")
+        found = partition_heat(context, table, entity, key)
+        wanted = None if found is None else found.shards_needed("write")
         made = None if wanted is None else sharded(table, key, wanted)
         if made is not None:
             yield Proposal(

@@ -9,16 +9,16 @@ from collections import Counter
 from dataclasses import dataclass
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.remedies import asking, fields, ignores, indexes, keys, policies, settings, writes
+from tavola.design.lint.remedies import fields, ignores, indexes, keys, needs, policies, settings, writes
 from tavola.design.lint.remedies.proposal import Mender, Proposal
 from tavola.design.lint.rules import RULES
-from tavola.design.lint.runner import Report, lint
+from tavola.design.lint.runner import LintReport, lint
 from tavola.errors import TavolaError
 from tavola.model.document import Design, read_document, write_document
 
 MENDERS: dict[str, Mender] = {
     name: mender
-    for module in (asking, fields, ignores, indexes, keys, policies, settings, writes)
+    for module in (fields, ignores, indexes, keys, needs, policies, settings, writes)
     for name, mender in module.MENDERS.items()
 }
 
@@ -29,11 +29,11 @@ class Mended:
 
     design: Design
     told: str
-    report: Report
+    report: LintReport
 
 
 def mend(
-    design: Design, finding: Finding, *, production: bool = False, before: Report | None = None
+    design: Design, finding: Finding, *, production: bool = False, before: LintReport | None = None
 ) -> Mended | None:
     """Return a design as a finding's remedy would have it; None where no change of the design alone does it.
 
@@ -56,7 +56,7 @@ def mend(
     return second
 
 
-def _judged(design: Design, proposal: Proposal, finding: Finding, production: bool) -> Report | None:
+def _judged(design: Design, proposal: Proposal, finding: Finding, production: bool) -> LintReport | None:
     """Return what the rules say of a proposal; None where it is no design, or the finding still stands."""
     if proposal.design == design:
         return None
@@ -78,11 +78,11 @@ def _is_whole(design: Design) -> bool:
         return False
 
 
-def _stands(report: Report, finding: Finding) -> bool:
+def _stands(report: LintReport, finding: Finding) -> bool:
     return any(each.rule == finding.rule and each.place == finding.place for each in report.findings)
 
 
-def _more(before: Report, after: Report, severity: Severity) -> bool:
+def _more(before: LintReport, after: LintReport, severity: Severity) -> bool:
     """Tell whether there are findings of a severity at a place that had fewer of that rule."""
     had = Counter((each.rule, each.place) for each in before.findings)
     has = Counter((each.rule, each.place) for each in after.findings if each.severity == severity)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tavola.design.findings import Finding
-from tavola.design.lint.carrying import forgets, made_attributes
+from tavola.design.lint.index_writes import omits_index_key, templated_attributes
 from tavola.design.lint.remedies.proposal import (
     Mender,
     Proposal,
@@ -55,8 +55,8 @@ def _rewriting(design: Design, finding: Finding) -> Iterator[Proposal]:
                 for source in key.sources
                 if source.template is not None and changed & set(source.fields)
             ]
-        elif forgets(table, entity, key, write):
-            missing += sorted(made_attributes(key))
+        elif omits_index_key(table, entity, key, write):
+            missing += sorted(templated_attributes(key))
     added = tuple(name for name in dict.fromkeys(missing) if name not in write.rewrites)
     if added:
         yield Proposal(

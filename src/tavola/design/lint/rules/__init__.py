@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tavola.design.lint.rule import Rule, rule_of
+from tavola.design.lint.rule import Rule, load_rule
 from tavola.design.lint.rules import (
     batch_too_large,
     changed_immutable,
@@ -83,7 +83,7 @@ from tavola.design.lint.rules import (
 RULES: Mapping[str, Rule] = {
     rule.name: rule
     for rule in map(
-        rule_of,
+        load_rule,
         (
             # Access patterns
             batch_too_large,

@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.limits import BATCH_GET_KEYS_MAX
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that fetch more keys than a request takes, or keys without their sort key."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         if asked.route.operation not in ("get", "batch_get"):
             continue
-        place = subject.need_place(asked.need)
+        place = context.need_place(asked.need)
         items = asked.need.access.items if asked.need.access is not None else None
         if asked.route.operation == "batch_get" and items is not None:
             each = -(-items // max(1, asked.route.queries))

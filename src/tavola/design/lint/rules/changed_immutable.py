@@ -16,22 +16,22 @@ from collections.abc import Iterator
 
 from tavola.design.cost.capacity import changed_fields
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the writes of immutable entities that change an item which stands; that old ones are deleted is no change."""
-    for table, entity, write in subject.writes():
+    for table, entity, write in context.all_writes():
         changed = changed_fields(entity, write)
         if entity.immutable and (write.kind == "update" or (write.kind == "put" and changed)):
-            what = joined(sorted(changed)) or "the item"
+            what = join_names(sorted(changed)) or "the item"
             yield Finding(
                 "changed-immutable",
                 SEVERITY,
-                subject.write_place(table, entity, write),
+                context.write_place(table, entity, write),
                 f"it changes {what}, and {entity.name} is said to be immutable",
                 f"put a new item instead, or say that {entity.name} is derived and does change (immutable=False)",
             )

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rates import key_values
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rates import count_key_values
+from tavola.design.lint.rule import LintContext
 from tavola.limits import ITEM_COLLECTION_BYTES_MAX
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.model.sizes import entry_bytes, item_bytes
@@ -27,9 +27,9 @@ _NEAR = 0.5
 _GB = 1024**3
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables with a local index whose collections are too large, by what entities say of their number."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         if not any(index.local for index in table.indexes):
             continue
         for names, size in _collections(table).items():
@@ -39,7 +39,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "collection-over-ten-gb",
                 "error" if over else "warning",
-                subject.entity_place(table, table.entity(names[0])),
+                context.entity_place(table, table.entity(names[0])),
                 f"the {' and '.join(names)} items of one partition key come to {size / _GB:,.1f} GB on average, and with a local "
                 f"index they may be {ITEM_COLLECTION_BYTES_MAX // _GB} GB"
                 + (": writes to a full one fail" if over else ""),
@@ -67,7 +67,7 @@ def _collections(table: TableDesign) -> Mapping[tuple[str, ...], float]:
 
 def _share(table: TableDesign, entity: EntityDesign) -> float | None:
     assert entity.key is not None, "an entity of a table has a key"
-    partitions = key_values(entity, entity.key, partition=True)
+    partitions = count_key_values(entity, entity.key, partition=True)
     if entity.items is None or partitions is None:
         return None
     shards = (

@@ -12,32 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give what is asked of a global index and must see every write before it."""
-    for table, entity, pattern in subject.design.patterns():
+    for table, entity, pattern in context.design.patterns():
         if pattern.access is not None and pattern.access.consistent and not pattern.hydrate:
             yield from _found(
-                subject, table.name, pattern.index, subject.pattern_place(table, entity, pattern)
+                context, table.name, pattern.index, context.pattern_place(table, entity, pattern)
             )
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for collection in table.collections:
             if collection.access is not None and collection.access.consistent:
                 yield from _found(
-                    subject, table.name, collection.index, subject.collection_place(table, collection)
+                    context, table.name, collection.index, context.collection_place(table, collection)
                 )
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         if asked.need.access is not None and asked.need.access.consistent:
-            yield from _found(subject, asked.table.name, asked.route.index, subject.need_place(asked.need))
+            yield from _found(context, asked.table.name, asked.route.index, context.need_place(asked.need))
 
 
-def _found(subject: Subject, table: str, name: str | None, place: Place) -> Iterator[Finding]:
-    index = subject.index_of(subject.design.table(table), name)
+def _found(context: LintContext, table: str, name: str | None, place: DesignPath) -> Iterator[Finding]:
+    index = context.find_index(context.design.table(table), name)
     if index is not None and not index.local:
         yield Finding(
             "consistent-index-read",

@@ -14,30 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the consumers that write an entity whose numbers are added to, and do not say that a record counts once."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for consumer in table.consumers:
             if consumer.idempotent:
                 continue
             added = [
                 f"{name}.{write.adds[0]}"
                 for name in consumer.writes
-                if name in subject.homes
-                for write in subject.homes[name][1].writes
+                if name in context.entities_by_name
+                for write in context.entities_by_name[name][1].writes
                 if write.adds
             ]
             if added:
                 yield Finding(
                     "consumer-counts-twice",
                     SEVERITY,
-                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    DesignPath(kind="consumer", table=table.name, name=consumer.name),
                     f"it adds to {' and '.join(dict.fromkeys(added))}, and a batch that is delivered again is added again",
                     "write a mark of each record with its share, in one transaction, and say idempotent=True",
                 )

@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import Consumer, EntityDesign, TableDesign
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the consumers whose filters let through what they write into the table they read."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for consumer in table.consumers:
             back = [
                 entity.name
@@ -36,7 +36,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "consumer-feeds-itself",
                     SEVERITY,
-                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    DesignPath(kind="consumer", table=table.name, name=consumer.name),
                     f"it writes {' and '.join(back)} into {table.label}, whose stream it reads, and {how} these writes come back to it",
                     "filter by the entities that it counts from, or keep what it writes in a table of its own",
                 )

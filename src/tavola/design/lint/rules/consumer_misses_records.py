@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import Consumer
 
 SEVERITY: Severity = "error"
@@ -26,11 +26,11 @@ SEVERITY: Severity = "error"
 _KINDS = ("INSERT", "MODIFY", "REMOVE")
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the consumers that keep items by changes of others they never saw, and those whose filters drop what they act on."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for consumer in table.consumers:
-            place = Place(kind="consumer", table=table.name, name=consumer.name)
+            place = DesignPath(kind="consumer", table=table.name, name=consumer.name)
             for message, remedy in _missed(consumer, expires=table.settings.ttl is not None):
                 yield Finding("consumer-misses-records", SEVERITY, place, message, remedy)
 

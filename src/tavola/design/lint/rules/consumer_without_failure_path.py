@@ -14,22 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.limits import STREAM_RETENTION_S
 from tavola.model.document import Consumer
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the consumers without an end to their retries, or without a place for what failed."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for consumer in table.consumers:
             wrong = _wrong(consumer)
             if wrong is not None:
                 severity, message, remedy = wrong
-                place = Place(kind="consumer", table=table.name, name=consumer.name)
+                place = DesignPath(kind="consumer", table=table.name, name=consumer.name)
                 yield Finding("consumer-without-failure-path", severity, place, message, remedy)
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rates import PLANNED, busiest_item
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rates import PLANNED_SHARE, busiest_item_rate
+from tavola.design.lint.rule import LintContext
 from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.sizes import item_bytes
 from tavola.values import transact_write_units, write_units
@@ -23,21 +23,21 @@ from tavola.values import transact_write_units, write_units
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the writes that count something up on an item more often than is well."""
-    for table, entity, write in subject.writes():
-        rate = busiest_item(entity, write)
+    for table, entity, write in context.all_writes():
+        rate = busiest_item_rate(entity, write)
         if rate is None or not write.adds:
             continue
         size = write.item_bytes or item_bytes(table, entity)
         transacted = write.transactional or bool(write.together)
         units = rate * (transact_write_units(size, size) if transacted else write_units(size, size))
-        if units < PLANNED * PARTITION_WRITES_PER_S:
+        if units < PLANNED_SHARE * PARTITION_WRITES_PER_S:
             continue
         yield Finding(
             "counter-item",
             SEVERITY,
-            subject.write_place(table, entity, write),
+            context.write_place(table, entity, write),
             f"{', '.join(write.adds)} of one item is counted up {rate:,.0f} times a second at its peak, {units:,.0f} write units, and the "
             f"partition of an item takes {PARTITION_WRITES_PER_S:,}",
             "spread the counter over shards (tavola.patterns.Counters), or count from the stream, many changes in one update",

@@ -14,21 +14,21 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.naming import is_production
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables in production without deletion protection."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         if table.settings.deletion_protection or "deletion_protection" in table.settings.unknown:
             continue
-        if subject.production or is_production(table):
+        if context.production or is_production(table):
             yield Finding(
                 "deletion-unprotected",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 "it is in production, and one call deletes it with everything in it",
                 "set deletion_protection=True; it costs nothing",
             )

@@ -17,15 +17,15 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import time_kind
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, SourceDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the key attributes of other code's designs in which free texts stand side by side."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         for source in key.sources if table.foreign else ():
             pair = _neighbours(entity, source)
             if pair is None or source.template is None:
@@ -36,7 +36,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "delimiter-collision",
                 SEVERITY if tenants or key.index is None else "warning",
-                subject.key_place(table, entity, key),
+                context.key_place(table, entity, key),
                 f"{source.template.source} joins {first} and {second} as they are: {first} a{between}b with {second} c makes the key of "
                 f"{first} a with {second} b{between}c{whose}",
                 f"escape or refuse {_sign(source.template.delimiter, between)!r} in {first}",

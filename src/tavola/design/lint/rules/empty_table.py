@@ -12,21 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "advice"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give a design without tables that has nothing to be solved either, and the tables without entities."""
-    design = subject.design
+    design = context.design
     if not design.tables and not design.views and not design.needs:
         yield Finding(
             "empty-table",
             SEVERITY,
-            Place(kind="design", table="", name="design"),
+            DesignPath(kind="design", table="", name="design"),
             "there is no table in it, so there is nothing to judge",
             "name a module that declares tables, or a document that has some",
         )
@@ -34,8 +34,8 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "empty-table",
             SEVERITY,
-            Place(kind="design", table="", name="design"),
-            f"there is no table in it, and {joined(view.name for view in design.views)} {'has' if len(design.views) == 1 else 'have'} "
+            DesignPath(kind="design", table="", name="design"),
+            f"there is no table in it, and {join_names(view.name for view in design.views)} {'has' if len(design.views) == 1 else 'have'} "
             "no keys yet: of their fields and writes alone something can be said",
             "declare their keys, or what is asked of them (Need) and let `tavola solve` find the keys",
         )
@@ -44,7 +44,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "empty-table",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 "nothing is said of what lives in it, so its settings alone are judged",
                 "declare its entities, their keys and how they are read",
             )

@@ -16,17 +16,17 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.naming import is_production
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "advice"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables in production that name no key: of tenants' data, and of files that do not say whose data it is."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         if table.settings.encryption or "encryption" in table.settings.unknown:
             continue
-        if not (subject.production or is_production(table)):
+        if not (context.production or is_production(table)):
             continue
         tenants = [
             f"{entity.name}.{field.name}"
@@ -40,7 +40,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "encryption-missing",
             SEVERITY,
-            subject.table_place(table),
+            context.table_place(table),
             f"{whose} under AWS's own key: encrypted at rest, but with no say over who uses the key and no log of it",
             'name a KMS key of yours, encryption="alias/…", or ignore this with the reason why AWS\'s own will do',
         )

@@ -16,46 +16,56 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of, told_rates, values_of
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.heat import (
+    count_active_partitions,
+    count_shards,
+    describe_neighbours,
+    has_write_rates,
+    partition_heat,
+    time_bucket,
+)
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "warning"
 
 _FEW = 16  # values that a person could count, of which one is usually most items'
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the keys whose partitions, all alike, would get more than they take; without rates those of very few values."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         fields = [slot.field for slot in key_parts(key.hash)]
-        if not fields or shards_of(key) > 1 or bucket_of(entity, key) is not None:
+        if not fields or count_shards(key) > 1 or time_bucket(entity, key) is not None:
             continue
-        found, count = heat(subject, table, entity, key), values_of(subject, table, entity, key)
+        found, count = (
+            partition_heat(context, table, entity, key),
+            count_active_partitions(context, table, entity, key),
+        )
         if found is None or count is None:
             continue
-        over = found.over
-        place = subject.key_place(table, entity, key)
+        over = found.overload
+        place = context.key_place(table, entity, key)
         name = key.index or table.name
-        if over is not None and found.main == entity.name:
+        if over is not None and found.busiest_entity == entity.name:
             yield Finding(
                 "few-partitions",
                 SEVERITY,
                 place,
-                f"{entity.name} has {count:,} partitions in {name} by {joined(fields)}{crowd(found, entity)}, and the busiest gets {over}",
-                found.remedy("add a field with more values to its partition key"),
+                f"{entity.name} has {count:,} partitions in {name} by {join_names(fields)}{describe_neighbours(found, entity)}, and the busiest gets {over}",
+                found.describe_remedy("add a field with more values to its partition key"),
             )
         elif (
             over is None
             and count <= _FEW
             and key.index is not None
             and key.shards is None
-            and not told_rates(entity)
+            and not has_write_rates(entity)
         ):
             yield Finding(
                 "few-partitions",
                 "advice",
                 place,
-                f"{name} has {count} partitions by {joined(fields)}: {count * 1_000:,} writes a second at most for all of {entity.name}",
+                f"{name} has {count} partitions by {join_names(fields)}: {count * 1_000:,} writes a second at most for all of {entity.name}",
                 "declare how often it is written (peak_per_second), or shard it",
             )

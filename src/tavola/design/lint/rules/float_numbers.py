@@ -15,22 +15,22 @@ import re
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 _FLOAT = re.compile(r"\b(float|double)\b", re.IGNORECASE)
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the float fields of tables that other code writes; a float of Tavola's own is exact or refused."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields if table.foreign else ():
             if _FLOAT.search(field.type):
                 yield Finding(
                     "float-numbers",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"{field.name} is a {field.type}, and DynamoDB's numbers are decimals of 38 digits: a float is refused, or rounded on the way",
                     "use Decimal, or in Tavola Annotated[float, Exact]",
                 )

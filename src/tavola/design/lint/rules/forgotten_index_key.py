@@ -15,32 +15,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.carrying import carriers, forgets, made_attributes
-from tavola.design.lint.relations import ends
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, quoted
+from tavola.design.lint.index_writes import omits_index_key, puts_writing_key, templated_attributes
+from tavola.design.lint.relations import linked_fields
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names, join_titles
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the puts that leave out index keys which others write; a warning where nothing asks these indexes.
 
     Of items that tie two things, `one-way-relation` tells it.
     """
-    for table, entity, write in subject.writes():
-        keys = [key for key in entity.keys if forgets(table, entity, key, write)]
-        if not keys or ends(entity) is not None:
+    for table, entity, write in context.all_writes():
+        keys = [key for key in entity.keys if omits_index_key(table, entity, key, write)]
+        if not keys or linked_fields(entity) is not None:
             continue
-        missing = sorted({name for key in keys for name in made_attributes(key)} - set(write.rewrites))
+        missing = sorted({name for key in keys for name in templated_attributes(key)} - set(write.rewrites))
         indexes = [str(key.index) for key in keys]
-        asking = [title for index in indexes for title in subject.readers(table, index)]
-        lost = f", and {quoted(asking[:3])} never find{'s' if len(asking) == 1 else ''} it" if asking else ""
+        asking = [title for index in indexes for title in context.reader_titles(table, index)]
+        lost = (
+            f", and {join_titles(asking[:3])} never find{'s' if len(asking) == 1 else ''} it"
+            if asking
+            else ""
+        )
         yield Finding(
             "forgotten-index-key",
             SEVERITY if asking else "warning",
-            subject.write_place(table, entity, write),
-            f"it leaves out {joined(missing)}, which {quoted(each.title for each in carriers(entity, keys[0]))} writes: what it puts is not in "
-            f"{joined(indexes)}{lost}",
-            f"write {joined(missing)} here too",
+            context.write_place(table, entity, write),
+            f"it leaves out {join_names(missing)}, which {join_titles(each.title for each in puts_writing_key(entity, keys[0]))} writes: what it puts is not in "
+            f"{join_names(indexes)}{lost}",
+            f"write {join_names(missing)} here too",
         )

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the updates that make an item of an entity which has more fields than they set."""
-    for table, entity, write in subject.writes():
+    for table, entity, write in context.all_writes():
         if write.kind != "update" or not write.creates:
             continue
         own = set(entity.key.fields) if entity.key is not None else set()
@@ -35,7 +35,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "ghost-item",
                 SEVERITY,
-                subject.write_place(table, entity, write),
+                context.write_place(table, entity, write),
                 f"where there is no such {entity.name} it makes one with {', '.join(dict.fromkeys((*write.changes, *write.adds))) or 'a key'} alone, without "
                 f"{', '.join(lacking[:4])}{' and more' if len(lacking) > 4 else ''}",
                 "update on condition that the item is there (attribute_exists of its key), and tell the caller that it is not",

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from math import exp
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rates import PLANNED, busiest_item
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rates import PLANNED_SHARE, busiest_item_rate
+from tavola.design.lint.rule import LintContext
 from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.sizes import item_bytes
 from tavola.values import transact_write_units
@@ -27,10 +27,10 @@ _RUN_S = 0.02  # that a transaction takes, as a rule
 _SHARE = 0.1  # of runs that are cancelled, from which on it is felt
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the transactional writes whose busiest item is written too often, where the number of items is known."""
-    for table, entity, write in subject.writes():
-        rate = busiest_item(entity, write)
+    for table, entity, write in context.all_writes():
+        rate = busiest_item_rate(entity, write)
         if (
             rate is None
             or not (write.transactional or write.together)
@@ -40,12 +40,12 @@ def find(subject: Subject) -> Iterator[Finding]:
         conflicts = 1 - exp(-min(rate, 1e6) * _RUN_S)
         size = write.item_bytes or item_bytes(table, entity)
         units = rate * transact_write_units(size, size)
-        if conflicts < _SHARE and units < PLANNED * PARTITION_WRITES_PER_S:
+        if conflicts < _SHARE and units < PLANNED_SHARE * PARTITION_WRITES_PER_S:
             continue
         yield Finding(
             "hot-transaction",
             SEVERITY,
-            subject.write_place(table, entity, write),
+            context.write_place(table, entity, write),
             f"one item is written {rate:,.0f} times a second in transactions: at {_RUN_S * 1000:.0f} ms each, about {conflicts:.0%} are cancelled "
             f"by another, and they take {units:,.0f} of the {PARTITION_WRITES_PER_S:,} write units of its partition",
             "leave this item out of the transaction (a plain update, or the stream), or spread it over shards",

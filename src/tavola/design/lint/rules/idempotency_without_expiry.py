@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import MONTH_S
-from tavola.design.lint.naming import passing
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.monthly_costs import MONTH_S
+from tavola.design.lint.naming import temporary_kind
+from tavola.design.lint.rule import LintContext
 from tavola.model.sizes import stored_item_bytes
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the entities that are only of use for a time, by what they are called, and that nothing deletes."""
-    for table, entity in subject.entities():
-        what = passing(entity)
+    for table, entity in context.all_entities():
+        what = temporary_kind(entity)
         if what is None or any(field.attribute == table.settings.ttl for field in entity.fields):
             continue
         if any(write.kind == "delete" for write in entity.writes):
@@ -35,7 +35,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "idempotency-without-expiry",
             SEVERITY,
-            subject.entity_place(table, entity),
+            context.entity_place(table, entity),
             f"it is {what} and never expires"
             + (f": {grown:,.1f} GB more every month" if grown >= 0.1 else ""),
             "give it a time under the table's ttl attribute"

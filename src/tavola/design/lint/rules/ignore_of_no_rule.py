@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 LAST = True
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the ignores of rules that nobody knows."""
-    for ignore in subject.design.ignores:
-        if ignore.rule not in subject.known:
-            near = get_close_matches(ignore.rule, sorted(subject.known), 1, 0.6)
+    for ignore in context.design.ignores:
+        if ignore.rule not in context.known:
+            near = get_close_matches(ignore.rule, sorted(context.known), 1, 0.6)
             yield Finding(
                 "ignore-of-no-rule",
                 SEVERITY,
-                subject.place_named(ignore.place),
+                context.parse_place(ignore.place),
                 f"{ignore.rule} is ignored here, and no rule is called so"
                 if ignore.rule
                 else "an ignore here names no rule",

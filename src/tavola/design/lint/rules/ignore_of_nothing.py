@@ -13,24 +13,24 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import POLICY_RULES
-from tavola.design.lint.rule import Subject, covers
+from tavola.design.lint.rule import LintContext, suppresses
 
 SEVERITY: Severity = "advice"
 LAST = True
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the ignores of rules that were run and found nothing there."""
-    given = {"*", *(policy.name for policy in subject.design.policies)}
-    for ignore in subject.design.ignores:
-        if ignore.rule not in subject.rules or any(covers(ignore, found) for found in subject.findings):
+    given = {"*", *(policy.name for policy in context.design.policies)}
+    for ignore in context.design.ignores:
+        if ignore.rule not in context.rules or any(suppresses(ignore, found) for found in context.findings):
             continue
         if ignore.rule in POLICY_RULES and ignore.place not in given:
             continue  # of a policy that was not given to be judged this time
         yield Finding(
             "ignore-of-nothing",
             SEVERITY,
-            subject.place_named(ignore.place),
+            context.parse_place(ignore.place),
             f"{ignore.rule} is ignored here, and it finds nothing",
             "remove the ignore",
         )

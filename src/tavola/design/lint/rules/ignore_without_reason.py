@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the ignores that have no reason."""
-    for ignore in subject.design.ignores:
+    for ignore in context.design.ignores:
         if not ignore.reason.strip():
             yield Finding(
                 "ignore-without-reason",
                 SEVERITY,
-                subject.place_named(ignore.place),
+                context.parse_place(ignore.place),
                 f"{ignore.rule} is ignored here without a reason, so it is not ignored",
                 f"say why: # tavola: ignore[{ignore.rule}] …, or remove it",
             )

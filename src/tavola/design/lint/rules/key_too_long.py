@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.limits import HASH_KEY_BYTES_MAX, RANGE_KEY_BYTES_MAX
 from tavola.model.document import EntityDesign, SourceDesign
 from tavola.values import text_size
@@ -21,9 +21,9 @@ from tavola.values import text_size
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the keys that are too long when their fields are as long as they may be, at one byte a character."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         for sources, most, word in (
             (key.hash, HASH_KEY_BYTES_MAX, "partition"), (key.range, RANGE_KEY_BYTES_MAX, "sort")
         ):  # fmt: skip
@@ -34,7 +34,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "key-too-long",
                     SEVERITY,
-                    subject.key_place(table, entity, key),
+                    context.key_place(table, entity, key),
                     f"its {word} key {made} can be {size:,} bytes long, more of other letters than English, and may be "
                     f"{most:,}: such an item is refused",
                     f"bound {' and '.join(fields)}, or put an id or a digest of it into the key",

@@ -13,23 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Asked, Subject
-from tavola.design.lint.telling import joined
-from tavola.design.lint.texts import can_make
+from tavola.design.lint.key_texts import can_render
+from tavola.design.lint.rule import LintContext, RoutedNeed
+from tavola.design.text import join_names
 from tavola.model.document import EntityDesign, KeyDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs whose items lack the key that they are asked by, or have it of other things."""
-    for asked in subject.asked():
-        told = _told(subject, asked)
+    for asked in context.routed_needs():
+        told = _told(context, asked)
         if told is not None:
-            yield Finding("keyless-pattern", SEVERITY, subject.need_place(asked.need), *told)
-    for table, entity, pattern in subject.design.patterns():
+            yield Finding("keyless-pattern", SEVERITY, context.need_place(asked.need), *told)
+    for table, entity, pattern in context.design.patterns():
         key = entity.key_on(pattern.index)
-        index = subject.index_of(table, pattern.index)
+        index = context.find_index(table, pattern.index)
         if index is None or key is None:
             continue
         written = {source.attribute for source in key.sources}
@@ -38,39 +38,41 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "keyless-pattern",
                 SEVERITY,
-                subject.pattern_place(table, entity, pattern),
-                f"{entity.name} never writes {joined(missing)}, so none of it is in {index.name}",
-                f"write {joined(missing)} on every {entity.name}",
+                context.pattern_place(table, entity, pattern),
+                f"{entity.name} never writes {join_names(missing)}, so none of it is in {index.name}",
+                f"write {join_names(missing)} on every {entity.name}",
             )
 
 
-def _told(subject: Subject, asked: Asked) -> tuple[str, str] | None:
+def _told(context: LintContext, asked: RoutedNeed) -> tuple[str, str] | None:
     """Return what is wrong and what to do, None if some item has the key."""
     if asked.route.operation == "scan":
         return None
-    if not asked.known:
-        there = joined([index.name for index in asked.table.indexes]) or "none"
+    if not asked.index_exists:
+        there = join_names([index.name for index in asked.table.indexes]) or "none"
         return (
             f"it asks {asked.route.index}, and {asked.table.name} has {there}",
             "add the index, or ask one there is",
         )
     name = None if asked.index is None else asked.index.name
-    entities = [entity for each in asked.need.entities if (entity := _here(subject, asked, each)) is not None]
+    entities = [entity for each in asked.need.entities if (entity := _here(context, asked, each)) is not None]
     for entity in entities:
         key = entity.key_on(name)
         if key is None:
-            attributes = joined(asked.hash + asked.range)
+            attributes = join_names(asked.partition_attributes + asked.sort_attributes)
             return (
-                f"it asks {asked.on}, and {entity.name} never carries its key, {attributes}",
+                f"it asks {asked.target_name}, and {entity.name} never carries its key, {attributes}",
                 f"write {attributes} on every {entity.name}",
             )
         missing = [
-            each for each in asked.hash + asked.range if each not in {s.attribute for s in key.sources}
+            each
+            for each in asked.partition_attributes + asked.sort_attributes
+            if each not in {s.attribute for s in key.sources}
         ]
         if missing:
             return (
-                f"it asks {asked.on}, and {entity.name} never carries {joined(missing)}",
-                f"write {joined(missing)} on every {entity.name}",
+                f"it asks {asked.target_name}, and {entity.name} never carries {join_names(missing)}",
+                f"write {join_names(missing)} on every {entity.name}",
             )
         other = _other(asked, entity, key)
         if other is not None:
@@ -78,12 +80,12 @@ def _told(subject: Subject, asked: Asked) -> tuple[str, str] | None:
     return None
 
 
-def _here(subject: Subject, asked: Asked, name: str) -> EntityDesign | None:
-    home = subject.homes.get(name)
+def _here(context: LintContext, asked: RoutedNeed, name: str) -> EntityDesign | None:
+    home = context.entities_by_name.get(name)
     return home[1] if home is not None and home[0] is asked.table else None
 
 
-def _other(asked: Asked, entity: EntityDesign, key: KeyDesign) -> tuple[str, str] | None:
+def _other(asked: RoutedNeed, entity: EntityDesign, key: KeyDesign) -> tuple[str, str] | None:
     """Return what is said where the key is made of other fields than the need gives, or of other texts."""
     given = {each.field for each in asked.need.where if each.operator in ("=", "in")}
     for source in key.hash:
@@ -92,7 +94,7 @@ def _other(asked: Asked, entity: EntityDesign, key: KeyDesign) -> tuple[str, str
             continue
         made = source.field if source.template is None else source.template.source
         if condition.value is not None:
-            if source.template is not None and not can_make(entity, source, condition.value):
+            if source.template is not None and not can_render(entity, source, condition.value):
                 value = condition.value.get("S", condition.value)
                 return (
                     f"it asks {source.attribute} = {value}, and {entity.name} writes it as {made} alone",
@@ -102,7 +104,7 @@ def _other(asked: Asked, entity: EntityDesign, key: KeyDesign) -> tuple[str, str
         unknown = [name for name in source.fields if name not in given]
         if unknown and given:
             return (
-                f"it gives {joined(sorted(given))}, and {source.attribute} of {entity.name} is made of {made}",
-                f"write a key of {joined(sorted(given))} on every {entity.name}, or ask by {joined(unknown)}",
+                f"it gives {join_names(sorted(given))}, and {source.attribute} of {entity.name} is made of {made}",
+                f"write a key of {join_names(sorted(given))} on every {entity.name}, or ask by {join_names(unknown)}",
             )
     return None

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from math import ceil
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, spelled
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
+from tavola.design.lint.rule import LintContext
 from tavola.limits import ITEM_BYTES_MAX, WRITE_UNIT_BYTES
 from tavola.model.document import EntityDesign, WritePattern
 from tavola.model.sizes import value_bytes
@@ -28,9 +28,9 @@ _LARGE_BYTES = 8 * 1024
 _WASTED_UNITS_PER_S = 10  # below that nobody would split an item
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give entities whose declared sizes come near the bound, and updates that pay for what they do not change."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         told = [write.item_bytes for write in entity.writes if write.item_bytes is not None]
         if entity.primary is not None and entity.primary.access is not None:
             told += [entity.primary.access.item_bytes or 0]
@@ -41,7 +41,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "large-item",
                 "error" if over else "warning",
-                subject.entity_place(table, entity),
+                context.entity_place(table, entity),
                 f"its items are {largest / 1024:,.0f} KB and an item may be {ITEM_BYTES_MAX // 1024} KB: "
                 + ("they are refused" if over else "a little more and they are refused"),
                 "keep the body in a blob store (tavola.patterns.Blobs) or in several items, and what is asked for in this one",
@@ -53,9 +53,9 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "large-item",
                     "advice",
-                    subject.write_place(table, entity, write),
+                    context.write_place(table, entity, write),
                     f"each change of {', '.join((*write.changes, *write.adds))} is paid as {units} write units, the whole item of "
-                    f"{(write.item_bytes or 0) / 1024:.0f} KB: about {spelled(month(writes=wasted))} more than an item of its own takes",
+                    f"{(write.item_bytes or 0) / 1024:.0f} KB: about {format_monthly_with_book(monthly_cost(writes=wasted))} more than an item of its own takes",
                     "put what changes often into an item of its own under the same partition key; one query reads both",
                 )
 

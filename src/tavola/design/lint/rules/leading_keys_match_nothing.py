@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import READS, REWRITES, Grants, grants, leading_tests, told
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, SourceDesign, TableDesign
 from tavola.protocol.policy_documents import PolicyStatement
 from tavola.protocol.policy_values import MANY, Piece, Variable, parse_pieces
@@ -28,9 +28,9 @@ _ACTIONS = (*READS, "dynamodb:putitem", *REWRITES)
 _POSITIVE = frozenset({"StringEquals", "StringLike", "StringEqualsIgnoreCase"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the statements whose values for the partition key fit no key of what they grant."""
-    for each in grants(subject):
+    for each in grants(context):
         for statement in each.document.statements:
             values = [
                 value

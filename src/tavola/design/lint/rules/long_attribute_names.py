@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, spelled
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, TableDesign
 from tavola.model.sizes import item_size
 from tavola.values import text_size
@@ -27,25 +27,25 @@ _SHARE = 0.25
 _DOLLARS = 10
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the entities whose names are a quarter of their items, and cost more than a coffee a month."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         names = _names(table, entity)
         size = item_size(table, entity)
         saved = sum(text_size(name) - _SHORT_BYTES for name in names)
         if entity.items is None or not names or saved < _SHARE * size.total:
             continue
         items = min(entity.items, 10**18)
-        dollars = month(stored_bytes=items * saved)
+        dollars = monthly_cost(stored_bytes=items * saved)
         if dollars < _DOLLARS:
             continue
         longest = sorted(names, key=lambda name: (-text_size(name), name))[:3]
         yield Finding(
             "long-attribute-names",
             SEVERITY,
-            subject.entity_place(table, entity),
+            context.entity_place(table, entity),
             f"names take {sum(map(text_size, names)):,} of an item's {size.total:,} bytes ({', '.join(longest)}): with {items:,} items, names of "
-            f"{_SHORT_BYTES} letters would save {items * saved / 1024**3:,.0f} GB, about {spelled(dollars)}",
+            f"{_SHORT_BYTES} letters would save {items * saved / 1024**3:,.0f} GB, about {format_monthly_with_book(dollars)}",
             'give them short names in the table and keep the long ones in the program: attr(name="…")',
         )
 

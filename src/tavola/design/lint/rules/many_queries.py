@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, per_million, spelled
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import rate
+from tavola.design.lint.monthly_costs import format_monthly_with_book, format_per_million, monthly_cost
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_rate
 from tavola.values import read_units
 
 SEVERITY: Severity = "warning"
@@ -24,21 +24,21 @@ SEVERITY: Severity = "warning"
 _MANY = 31  # a query a day, for a month
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that take more queries than a month has days."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         count, access = asked.route.queries, asked.need.access
         if count <= _MANY:
             continue
         least = count * read_units(1, consistent=bool(access and access.consistent))
         often = access.per_second if access else None
-        cost = per_million(least, "read")
+        cost = format_per_million(least, "read")
         if often:
-            cost += f", at {rate(often)} a second {spelled(month(reads=least * often))}"
+            cost += f", at {format_rate(often)} a second {format_monthly_with_book(monthly_cost(reads=least * often))}"
         yield Finding(
             "many-queries",
             SEVERITY,
-            subject.need_place(asked.need),
-            f"one question is {count:,} queries of {asked.on}, {least:g} units at least even if they find nothing: {cost}",
+            context.need_place(asked.need),
+            f"one question is {count:,} queries of {asked.target_name}, {least:g} units at least even if they find nothing: {cost}",
             "keep the numbers that it adds up in items of their own, or let a partition hold a longer stretch",
         )

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.cost.capacity import write_pattern_units
-from tavola.design.findings import Finding, Place, Severity, first_few
-from tavola.design.lint.naming import FEW, words
-from tavola.design.lint.rates import peak
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, rate
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.naming import FEW_VALUED_NAMES, split_words
+from tavola.design.lint.rates import peak_rate
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_rate, join_names, list_first
 from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.document import AccessPattern, TableDesign, WritePattern
 from tavola.model.sizes import item_size
@@ -26,13 +26,13 @@ from tavola.model.sizes import item_size
 SEVERITY: Severity = "advice"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables of which a declared pattern or write has no rate or no size, and those that declare none.
 
     And the fields that busy keys are made of, by their names of few values, where nobody said how many.
     """
-    yield from _uncounted(subject)
-    for table in subject.design.tables:
+    yield from _uncounted(context)
+    for table in context.design.tables:
         declared = tuple(_declared(table))
         unrated = [name for name, told, _ in declared if told.per_second is None]
         unsized = [name for name, told, known in declared if told.item_bytes is None and not known]
@@ -52,7 +52,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         ]
         parts = [
             f"{len(names)} of its {len(declared):,} access patterns and writes {'has' if len(names) == 1 else 'have'} {what} "
-            f"({first_few(names)}): {so}"
+            f"({list_first(names)}): {so}"
             for names, _, what, so in lacks
             if names
         ]
@@ -60,7 +60,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "missing-amounts",
             SEVERITY,
-            subject.table_place(table),
+            context.table_place(table),
             "; ".join(parts)
             if declared
             else "none of its entities says how often it is read or written: heat and cost cannot be judged",
@@ -68,23 +68,26 @@ def find(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _uncounted(subject: Subject) -> Iterator[Finding]:
+def _uncounted(context: LintContext) -> Iterator[Finding]:
     """Give the fields of few values that are all of a partition key which more is written to than one partition takes."""
-    seen: set[Place] = set()
-    for table, entity, key in subject.keyed():
+    seen: set[DesignPath] = set()
+    for table, entity, key in context.all_keys():
         fields = [entity.field(name) for source in key.hash for name in source.fields]
         if not fields or key.shards is not None:
             continue
-        if any(field.values is not None or not FEW & set(words(field.name)[-1:]) for field in fields):
+        if any(
+            field.values is not None or not FEW_VALUED_NAMES & set(split_words(field.name)[-1:])
+            for field in fields
+        ):
             continue
         units = sum(
             often * each.write
             for write in entity.writes
-            if (often := peak(write)) is not None
+            if (often := peak_rate(write)) is not None
             for each in write_pattern_units(table, entity, write)
             if each.index == key.index
         )
-        place = subject.field_place(table, entity, fields[0])
+        place = context.field_place(table, entity, fields[0])
         if units <= PARTITION_WRITES_PER_S or place in seen:
             continue
         seen.add(place)
@@ -92,7 +95,7 @@ def _uncounted(subject: Subject) -> Iterator[Finding]:
             "missing-amounts",
             SEVERITY,
             place,
-            f"{key.index or 'the table'} is keyed by {joined(field.name for field in fields)} alone and written {rate(units)} units a second, "
+            f"{key.index or 'the table'} is keyed by {join_names(field.name for field in fields)} alone and written {format_rate(units)} units a second, "
             f"of which one partition takes {PARTITION_WRITES_PER_S:,}; how many values it has, nobody says",
             f"say how many there are, {fields[0].name}: attr(distinct=…), and its heat is judged",
         )

@@ -17,25 +17,25 @@ from collections.abc import Iterator
 
 from tavola.design.cost.capacity import changed_fields, deciding_fields
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, per_million, spelled
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, quoted, rate, units
-from tavola.design.lint.trades import move_units, without
+from tavola.design.lint.alternatives import describe_alternatives, entry_move_units
+from tavola.design.lint.monthly_costs import format_monthly_with_book, format_per_million, monthly_cost
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_rate, format_units, join_names, join_titles
 from tavola.model.document import EntityDesign, KeyDesign, TableDesign, WritePattern
 
 SEVERITY: Severity = "advice"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the keys whose entries an update moves, with what that costs."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         if key.index is None:
             continue
         moves = [
-            (write, *move_units(table, entity, table.index(key.index), write, effect.entry_bytes))
+            (write, *entry_move_units(table, entity, table.index(key.index), write, effect.entry_bytes))
             for write in entity.writes
             if write.kind == "update"
-            for effect in subject.effects(table, entity, write)
+            for effect in context.index_effects(table, entity, write)
             if effect.index == key.index and _moves(table, entity, key, write, effect.kind)
         ]
         if not moves:
@@ -44,16 +44,22 @@ def find(subject: Subject) -> Iterator[Finding]:
         fields = [name for source in key.sources for name in source.fields if name in changed]
         units_each, stayed = max((moved, stay) for _, moved, stay in moves)
         often = sum(write.per_second or 0 for write, _, _ in moves)
-        more = month(writes=sum((moved - stay) * (write.per_second or 0) for write, moved, stay in moves))
-        monthly = f"; at {rate(often)} a second {spelled(more)} for the key alone" if often else ""
+        more = monthly_cost(
+            writes=sum((moved - stay) * (write.per_second or 0) for write, moved, stay in moves)
+        )
+        monthly = (
+            f"; at {format_rate(often)} a second {format_monthly_with_book(more)} for the key alone"
+            if often
+            else ""
+        )
         yield Finding(
             "mutable-index-key",
             SEVERITY,
-            subject.key_place(table, entity, key),
-            f"its key in {key.index} is made of {joined(fields)}, changed by {quoted(write.title for write, _, _ in moves)}: each time an "
-            f"entry is deleted and put, {units(units_each)} units where {units(stayed) if stayed else 'none'} would do, "
-            f"{per_million(units_each - stayed, 'write')} more{monthly}",
-            without(table, entity, key, fields, more),
+            context.key_place(table, entity, key),
+            f"its key in {key.index} is made of {join_names(fields)}, changed by {join_titles(write.title for write, _, _ in moves)}: each time an "
+            f"entry is deleted and put, {format_units(units_each)} units where {format_units(stayed) if stayed else 'none'} would do, "
+            f"{format_per_million(units_each - stayed, 'write')} more{monthly}",
+            describe_alternatives(table, entity, key, fields, more),
         )
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.naming import words
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.naming import split_words
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import FieldDesign
 
 SEVERITY: Severity = "warning"
@@ -27,20 +27,23 @@ _SIGNS = (
 )
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the fields whose type, or whose description, says that the time has no zone."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields if table.foreign else ():
             if _naive(field):
                 yield Finding(
                     "naive-time",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"{field.name} is a time without a zone ({field.type}): elsewhere than in UTC it is hours off",
                     "make it of an aware time: datetime.now(UTC)",
                 )
 
 
 def _naive(field: FieldDesign) -> bool:
-    told = {*words(field.type), *(word for word in words(field.description) if word in ("naive", "utcnow"))}
+    told = {
+        *split_words(field.type),
+        *(word for word in split_words(field.description) if word in ("naive", "utcnow")),
+    }
     return any(sign <= told for sign in _SIGNS)

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import is_moment
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, quoted
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names, join_titles
 from tavola.model.document import EntityDesign, FieldDesign, SourceDesign, TableDesign
 
 SEVERITY: Severity = "error"
@@ -26,21 +26,21 @@ SEVERITY: Severity = "error"
 _NUMBERS = frozenset({"int", "decimal", "float", "number"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the sort keys with a number that is written as it stands; an advice where nobody asks in their order."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         for source in key.range:
             fields = list(_bare(table, entity, source))
             if not fields:
                 continue
-            asked = [title for field in fields for title in _ordered(subject, entity, field)]
-            use = f", which matters to {quoted(asked)}" if asked else ""
+            asked = [title for field in fields for title in _ordered(context, entity, field)]
+            use = f", which matters to {join_titles(asked)}" if asked else ""
             made = source.attribute if source.template is None else source.template.source
             yield Finding(
                 "numbers-as-text",
                 SEVERITY if asked else "advice",
-                subject.key_place(table, entity, key),
-                f"{source.attribute} has {joined(field.name for field in fields)} as text in {made}, so that {_wrong(fields)}{use}",
+                context.key_place(table, entity, key),
+                f"{source.attribute} has {join_names(field.name for field in fields)} as text in {made}, so that {_wrong(fields)}{use}",
                 _remedy(fields[0]),
             )
 
@@ -89,11 +89,11 @@ def _numeric(field: FieldDesign) -> bool:
     return field.tags == ("N",) or (field.type in _NUMBERS and "S" in field.tags)
 
 
-def _ordered(subject: Subject, entity: EntityDesign, field: FieldDesign) -> list[str]:
+def _ordered(context: LintContext, entity: EntityDesign, field: FieldDesign) -> list[str]:
     """Return what asks for a stretch or an order of a field."""
     return [
         need.title
-        for need in subject.needs
+        for need in context.needs
         if entity.name in need.entities
         and (
             field.name in need.order

@@ -14,39 +14,43 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.relations import ends, one_way
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, quoted
+from tavola.design.lint.relations import is_reverse_lookup, linked_fields
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names, join_titles
 from tavola.model.document import EntityDesign, SourceDesign, TableDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the ties that are asked from an end which all, or some, of them lack the key for."""
-    for need in subject.design.needs:
-        served = subject.access_paths(need)
-        if need.route is None and one_way(subject, need) and (not served or served[0].operation == "scan"):
-            home = subject.homes[need.entities[0]]
-            pair = ends(home[1])
+    for need in context.design.needs:
+        served = context.access_paths(need)
+        if (
+            need.route is None
+            and is_reverse_lookup(context, need)
+            and (not served or served[0].operation == "scan")
+        ):
+            home = context.entities_by_name[need.entities[0]]
+            pair = linked_fields(home[1])
             assert pair is not None, "a tie that is asked from one end has two"
             yield Finding(
                 "one-way-relation",
                 SEVERITY,
-                subject.need_place(need),
+                context.need_place(need),
                 f"{home[1].name} is keyed by {pair[0]} and then {pair[1]}, and asked for by {pair[1]}: no key begins with it",
                 f"add an index with the key turned round: {pair[1]}, then {pair[0]}",
             )
-    for table in subject.design.tables:
-        yield from _forgotten(subject, table)
+    for table in context.design.tables:
+        yield from _forgotten(context, table)
 
 
-def _forgotten(subject: Subject, table: TableDesign) -> Iterator[Finding]:
+def _forgotten(context: LintContext, table: TableDesign) -> Iterator[Finding]:
     """Give what some of one kind of tie have and others lack: two entities of one key, or two ways to put one."""
     if not table.foreign:
         return
     for one, two in combinations(table.entities, 2):
-        if ends(one) is None or ends(two) is None or _outline(one) != _outline(two):
+        if linked_fields(one) is None or linked_fields(two) is None or _outline(one) != _outline(two):
             continue
         mine, its = ({key.index for key in entity.keys} for entity in (one, two))
         for index in sorted(str(name) for name in mine ^ its):
@@ -55,7 +59,7 @@ def _forgotten(subject: Subject, table: TableDesign) -> Iterator[Finding]:
             yield Finding(
                 "one-way-relation",
                 SEVERITY,
-                subject.entity_place(table, lacking),
+                context.entity_place(table, lacking),
                 f"it is keyed as {having.name} is and lacks the key of {index}, so that {index} misses some of these relations",
                 f"write the key of {index} on every one",
             )
@@ -65,13 +69,13 @@ def _forgotten(subject: Subject, table: TableDesign) -> Iterator[Finding]:
             names = {source.attribute for source in key.sources if source.template is not None}
             with_it = [write for write in puts if names and names <= set(write.rewrites)]
             for write in puts if with_it else ():
-                if ends(entity) is not None and write not in with_it:
+                if linked_fields(entity) is not None and write not in with_it:
                     yield Finding(
                         "one-way-relation",
                         SEVERITY,
-                        subject.write_place(table, entity, write),
-                        f"it leaves out {joined(sorted(names))}, which {quoted([with_it[0].title])} writes: {key.index} misses these relations",
-                        f"write {joined(sorted(names))} here too",
+                        context.write_place(table, entity, write),
+                        f"it leaves out {join_names(sorted(names))}, which {join_titles([with_it[0].title])} writes: {key.index} misses these relations",
+                        f"write {join_names(sorted(names))} here too",
                     )
 
 

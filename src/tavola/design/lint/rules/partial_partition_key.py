@@ -14,27 +14,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that leave out a part of the key they are asked by, or of the only key that is near."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         given = {each.field for each in asked.route.keys}
-        missing = [name for name in asked.hash if name not in given]
-        if asked.route.operation == "query" and asked.known and missing and asked.route.keys:
+        missing = [name for name in asked.partition_attributes if name not in given]
+        if asked.route.operation == "query" and asked.index_exists and missing and asked.route.keys:
             yield Finding(
                 "partial-partition-key",
                 SEVERITY,
-                subject.need_place(asked.need),
-                f"it leaves out {joined(missing)} of {asked.on}'s partition key ({', '.join(asked.hash)}): DynamoDB refuses it",
-                f"give {joined(missing)} with =, or make it a sort attribute",
+                context.need_place(asked.need),
+                f"it leaves out {join_names(missing)} of {asked.target_name}'s partition key ({', '.join(asked.partition_attributes)}): DynamoDB refuses it",
+                f"give {join_names(missing)} with =, or make it a sort attribute",
             )
-    for need in subject.design.needs:
-        served = subject.access_paths(need) if need.route is None else ()
+    for need in context.design.needs:
+        served = context.access_paths(need) if need.route is None else ()
         if (
             not served
             or served[0].operation != "scan"
@@ -46,7 +46,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "partial-partition-key",
                 SEVERITY,
-                subject.need_place(need),
-                f"it leaves out {joined(near.obstacle_fields)} of the partition key of {near.key.index or near.table.name}",
-                f"give {joined(near.obstacle_fields)} too, or make it the first sort attribute",
+                context.need_place(need),
+                f"it leaves out {join_names(near.obstacle_fields)} of the partition key of {near.key.index or near.table.name}",
+                f"give {join_names(near.obstacle_fields)} too, or make it the first sort attribute",
             )

@@ -15,29 +15,29 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, wanted_key
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import describe_key_for, join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that are asked so, or that could be asked in no other way."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         stretches = {
             each.field: each.operator for each in asked.route.keys if each.operator in RANGE_OPERATORS
         }
-        wrong = [name for name in asked.hash if name in stretches]
-        if asked.route.operation == "query" and asked.known and wrong:
+        wrong = [name for name in asked.partition_attributes if name in stretches]
+        if asked.route.operation == "query" and asked.index_exists and wrong:
             yield Finding(
                 "partition-inequality",
                 SEVERITY,
-                subject.need_place(asked.need),
-                f"it asks {joined(f'{name} {stretches[name]}' for name in wrong)}, a partition key of {asked.on}: DynamoDB refuses it",
-                f"let {joined(wrong)} be a sort key: {wanted_key(asked.need)}",
+                context.need_place(asked.need),
+                f"it asks {join_names(f'{name} {stretches[name]}' for name in wrong)}, a partition key of {asked.target_name}: DynamoDB refuses it",
+                f"let {join_names(wrong)} be a sort key: {describe_key_for(asked.need)}",
             )
-    for need in subject.design.needs:
-        served = subject.access_paths(need) if need.route is None else ()
+    for need in context.design.needs:
+        served = context.access_paths(need) if need.route is None else ()
         if not served or served[0].operation != "scan":
             continue
         near = next((serving for serving in served if serving.obstacle == "stretch"), None)
@@ -45,7 +45,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "partition-inequality",
                 SEVERITY,
-                subject.need_place(need),
-                f"it asks for a stretch of {joined(near.obstacle_fields)}, the partition key of {near.key.index or near.table.name}",
-                f"let {joined(near.obstacle_fields)} be a sort key: {wanted_key(need)}",
+                context.need_place(need),
+                f"it asks for a stretch of {join_names(near.obstacle_fields)}, the partition key of {near.key.index or near.table.name}",
+                f"let {join_names(near.obstacle_fields)} be a sort key: {describe_key_for(need)}",
             )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import REWRITES, Grants, grants, partition_text, told
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, TableDesign
 
 SEVERITY: Severity = "warning"
@@ -29,12 +29,12 @@ _WORDS = {
 }
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies that allow rewriting a partition of immutable items alone.
 
     Where items that do change share the partition key, no policy can tell them apart, and none is blamed.
     """
-    for each in grants(subject):
+    for each in grants(context):
         for table in each.tables:
             rewritten = {entity.name: how for entity, how in _rewritten(each, table)}
             if rewritten:

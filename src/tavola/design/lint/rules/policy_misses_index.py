@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import grants, leading_tests
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import TableDesign
 
 SEVERITY: Severity = "warning"
@@ -22,14 +22,14 @@ SEVERITY: Severity = "warning"
 _QUERY = "dynamodb:query"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies that allow Query on a table whose patterns are on indexes, and on none of these.
 
     Some of the indexes and not others may be meant so, and is left alone.
     """
-    for each in grants(subject):
+    for each in grants(context):
         for table in each.tables:
-            asked = _asked(subject, table)
+            asked = _asked(context, table)
             open_ = [found for found in each.granting(_QUERY, table) if not leading_tests(found)]
             if not asked or not open_:
                 continue  # who is bound to some keys of the table is meant to have no more
@@ -45,13 +45,13 @@ def find(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _asked(subject: Subject, table: TableDesign) -> tuple[str, ...]:
+def _asked(context: LintContext, table: TableDesign) -> tuple[str, ...]:
     """Return the indexes that patterns are asked on, in their order."""
     names = {pattern.index for entity in table.entities for pattern in entity.patterns}
     names |= {collection.index for collection in table.collections}
     names |= {
         need.route.index
-        for need in subject.needs
+        for need in context.needs
         if need.route is not None and any(entity.name in need.entities for entity in table.entities)
     }
     return tuple(index.name for index in table.indexes if index.name in names)

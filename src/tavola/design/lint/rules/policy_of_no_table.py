@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Severity, first_few
+from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import list_first
 from tavola.protocol.policy_documents import PolicyStatement
 
 SEVERITY: Severity = "warning"
@@ -25,9 +26,9 @@ _ASKED = ("dynamodb:query", "dynamodb:scan", "dynamodb:partiqlselect")
 _PREFIX = "table/"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies none of whose statements is about the design, and those that ask an index which is not there."""
-    for each in grants(subject):
+    for each in grants(context):
         about = [
             statement for statement in each.document.statements if statement.allows and _speaks(statement)
         ]
@@ -40,8 +41,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                     "policy-of-no-table",
                     "advice",
                     each.place,
-                    f"it is about {first_few(list(names))} and about none of the design's tables, which "
-                    f"{'is' if len(each.tables) == 1 else 'are'} {first_few([table.name for table in each.tables])}",
+                    f"it is about {list_first(list(names))} and about none of the design's tables, which "
+                    f"{'is' if len(each.tables) == 1 else 'are'} {list_first([table.name for table in each.tables])}",
                     "name the tables as the design does; leave it out if it is another design's",
                 )
             continue
@@ -62,7 +63,7 @@ def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
                     SEVERITY,
                     each.place,
                     f"{told(statement)} grants the index {index} of {table.name}, which has "
-                    f"{first_few(sorted(known)) if known else 'no index'}: every query of it is denied",
+                    f"{list_first(sorted(known)) if known else 'no index'}: every query of it is denied",
                     "name the index as the table does",
                 )
 

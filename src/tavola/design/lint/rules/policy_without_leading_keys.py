@@ -27,9 +27,9 @@ from tavola.design.lint.grants import (
     resource_of,
     told,
 )
-from tavola.design.lint.naming import serves_all
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.naming import serves_all_tenants
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 from tavola.model.document import TableDesign
 from tavola.protocol.policy_documents import PolicyStatement
 
@@ -38,14 +38,14 @@ SEVERITY: Severity = "warning"
 _SCAN = "dynamodb:scan"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies that reach items of tenants in whosever partition they are."""
-    for each in grants(subject):
+    for each in grants(context):
         for table in each.tables:
             tenant = next(
                 (f"{entity.name}.{field.name}" for entity in table.entities for field in entity.fields if field.tenant), None
             )  # fmt: skip
-            if tenant is None or serves_all(each.policy.name) or _follows_the_stream(each, table):
+            if tenant is None or serves_all_tenants(each.policy.name) or _follows_the_stream(each, table):
                 continue
             opened = {
                 word: statement
@@ -61,7 +61,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                     "policy-without-leading-keys",
                     SEVERITY,
                     each.place,
-                    f"{told(first)} lets its holder {joined(opened)} {table.name} {_how(first, scans=scanning is not None)}: the "
+                    f"{told(first)} lets its holder {join_names(opened)} {table.name} {_how(first, scans=scanning is not None)}: the "
                     f"items of every tenant, not those of one {tenant}",
                     "leave Scan out, which no condition binds, and add one on dynamodb:LeadingKeys to the rest"
                     if scanning is not None

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from math import ceil
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, per_million, spelled
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, size, units
+from tavola.design.lint.monthly_costs import format_monthly_with_book, format_per_million, monthly_cost
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_size, format_units, join_names
 from tavola.model.document import EntityDesign, IndexDesign, TableDesign
 from tavola.model.sizes import item_size, projected_names
 from tavola.values import write_units
@@ -27,20 +27,20 @@ _MUCH_BYTES = 1_024  # the least that a write of an entry can be cheaper by
 _SHOWN = 6
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the indexes whose entries would take fewer units without what nobody reads, where all readers say what they read."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for index in table.indexes:
             if index.projection == "KEYS_ONLY":
                 continue
             for entity in table.entities:
-                yield from _found(subject, table, index, entity)
+                yield from _found(context, table, index, entity)
 
 
 def _found(
-    subject: Subject, table: TableDesign, index: IndexDesign, entity: EntityDesign
+    context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
 ) -> Iterator[Finding]:
-    reads = _reads(subject, table, index, entity)
+    reads = _reads(context, table, index, entity)
     whole = item_size(table, entity)
     if entity.key_on(index.name) is None or reads is None or not whole.declared:
         return
@@ -56,20 +56,22 @@ def _found(
     if now - lean < _MUCH_BYTES or saved <= 0:
         return
     often = sum(write.per_second or 0 for write in entity.writes)
-    monthly = f", {spelled(month(writes=saved * often))}" if often else ""
+    monthly = f", {format_monthly_with_book(monthly_cost(writes=saved * often))}" if often else ""
     largest = sorted(carried, key=lambda name: -whole.attributes[name])
     more = f" and {len(largest) - _SHOWN} more" if len(largest) > _SHOWN else ""
     yield Finding(
         "projection-carries",
         SEVERITY,
-        subject.index_place(table, index.name),
-        f"of each {entity.name} it carries {size(now)}, of which its patterns read {size(lean)}: {units(saved)} units more a write, "
-        f"{per_million(saved, 'write')}{monthly}",
-        f"leave out {joined(largest[:_SHOWN])}{more}",
+        context.index_place(table, index.name),
+        f"of each {entity.name} it carries {format_size(now)}, of which its patterns read {format_size(lean)}: {format_units(saved)} units more a write, "
+        f"{format_per_million(saved, 'write')}{monthly}",
+        f"leave out {join_names(largest[:_SHOWN])}{more}",
     )
 
 
-def _reads(subject: Subject, table: TableDesign, index: IndexDesign, entity: EntityDesign) -> set[str] | None:
+def _reads(
+    context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
+) -> set[str] | None:
     """Return the fields that are read of an entity on an index; None where a reader takes all, or none is known."""
     told: set[str] = set()
     found = False
@@ -82,12 +84,12 @@ def _reads(subject: Subject, table: TableDesign, index: IndexDesign, entity: Ent
         reads = pattern.access.reads if pattern.access is not None else ()
         if not reads and pattern.result == entity.name:
             return None
-        result = subject.results.get(pattern.result, entity)
+        result = context.result_types.get(pattern.result, entity)
         told |= set(reads or (field.name for field in result.fields))
         told |= set(pattern.access.filters if pattern.access is not None else ())
     if any(collection.index == index.name for collection in table.collections):
         return None
-    for need in subject.design.needs:
+    for need in context.design.needs:
         if entity.name not in need.entities or need.route is None or need.route.index != index.name:
             continue
         if need.access is None or not need.access.reads:

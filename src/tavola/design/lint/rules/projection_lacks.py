@@ -12,33 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 from tavola.model.document import EntityDesign, IndexDesign, TableDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the patterns and needs that read a field which the index they are asked on lacks."""
-    for table, entity, pattern in subject.design.patterns():
-        index = subject.index_of(table, pattern.index)
-        result = subject.results.get(pattern.result, entity)
+    for table, entity, pattern in context.design.patterns():
+        index = context.find_index(table, pattern.index)
+        result = context.result_types.get(pattern.result, entity)
         if index is None or pattern.hydrate:
             continue
         told = pattern.access.reads if pattern.access is not None else ()
         names = told or tuple(field.name for field in result.fields)
-        yield from _found(table, entity, index, names, subject.pattern_place(table, entity, pattern))
-    for asked in subject.asked():
+        yield from _found(table, entity, index, names, context.pattern_place(table, entity, pattern))
+    for asked in context.routed_needs():
         access = asked.need.access
         if asked.index is not None and asked.route.operation in ("query", "scan") and access is not None:
-            place = subject.need_place(asked.need)
+            place = context.need_place(asked.need)
             yield from _found(asked.table, asked.entity, asked.index, access.reads, place)
 
 
 def _found(
-    table: TableDesign, entity: EntityDesign, index: IndexDesign, names: tuple[str, ...], place: Place
+    table: TableDesign, entity: EntityDesign, index: IndexDesign, names: tuple[str, ...], place: DesignPath
 ) -> Iterator[Finding]:
     held = table.projected_attributes(index)
     if held is None:
@@ -61,14 +61,14 @@ def _found(
             "projection-lacks",
             "warning",
             place,
-            f"it reads {joined(lacking)}, which {index.name} does not hold: each item is fetched from the table as well",
-            f"project {joined(lacking)}, or read less",
+            f"it reads {join_names(lacking)}, which {index.name} does not hold: each item is fetched from the table as well",
+            f"project {join_names(lacking)}, or read less",
         )
         return
     yield Finding(
         "projection-lacks",
         SEVERITY,
         place,
-        f"it reads {joined(lacking)}, which {index.name} does not hold",
-        f"project {joined(lacking)}, or fetch the items by their keys",
+        f"it reads {join_names(lacking)}, which {index.name} does not hold",
+        f"project {join_names(lacking)}, or fetch the items by their keys",
     )

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from tavola.design.cost.capacity import collection_units, pattern_units, write_pattern_units
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rates import peak
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rates import peak_rate
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import AccessPattern, TableDesign, WritePattern
 
 SEVERITY: Severity = "warning"
@@ -24,9 +24,9 @@ SEVERITY: Severity = "warning"
 _STEADY = 0.5  # of its units that a table uses on average, from which on a fixed number is no waste
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the provisioned tables without scaling, unless their traffic is known and fills the units steadily."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         settings = table.settings
         if "scaling" in settings.unknown:
             continue
@@ -46,7 +46,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "provisioned-without-scaling",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 f"its units are fixed, and the traffic needs {' and '.join(over)}: the rest is throttled",
                 "give scaling=Scaling(read_max=…, write_max=…), or leave the units out for on demand",
             )
@@ -54,7 +54,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "provisioned-without-scaling",
                 "advice",
-                subject.table_place(table),
+                context.table_place(table),
                 f"it has {settings.read_units:,} read and {settings.write_units:,} write units at every hour, used or not, and nothing follows its "
                 "traffic",
                 "give scaling=Scaling(read_max=…, write_max=…), or leave the units out for on demand",
@@ -67,7 +67,7 @@ def _units(table: TableDesign) -> tuple[tuple[float, float], tuple[float, float]
 
     def add(to: list[float], told: AccessPattern | WritePattern | None, units: float) -> None:
         to[0] += units * (0.0 if told is None else told.per_second or 0.0)
-        to[1] += units * (peak(told) or 0.0)
+        to[1] += units * (peak_rate(told) or 0.0)
 
     for entity in table.entities:
         for pattern in (*((entity.primary,) if entity.primary else ()), *entity.patterns):

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.naming import words
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.naming import split_words
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, FieldDesign, TableDesign
 
 SEVERITY: Severity = "error"
@@ -25,31 +25,31 @@ SEVERITY: Severity = "error"
 _NAMES = frozenset({"version", "revision", "rev"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the numbers that follow the last one without a lock, and versions that an update sets without one."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         locked = any(field.lock for field in entity.fields)
         for field in entity.fields:
             if field.numbered == "last" and not locked and not _created_once(table, entity, field):
                 yield Finding(
                     "racing-version",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"a new {entity.name} takes the {field.name} after the last one it read, and no write of it is on a condition: of two "
                     "writers one is overwritten",
                     _remedy(table, entity, field),
                 )
-            elif not locked and field.tags == ("N",) and set(words(field.name)) & _NAMES:
+            elif not locked and field.tags == ("N",) and set(split_words(field.name)) & _NAMES:
                 setting = [
                     write
-                    for write in subject.writers(entity, field.name)
+                    for write in context.updates_of(entity, field.name)
                     if field.name in write.changes and not write.conditional
                 ]
                 if setting:
                     yield Finding(
                         "racing-version",
                         "warning",
-                        subject.field_place(table, entity, field),
+                        context.field_place(table, entity, field),
                         f"“{setting[0].title}” sets {field.name}, and no lock sees to it that it is still what was read",
                         f"update on condition that {field.name} is what was read, and say conditional=True"
                         if table.foreign

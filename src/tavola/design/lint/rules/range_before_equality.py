@@ -14,36 +14,36 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import RANGE_OPERATORS
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs asked so, and those whose key has the stretch first."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         given = {each.field: each.operator for each in asked.route.keys}
-        told = [name for name in asked.range if name in given]
+        told = [name for name in asked.sort_attributes if name in given]
         early = [name for name in told[:-1] if given[name] in RANGE_OPERATORS]
-        if asked.route.operation == "query" and asked.known and early:
+        if asked.route.operation == "query" and asked.index_exists and early:
             later = told[told.index(early[0]) + 1 :]
             yield Finding(
                 "range-before-equality",
                 SEVERITY,
-                subject.need_place(asked.need),
-                f"it asks {early[0]} {given[early[0]]} and then {joined(later)}, behind it in {asked.on}'s sort key: DynamoDB refuses it",
+                context.need_place(asked.need),
+                f"it asks {early[0]} {given[early[0]]} and then {join_names(later)}, behind it in {asked.target_name}'s sort key: DynamoDB refuses it",
                 f"add an index sorted by {', '.join([*later, early[0]])}",
             )
-    for need in subject.design.needs:
-        served = subject.access_paths(need) if need.route is None else ()
+    for need in context.design.needs:
+        served = context.access_paths(need) if need.route is None else ()
         if served and served[0].operation == "filter" and served[0].obstacle == "early-range":
             first, *later = served[0].obstacle_fields
             yield Finding(
                 "range-before-equality",
                 "warning",
-                subject.need_place(need),
-                f"{first} is a stretch and stands before {joined(later)} in the sort key of "
-                f"{served[0].key.index or served[0].table.name}: only a filter finds {joined(later)}",
+                context.need_place(need),
+                f"{first} is a stretch and stands before {join_names(later)} in the sort key of "
+                f"{served[0].key.index or served[0].table.name}: only a filter finds {join_names(later)}",
                 f"sort by {', '.join([*later, first])}",
             )

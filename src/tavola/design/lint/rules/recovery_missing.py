@@ -14,26 +14,26 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.naming import is_production
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.limits import RECOVERY_DAYS_MAX
 from tavola.model.sizes import stored_item_bytes
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables in production without point-in-time recovery."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         if table.settings.recovery or "recovery" in table.settings.unknown:
             continue
-        if not (subject.production or is_production(table)):
+        if not (context.production or is_production(table)):
             continue
         stored = sum(stored_item_bytes(table, entity) * (entity.items or 0) for entity in table.entities)
         size = f" of about {stored / 1024**3:,.1f} GB" if stored >= 2**27 else ""
         yield Finding(
             "recovery-missing",
             SEVERITY,
-            subject.table_place(table),
+            context.table_place(table),
             f"it is in production{size}, and what is deleted or overwritten by mistake is gone",
             f"set recovery=True: any second of up to {RECOVERY_DAYS_MAX} days can be restored",
         )

@@ -13,22 +13,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.expressions.reserved import RESERVED_WORDS
 from tavola.model.document import TableDesign
 
 SEVERITY: Severity = "advice"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables that other code writes and that have attributes of such names."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         found = [name for name in _attributes(table) if name.upper() in RESERVED_WORDS]
         if table.foreign and found:
             yield Finding(
                 "reserved-words",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 f"{', '.join(found)} {'is a reserved word' if len(found) == 1 else 'are reserved words'}: an expression that writes "
                 f"{'it' if len(found) == 1 else 'one'} out is refused",
                 "give them placeholders in every expression (ExpressionAttributeNames), as Tavola's client does",

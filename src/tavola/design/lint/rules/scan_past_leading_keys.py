@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import SCANS, Grants, grants, leading_tests, told
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.protocol.policy_documents import PolicyStatement
 
 SEVERITY: Severity = "error"
@@ -22,9 +22,9 @@ SEVERITY: Severity = "error"
 _NAMES = {"dynamodb:scan": "Scan", "dynamodb:partiqlselect": "PartiQLSelect"}
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the statements with a condition on partition keys by which a request without one is allowed all the same."""
-    for each in grants(subject):
+    for each in grants(context):
         for statement, action in _scanning(each).values():
             test = next(
                 (

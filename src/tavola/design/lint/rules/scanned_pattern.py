@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import per_million
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import rate, size, wanted_key
+from tavola.design.lint.monthly_costs import format_per_million
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import describe_key_for, format_rate, format_size
 from tavola.model.sizes import item_bytes
 from tavola.values import read_units
 
@@ -25,25 +25,25 @@ SEVERITY: Severity = "warning"
 _HOURLY = 1 / 3_600  # what is asked no oftener is a report's
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that are scanned for more than once an hour."""
-    for asked in subject.asked():
+    for asked in context.routed_needs():
         often = asked.need.access.per_second if asked.need.access else None
         if asked.route.operation != "scan" or (often is not None and often <= _HOURLY):
             continue
         told = (
             "it scans"
             if often is None
-            else f"it scans {'once' if often == 1 else f'{rate(often)} times'} a second"
+            else f"it scans {'once' if often == 1 else f'{format_rate(often)} times'} a second"
         )
         counted = [(entity.items, item_bytes(asked.table, entity)) for entity in asked.table.entities]
         total = sum(items * each for items, each in counted if items is not None)
         if total and asked.index is None:
             units = read_units(total, consistent=bool(asked.need.access and asked.need.access.consistent))
-            told += f" all of {asked.table.name}, {size(total)} each time, {per_million(units, 'read')} scans"
+            told += f" all of {asked.table.name}, {format_size(total)} each time, {format_per_million(units, 'read')} scans"
         else:
-            told += f" {asked.on}, and so reads every item in it"
-        best = next(iter(subject.access_paths(asked.need)), None)
+            told += f" {asked.target_name}, and so reads every item in it"
+        best = next(iter(context.access_paths(asked.need)), None)
         served = best is not None and best.serves
         whole = not asked.need.where and not asked.need.order
         remedy = (
@@ -51,6 +51,6 @@ def find(subject: Subject) -> Iterator[Finding]:
             if whole
             else f"ask {best.key.index or 'the table'} by its key instead"
             if served and best is not None
-            else f"add {wanted_key(asked.need)}"
+            else f"add {describe_key_for(asked.need)}"
         )
-        yield Finding("scanned-pattern", SEVERITY, subject.need_place(asked.need), told, remedy)
+        yield Finding("scanned-pattern", SEVERITY, context.need_place(asked.need), told, remedy)

@@ -15,20 +15,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the fields that are numbered by a count."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields:
             if field.numbered == "count":
                 yield Finding(
                     "sequence-by-count",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"a new {entity.name} gets its {field.name} by counting: two writers get one number, and a count past 1 MB is one "
                     "page's",
                     "raise a counter atomically (tavola.patterns.Sequences) and put on condition that the key is new",

@@ -15,26 +15,26 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.heat import crowd, heat
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.heat import describe_neighbours, partition_heat
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the constant keys without shards that get more than a partition takes."""
-    for table, entity, key in subject.keyed():
-        if not subject.constant(key) or key.shards is not None:
+    for table, entity, key in context.all_keys():
+        if not context.has_constant_partition(key) or key.shards is not None:
             continue
         if not key_parts(key.range) and any(write.adds for write in entity.writes):
             continue  # one item that is counted on: no shards of a key help it, and another rule says what does
-        found = heat(subject, table, entity, key)
-        over = None if found is None else found.over
-        if found is not None and over is not None and found.main == entity.name:
+        found = partition_heat(context, table, entity, key)
+        over = None if found is None else found.overload
+        if found is not None and over is not None and found.busiest_entity == entity.name:
             yield Finding(
                 "single-partition",
                 SEVERITY,
-                subject.key_place(table, entity, key),
-                f"every {entity.name} is in one partition of {key.index or table.name}{crowd(found, entity)}, which gets {over}",
-                found.remedy("key by a field, so that there are several"),
+                context.key_place(table, entity, key),
+                f"every {entity.name} is in one partition of {key.index or table.name}{describe_neighbours(found, entity)}, which gets {over}",
+                found.describe_remedy("key by a field, so that there are several"),
             )

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the updates of other code that leave a key of the old values."""
-    for table, entity, write in subject.writes():
+    for table, entity, write in context.all_writes():
         if not table.foreign or write.kind != "update":
             continue
         changed = {*write.changes, *write.adds}
@@ -38,8 +38,8 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "stale-index-key",
                 SEVERITY,
-                subject.write_place(table, entity, write),
-                f"it changes {joined(fields)} and leaves {joined(stale)} as it was: the item stays at its old place in "
-                f"{joined(stale.values())}",
-                f"set {joined(stale)} in the same update",
+                context.write_place(table, entity, write),
+                f"it changes {join_names(fields)} and leaves {join_names(stale)} as it was: the item stays at its old place in "
+                f"{join_names(stale.values())}",
+                f"set {join_names(stale)} in the same update",
             )

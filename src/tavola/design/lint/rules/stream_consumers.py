@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.limits import TRIGGER_FILTERS_MAX, TRIGGER_PATTERN_CHARACTERS_MAX
 from tavola.model.document import Consumer, beyond_limits
 
@@ -26,16 +26,16 @@ READERS_MAX = 2
 READERS_OF_REPLICATED_MAX = 1
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables with too many consumers, and the consumers whose settings Lambda refuses."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         most = READERS_OF_REPLICATED_MAX if table.settings.replicas else READERS_MAX
         if len(table.consumers) > most:
             why = " of a global table" if table.settings.replicas else ""
             yield Finding(
                 "stream-consumers",
                 "warning",
-                subject.table_place(table),
+                context.table_place(table),
                 f"{len(table.consumers)} consumers read its stream ({', '.join(each.name for each in table.consumers)}), and a shard{why} "
                 f"serves {most}: they throttle each other and fall behind",
                 "let one consumer pass on what the others want, or send the changes to a Kinesis stream",
@@ -45,7 +45,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "stream-consumers",
                     SEVERITY,
-                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    DesignPath(kind="consumer", table=table.name, name=consumer.name),
                     f"{wrong}: its event source mapping is refused",
                     "give a value that Lambda takes",
                 )

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import Consumer, TableDesign
 
 SEVERITY: Severity = "error"
@@ -23,9 +23,9 @@ _OLD = ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 _NEW = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the consumers of no stream or of one without the images that they look at, and replicas without both."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         view = table.settings.stream
         for consumer in table.consumers:
             lacking = _lacking(consumer, view)
@@ -33,7 +33,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "stream-view-lacks",
                     SEVERITY,
-                    Place(kind="consumer", table=table.name, name=consumer.name),
+                    DesignPath(kind="consumer", table=table.name, name=consumer.name),
                     lacking,
                     f'set stream="NEW_AND_OLD_IMAGES" on {table.label}',
                 )
@@ -43,7 +43,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "stream-view-lacks",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 f"it is replicated to {', '.join(table.settings.replicas)} and {told}: replication wants NEW_AND_OLD_IMAGES",
                 'set stream="NEW_AND_OLD_IMAGES"',
             )

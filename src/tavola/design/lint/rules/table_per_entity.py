@@ -15,15 +15,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs whose entities are of several tables."""
-    for need in subject.needs:
-        homes = {name: subject.homes[name][0] for name in need.entities if name in subject.homes}
+    for need in context.needs:
+        homes = {
+            name: context.entities_by_name[name][0]
+            for name in need.entities
+            if name in context.entities_by_name
+        }
         tables = list(dict.fromkeys(table.name for table in homes.values()))
         if len(tables) < 2:
             continue
@@ -33,7 +37,7 @@ def find(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "table-per-entity",
             SEVERITY,
-            subject.need_place(need),
+            context.need_place(need),
             f"it wants {told}: {len(tables)} tables, so a request to each at least{often}, and nothing joins them at one moment",
             "put what is read together into one table under one partition key, and read it as a Collection",
         )

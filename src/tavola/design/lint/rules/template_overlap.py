@@ -17,16 +17,16 @@ from itertools import combinations
 
 from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.texts import can_make, literal_prefix, may_meet
+from tavola.design.lint.key_texts import can_render, literal_prefix, may_collide
+from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, KeyDesign, Need, SourceDesign, TableDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the entities whose keys meet, and the queries that catch others; Tavola's own designs are refused before."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         if not table.foreign:
             continue
         for one, two in combinations(table.entities, 2):
@@ -34,23 +34,23 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "template-overlap",
                     SEVERITY,
-                    subject.entity_place(table, two),
+                    context.entity_place(table, two),
                     f"its key, {_shown(two.key)}, can be that of {one.name}, {_shown(one.key)}",
                     f"let the keys of {one.name} and {two.name} begin differently",
                 )
-        yield from _caught(subject, table)
+        yield from _caught(context, table)
 
 
-def _caught(subject: Subject, table: TableDesign) -> Iterator[Finding]:
+def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
     """Give the queries that find what they do not ask for; of one key and one other entity, once."""
     told: set[tuple[str, str | None, str]] = set()
     for entity in table.entities:
-        for need in subject.needs_by_entity.get(entity.name, ()):
-            asked = None if need.single else _asked(subject, table, entity, need)
+        for need in context.needs_by_entity.get(entity.name, ()):
+            asked = None if need.single else _asked(context, table, entity, need)
             if asked is None:
                 continue
             key, begins = asked
-            for other, theirs in subject.partners.get((table.name, key.index), ()):
+            for other, theirs in context.keys_by_index.get((table.name, key.index), ()):
                 if other.name in need.entities or (entity.name, key.index, other.name) in told:
                     continue
                 if not theirs.range or not _starts(theirs.range[0], begins):
@@ -64,14 +64,14 @@ def _caught(subject: Subject, table: TableDesign) -> Iterator[Finding]:
                 yield Finding(
                     "template-overlap",
                     "warning",
-                    subject.key_place(table, entity, key),
+                    context.key_place(table, entity, key),
                     f"what is asked {how} finds {other.name} too, whose sort key is {_text(theirs.range[0])}",
                     f"give {entity.name} a beginning that no other sort key has",
                 )
 
 
 def _asked(
-    subject: Subject, table: TableDesign, entity: EntityDesign, need: Need
+    context: LintContext, table: TableDesign, entity: EntityDesign, need: Need
 ) -> tuple[KeyDesign, str] | None:
     """Return the key by which a need reads several items, and what their sort keys begin with; None: it does not so.
 
@@ -79,7 +79,7 @@ def _asked(
     """
     route = need.route
     if route is None:
-        best = next(iter(subject.access_paths(need)), None)
+        best = next(iter(context.access_paths(need)), None)
         key = None if best is None else entity.key_on(best.key.index)
         if best is None or best.operation not in ("query", "filter") or key is None or not key.range:
             return None
@@ -106,7 +106,7 @@ def _starts(source: SourceDesign, begins: str) -> bool:
 def _same_partition(one: EntityDesign, mine: KeyDesign, two: EntityDesign, its: KeyDesign) -> bool:
     pairs = tuple(zip(mine.hash, its.hash, strict=False))
     near = all(_nested(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
-    return near and all(may_meet(one, left, two, right) for left, right in pairs)
+    return near and all(may_collide(one, left, two, right) for left, right in pairs)
 
 
 def _nested(one: str, two: str) -> bool:
@@ -117,7 +117,7 @@ def _value_of(need: Need, other: EntityDesign, theirs: KeyDesign) -> bool:
     """Tell whether the partition that a need names always, if it names one, can be another entity's."""
     named = {given.field: given.value for given in need.route.keys} if need.route is not None else {}
     return all(
-        (value := named.get(source.attribute)) is None or can_make(other, source, value)
+        (value := named.get(source.attribute)) is None or can_render(other, source, value)
         for source in theirs.hash
     )
 
@@ -127,7 +127,7 @@ def _meet(one: EntityDesign, mine: KeyDesign, two: EntityDesign, its: KeyDesign)
         return False
     pairs = tuple(zip(mine.sources, its.sources, strict=True))
     near = all(_nested(literal_prefix(left), literal_prefix(right)) for left, right in pairs)
-    return near and all(may_meet(one, left, two, right) for left, right in pairs)
+    return near and all(may_collide(one, left, two, right) for left, right in pairs)
 
 
 def _shown(key: KeyDesign) -> str:

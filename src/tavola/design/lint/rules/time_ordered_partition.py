@@ -14,36 +14,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of, told_rates
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.heat import (
+    count_shards,
+    describe_neighbours,
+    has_write_rates,
+    partition_heat,
+    time_bucket,
+)
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the keys by a stretch of time whose present one gets more than it takes."""
-    for table, entity, key in subject.keyed():
-        bucket = bucket_of(entity, key)
+    for table, entity, key in context.all_keys():
+        bucket = time_bucket(entity, key)
         if bucket is None:
             continue
-        found = heat(subject, table, entity, key)
-        over = None if found is None else found.over
+        found = partition_heat(context, table, entity, key)
+        over = None if found is None else found.overload
         name = key.index or table.name
         if found is not None and over is not None:
-            if found.main != entity.name:
+            if found.busiest_entity != entity.name:
                 continue
             yield Finding(
                 "time-ordered-partition",
                 SEVERITY,
-                subject.key_place(table, entity, key),
-                f"{name} has a partition for each {bucket}{crowd(found, entity)}, and the present one gets {over}",
-                found.remedy("let the partition key begin with what they are of"),
+                context.key_place(table, entity, key),
+                f"{name} has a partition for each {bucket}{describe_neighbours(found, entity)}, and the present one gets {over}",
+                found.describe_remedy("let the partition key begin with what they are of"),
             )
-        elif not told_rates(entity) and shards_of(key) == 1 and not table.foreign:
+        elif not has_write_rates(entity) and count_shards(key) == 1 and not table.foreign:
             yield Finding(
                 "time-ordered-partition",
                 "advice",
-                subject.key_place(table, entity, key),
+                context.key_place(table, entity, key),
                 f"{name} has a partition for each {bucket}: 1,000 writes a second at most, for all of {entity.name}",
                 "declare how often it is written (peak_per_second)",
             )

@@ -17,25 +17,25 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import key_parts
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.heat import bucket_of, crowd, heat, shards_of
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.heat import count_shards, describe_neighbours, partition_heat, time_bucket
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the sharded keys whose busiest shard gets more than it takes, where the number of partitions is known."""
-    for table, entity, key in subject.keyed():
-        if key.shards is None or key.shards.by == "time" or bucket_of(entity, key) is not None:
+    for table, entity, key in context.all_keys():
+        if key.shards is None or key.shards.by == "time" or time_bucket(entity, key) is not None:
             continue
-        found = heat(subject, table, entity, key)
-        over = None if found is None else found.over
-        if found is not None and over is not None and found.main == entity.name:
+        found = partition_heat(context, table, entity, key)
+        over = None if found is None else found.overload
+        if found is not None and over is not None and found.busiest_entity == entity.name:
             what = "its busiest key" if key_parts(key.hash) else "its key"
             yield Finding(
                 "too-few-shards",
                 SEVERITY,
-                subject.key_place(table, entity, key),
-                f"{what} has {shards_of(key)} shards{crowd(found, entity)}, and each gets {over}",
-                found.remedy("key by something with more values"),
+                context.key_place(table, entity, key),
+                f"{what} has {count_shards(key)} shards{describe_neighbours(found, entity)}, and each gets {over}",
+                found.describe_remedy("key by something with more values"),
             )

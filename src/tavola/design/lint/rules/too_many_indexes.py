@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, spelled
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
+from tavola.design.lint.rule import LintContext
 from tavola.limits import GLOBAL_INDEXES_MAX, LOCAL_INDEXES_MAX
 
 SEVERITY: Severity = "error"
@@ -24,9 +24,9 @@ _MANY = 8  # indexes that one write goes to
 _DOLLARS = 10
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables with too many indexes, and the writes that go to very many of them."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for local, most in ((False, GLOBAL_INDEXES_MAX), (True, LOCAL_INDEXES_MAX)):
             count = sum(index.local is local for index in table.indexes)
             if count > most:
@@ -34,21 +34,21 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "too-many-indexes",
                     "error",
-                    subject.table_place(table),
+                    context.table_place(table),
                     f"it has {count} {word} indexes and a table has {most} at most",
                     "let several questions share an index, with keys that begin differently",
                 )
-    for table, entity, write in subject.writes():
-        touched = [effect for effect in subject.effects(table, entity, write) if effect.units]
+    for table, entity, write in context.all_writes():
+        touched = [effect for effect in context.index_effects(table, entity, write) if effect.units]
         if len(touched) < _MANY or write.per_second is None:
             continue
         units = sum(effect.units for effect in touched) * write.items
-        dollars = month(writes=units * write.per_second)
+        dollars = monthly_cost(writes=units * write.per_second)
         if dollars >= _DOLLARS:
             yield Finding(
                 "too-many-indexes",
                 "advice",
-                subject.write_place(table, entity, write),
-                f"each goes to {len(touched)} indexes, {units:g} write units beside the table's: {spelled(dollars)}",
+                context.write_place(table, entity, write),
+                f"each goes to {len(touched)} indexes, {units:g} write units beside the table's: {format_monthly_with_book(dollars)}",
                 "let several questions share an index, project less into each, or keep items out of those they need not be in",
             )

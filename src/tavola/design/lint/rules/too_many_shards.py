@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import shards_to_read
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.dollars import month, spelled
-from tavola.design.lint.heat import heat
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.heat import partition_heat
+from tavola.design.lint.monthly_costs import format_monthly_with_book, monthly_cost
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "advice"
 
@@ -25,17 +25,17 @@ _TIMES = 8  # as many as are needed: room to grow is no defect
 _UNITS_PER_S = 10
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the sharded queries whose shards are many times too many for their writes."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for pattern in entity.patterns:
             key = entity.key_on(pattern.index)
             shards = shards_to_read(key, pattern.partition)
             if key is None or shards == 1 or pattern.access is None:
                 continue
-            found, rate = heat(subject, table, entity, key), pattern.access.per_second
-            units = 0.0 if found is None else found.at("write", 1)
-            needed = None if found is None else found.fewest("write")
+            found, rate = partition_heat(context, table, entity, key), pattern.access.per_second
+            units = 0.0 if found is None else found.units_per_second("write", 1)
+            needed = None if found is None else found.shards_needed("write")
             if not units or needed is None or rate is None:
                 continue
             idle = 0.5 * rate * (shards - needed)
@@ -43,8 +43,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "too-many-shards",
                     SEVERITY,
-                    subject.pattern_place(table, entity, pattern),
+                    context.pattern_place(table, entity, pattern),
                     f"each of its {rate:g} questions a second asks {shards} shards, and {units:,.0f} write units a second need "
-                    f"{needed}: {idle:,.0f} read units a second, {spelled(month(reads=idle))}, for nothing",
+                    f"{needed}: {idle:,.0f} read units a second, {format_monthly_with_book(monthly_cost(reads=idle))}, for nothing",
                     f"go down to {needed} or a few more (tavola.patterns.shard_change says how)",
                 )

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.findings import DesignPath, Finding, Severity
+from tavola.design.lint.rule import LintContext
 from tavola.limits import TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX
 from tavola.model.document import EntityDesign, TableDesign, WritePattern
 from tavola.model.sizes import item_bytes
@@ -24,9 +24,9 @@ SEVERITY: Severity = "error"
 _Part = tuple[TableDesign, EntityDesign, WritePattern]
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the transactions, of writes that go together or of one write alone, that are beyond the bounds."""
-    for name, parts in _transactions(subject).items():
+    for name, parts in _transactions(context).items():
         items = sum(write.items for _, _, write in parts)
         size = sum(
             write.items * (write.item_bytes or item_bytes(table, entity))
@@ -34,21 +34,21 @@ def find(subject: Subject) -> Iterator[Finding]:
             if write.kind != "delete"
         )
         table, entity, write = parts[0]
-        place = subject.write_place(table, entity, write)
+        place = context.write_place(table, entity, write)
         yield from _judged(f"the transaction {name!r} writes", place, items, size)
-    for table, entity, pattern in subject.design.patterns():
+    for table, entity, pattern in context.design.patterns():
         access = pattern.access
         if access is not None and access.transactional and access.items is not None:
             size = access.items * (access.item_bytes or item_bytes(table, entity))
             yield from _judged(
                 "it reads, in a transaction,",
-                subject.pattern_place(table, entity, pattern),
+                context.pattern_place(table, entity, pattern),
                 access.items,
                 size,
             )
 
 
-def _judged(what: str, place: Place, items: int, size: int) -> Iterator[Finding]:
+def _judged(what: str, place: DesignPath, items: int, size: int) -> Iterator[Finding]:
     if items > TRANSACTION_ACTIONS_MAX:
         yield Finding(
             "transaction-too-large",
@@ -67,10 +67,10 @@ def _judged(what: str, place: Place, items: int, size: int) -> Iterator[Finding]
         )
 
 
-def _transactions(subject: Subject) -> dict[str, list[_Part]]:
+def _transactions(context: LintContext) -> dict[str, list[_Part]]:
     """Return the writes that go together, by the name of their transaction, and those that are one by themselves."""
     told: dict[str, list[_Part]] = {}
-    for table, entity, write in subject.writes():
+    for table, entity, write in context.all_writes():
         if write.together or write.transactional:
             alone = f"{entity.name}.{write.title}"
             told.setdefault(write.together or alone, []).append((table, entity, write))

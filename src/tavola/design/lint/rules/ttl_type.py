@@ -14,23 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "error"
 
 TIMES = frozenset({"datetime", "date", "time"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the fields under the ttl attribute that may be stored as another type than N; written times are ttl-unit's."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields:
             others = [tag for tag in field.tags if tag not in ("N", "NULL")]
             if field.attribute == table.settings.ttl and others and field.type not in TIMES:
                 yield Finding(
                     "ttl-type",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"{table.name} expires items by {field.attribute}, and here it is of type {' or '.join(others)}: such items never expire",
                     "store epoch seconds in it, as a number",
                 )

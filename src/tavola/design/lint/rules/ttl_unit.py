@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.naming import words
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.naming import split_words
+from tavola.design.lint.rule import LintContext
 from tavola.design.lint.rules.ttl_type import TIMES
 from tavola.model.document import FieldDesign
 
@@ -26,16 +26,16 @@ _MILLISECONDS = frozenset({"ms", "millis", "milliseconds", "millisecond"})
 _LENGTHS = frozenset({"days", "hours", "minutes", "duration"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the fields under the ttl attribute that are not epoch seconds, by their types and names."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields:
             wrong = _wrong(field) if field.attribute == table.settings.ttl else None
             if wrong is not None:
                 yield Finding(
                     "ttl-unit",
                     SEVERITY,
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"{table.name} expires items by {field.attribute}, and here it is {wrong}",
                     "store the moment in epoch seconds: int(moment.timestamp())",
                 )
@@ -44,7 +44,7 @@ def find(subject: Subject) -> Iterator[Finding]:
 def _wrong(field: FieldDesign) -> str | None:
     if "N" not in field.tags:
         return "a time that is written out: such items never expire" if field.type in TIMES else None
-    told = {*words(field.name), *words(field.type)}
+    told = {*split_words(field.name), *split_words(field.type)}
     if told & _MILLISECONDS:
         return "in milliseconds, a date some fifty thousand years from now: such items never expire"
     if told & _LENGTHS:

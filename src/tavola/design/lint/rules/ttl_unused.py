@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.naming import is_expiry, is_time_to_live, passing
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.naming import is_expiry, is_time_to_live, temporary_kind
+from tavola.design.lint.rule import LintContext
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the tables whose ttl no entity carries, and the fields that are called an expiry and are not it."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         ttl = table.settings.ttl
         carrying = [
             entity for entity in table.entities if any(field.attribute == ttl for field in entity.fields)
@@ -32,7 +32,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "ttl-unused",
                 SEVERITY,
-                subject.table_place(table),
+                context.table_place(table),
                 f"it expires items by {ttl}, and no entity carries that attribute: nothing is ever deleted",
                 f"store the time under this name, attr(name={ttl!r}), or name the attribute that items have",
             )
@@ -40,7 +40,9 @@ def find(subject: Subject) -> Iterator[Finding]:
             if entity in carrying:
                 continue
             for field in entity.fields:
-                if not is_expiry(field) or (ttl is None and not (is_time_to_live(field) or passing(entity))):
+                if not is_expiry(field) or (
+                    ttl is None and not (is_time_to_live(field) or temporary_kind(entity))
+                ):
                     continue  # without a time to live, an end may be that of what the item is about
                 how = "has no time to live" if ttl is None else f"expires items by {ttl}"
                 what = (
@@ -51,7 +53,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "ttl-unused",
                     "advice",
-                    subject.field_place(table, entity, field),
+                    context.field_place(table, entity, field),
                     f"{field.name} is called as an item's own end is, and the table {how}: nothing deletes it then",
                     f"if the item may be deleted then, {what}; if it is to be kept, ignore this with the reason",
                 )

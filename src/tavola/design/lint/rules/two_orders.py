@@ -15,17 +15,17 @@ from itertools import combinations
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import time_kind
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.texts import literal_prefix
+from tavola.design.lint.key_texts import literal_prefix
+from tavola.design.lint.rule import LintContext
 from tavola.keys import Placeholder
 from tavola.model.document import EntityDesign, KeyDesign, SourceDesign
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the first of two entities whose sort keys begin alike in one partition, and go on differently."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         indexes: list[str | None] = [None, *(index.name for index in table.indexes)]
         for index in indexes:
             keyed = [
@@ -43,7 +43,7 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "two-orders",
                     SEVERITY,
-                    subject.entity_place(table, one),
+                    context.entity_place(table, one),
                     f"{begins}… goes on with {left.field} here and with {right.field} in {two.name}: one collection in two orders",
                     f"key {one.name} and {two.name} alike, or let them begin differently",
                 )

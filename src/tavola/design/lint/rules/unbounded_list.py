@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.limits import ITEM_BYTES_MAX, WRITE_UNIT_BYTES
 from tavola.model.document import FieldDesign
 from tavola.model.sizes import item_bytes
@@ -27,11 +27,11 @@ _EITHER = ("object", "json")  # a map with keys that come as they like, or a rec
 _MAPS = ("map", "dict", *_EITHER)
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the fields of many elements that an update changes and that have no greatest length."""
-    for table, entity in subject.entities():
+    for table, entity in context.all_entities():
         for field in entity.fields:
-            growing = subject.writers(entity, field.name)
+            growing = context.updates_of(entity, field.name)
             if not growing or field.length_max is not None or not _grows(field):
                 continue
             left = ITEM_BYTES_MAX - item_bytes(table, entity)
@@ -39,7 +39,7 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "unbounded-list",
                 "advice" if field.type.lower().startswith(_EITHER) else SEVERITY,
-                subject.field_place(table, entity, field),
+                context.field_place(table, entity, field),
                 f"“{growing[0].title}” adds to {field.name} without a bound: with elements of {_ELEMENT_BYTES} bytes the item is "
                 f"full after about {appends:,}, and an append to one of 200 KB already costs {200 * 1024 // WRITE_UNIT_BYTES} write units",
                 f"make each element an item under the same partition key, or bound {field.name} (max_length=)",

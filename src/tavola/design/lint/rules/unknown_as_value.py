@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the keys of other code that are made in any case of what may be absent."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         if not table.foreign or key.sparse or key.index is None:
             continue
         kept_out = {member.field for member in key.members if None not in member.values}
@@ -32,8 +32,8 @@ def find(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "unknown-as-value",
                     SEVERITY,
-                    subject.key_place(table, entity, key),
-                    f"{joined(absent)} may be absent, and every {entity.name} has {source.attribute} = {source.template.source} "
+                    context.key_place(table, entity, key),
+                    f"{join_names(absent)} may be absent, and every {entity.name} has {source.attribute} = {source.template.source} "
                     f"in {key.index}: what is unknown is indexed as a value",
-                    f"leave {source.attribute} out where {joined(absent)} is absent",
+                    f"leave {source.attribute} out where {join_names(absent)} is absent",
                 )

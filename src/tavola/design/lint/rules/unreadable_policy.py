@@ -12,25 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.design.findings import Finding, Place, Severity
+from tavola.design.findings import DesignPath, Finding, Severity
 from tavola.design.lint.grants import meant_tables, read_grants
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.protocol.policy_documents import PolicyRefused
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies that are no policies, with what is wrong and where."""
-    for policy in subject.design.policies:
+    for policy in context.design.policies:
         try:
-            read_grants(policy, subject.design.tables)
+            read_grants(policy, context.design.tables)
         except PolicyRefused as refused:
-            tables = meant_tables(policy, subject.design.tables)
+            tables = meant_tables(policy, context.design.tables)
             yield Finding(
                 "unreadable-policy",
                 SEVERITY,
-                Place(kind="policy", table=tables[0].name if len(tables) == 1 else "", name=policy.name),
+                DesignPath(kind="policy", table=tables[0].name if len(tables) == 1 else "", name=policy.name),
                 f"it cannot be read: {str(refused).rstrip('.!')}",
                 "mend it at that place; the other rules for policies do not look at it until then",
             )

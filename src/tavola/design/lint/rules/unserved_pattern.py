@@ -14,46 +14,46 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.relations import one_way
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import conditions, joined, wanted_key
+from tavola.design.lint.relations import is_reverse_lookup
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import describe_conditions, describe_key_for, join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs that say no way of their own, and that every key would have to be scanned for."""
-    for need in subject.design.needs:
-        bare = [name for name in need.entities if name in subject.unkeyed]
+    for need in context.design.needs:
+        bare = [name for name in need.entities if name in context.unplaced_entities]
         if bare and need.route is None:
-            asked = f" by {conditions(need.where)}" if need.where else ""
+            asked = f" by {describe_conditions(need.where)}" if need.where else ""
             yield Finding(
                 "unserved-pattern",
                 SEVERITY,
-                subject.need_place(need),
-                f"no key finds {joined(need.entities)}{asked}: {joined(bare)} {'has' if len(bare) == 1 else 'have'} no keys yet",
+                context.need_place(need),
+                f"no key finds {join_names(need.entities)}{asked}: {join_names(bare)} {'has' if len(bare) == 1 else 'have'} no keys yet",
                 "let `tavola solve` find keys and indexes, or declare a table, a key and the query",
             )
             continue
-        homes = {home[0].name for name in need.entities if (home := subject.homes.get(name))}
+        homes = {home[0].name for name in need.entities if (home := context.entities_by_name.get(name))}
         if (
             need.route is not None
             or len(homes) != 1
-            or any(name not in subject.homes for name in need.entities)
+            or any(name not in context.entities_by_name for name in need.entities)
         ):
             continue  # how it is asked, across tables or of what has no key yet, is for other rules
-        served = subject.access_paths(need)
+        served = context.access_paths(need)
         if served and served[0].operation != "scan":
             continue
-        if any(serving.obstacle for serving in served) or one_way(subject, need):
+        if any(serving.obstacle for serving in served) or is_reverse_lookup(context, need):
             continue  # a key nearly serves it: told by the rule of that defect
-        asked = f"by {conditions(need.where)}" if need.where else "as a whole"
-        keys = joined(sorted({name for serving in served for name in serving.missing}), "or")
+        asked = f"by {describe_conditions(need.where)}" if need.where else "as a whole"
+        keys = join_names(sorted({name for serving in served for name in serving.missing}), "or")
         lacks = f"; the keys there are want {keys}" if keys else ""
         yield Finding(
             "unserved-pattern",
             SEVERITY,
-            subject.need_place(need),
-            f"no key finds {joined(need.entities)} {asked}{lacks}",
-            f"add {wanted_key(need)}, and declare the query on it",
+            context.need_place(need),
+            f"no key finds {join_names(need.entities)} {asked}{lacks}",
+            f"add {describe_key_for(need)}, and declare the query on it",
         )

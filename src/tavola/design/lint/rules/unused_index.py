@@ -14,27 +14,27 @@ from collections.abc import Iterator
 
 from tavola.design.cost.capacity import index_effects
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import rate
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import format_rate
 from tavola.model.document import TableDesign
 
 SEVERITY: Severity = "warning"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the indexes that neither a query nor a collection nor a need is asked on."""
-    for table in subject.design.tables:
+    for table in context.design.tables:
         for index in table.indexes:
-            if subject.readers(table, index.name):
+            if context.reader_titles(table, index.name):
                 continue
-            if not _told(subject, table):
+            if not _told(context, table):
                 continue  # an imported table that says nothing of how it is read
             units = _units(table, index.name)
-            cost = f", and {rate(units)} write units a second go to it" if units else ""
+            cost = f", and {format_rate(units)} write units a second go to it" if units else ""
             yield Finding(
                 "unused-index",
                 SEVERITY,
-                subject.index_place(table, index.name),
+                context.index_place(table, index.name),
                 f"no access pattern is asked on {index.name}{cost}",
                 "remove it, or declare the query that it is for",
             )
@@ -52,10 +52,10 @@ def _units(table: TableDesign, index: str) -> float:
     )
 
 
-def _told(subject: Subject, table: TableDesign) -> bool:
+def _told(context: LintContext, table: TableDesign) -> bool:
     """Tell whether anything is said of how a table is read; what other tools wrote often says nothing."""
     names = {entity.name for entity in table.entities}
-    if any(names & set(need.entities) for need in subject.design.needs):
+    if any(names & set(need.entities) for need in context.design.needs):
         return True
     asked = bool(table.collections) or any(entity.patterns for entity in table.entities)
     return bool(names) and (asked or not table.foreign)

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.heat import STATES
-from tavola.design.lint.naming import words
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined
+from tavola.design.lint.naming import split_words
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import join_names
 from tavola.model.document import EntityDesign
 
 SEVERITY: Severity = "error"
@@ -25,21 +25,21 @@ SEVERITY: Severity = "error"
 _VERSIONS = frozenset({"version", "revision", "rev", "generation"})
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the indexes by a state that all versions of an immutable entity are in."""
-    for table, entity, key in subject.keyed():
+    for table, entity, key in context.all_keys():
         if key.index is None or not entity.immutable or key.members or key.sparse or not _versioned(entity):
             continue
-        states = [name for source in key.sources for name in source.fields if STATES & set(words(name))]
+        states = [name for source in key.sources for name in source.fields if STATES & set(split_words(name))]
         if states:
             yield Finding(
                 "version-in-status-index",
                 SEVERITY,
-                subject.key_place(table, entity, key),
-                f"each version of {entity.name} stays in {key.index} under the {joined(states)} it was written with",
+                context.key_place(table, entity, key),
+                f"each version of {entity.name} stays in {key.index} under the {join_names(states)} it was written with",
                 "let the current version alone carry this key, by members= or a sparse key",
             )
 
 
 def _versioned(entity: EntityDesign) -> bool:
-    return entity.key is not None and any(_VERSIONS & set(words(name)) for name in entity.key.fields)
+    return entity.key is not None and any(_VERSIONS & set(split_words(name)) for name in entity.key.fields)

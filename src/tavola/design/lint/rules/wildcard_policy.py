@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from tavola.design.findings import Finding, Severity, first_few
+from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import list_first
 from tavola.iam import ACTIONS
 from tavola.protocol.policy_documents import PolicyStatement
 
@@ -40,9 +41,9 @@ _GRAVE = frozenset(
 )
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the policies with a statement that is too wide, each once."""
-    for each in grants(subject):
+    for each in grants(context):
         wide = [
             f"{told(statement)} allows {what}"
             for statement in each.document.statements
@@ -70,11 +71,11 @@ def _wide(each: Grants, statement: PolicyStatement) -> str | None:
     along = {text: found for text in statement.actions or () if (found := _along(text))}
     if along and _touches(each, statement):
         return "; ".join(
-            f"{text.partition(':')[2]}, which is {first_few(found)}" for text, found in along.items()
+            f"{text.partition(':')[2]}, which is {list_first(found)}" for text, found in along.items()
         )
     if any(test.key.lower().startswith("aws:resourcetag/") for test in statement.conditions):
         return None  # tables are told by their tags
-    what = first_few([action.partition(":")[2] for action in statement.actions or ()])
+    what = list_first([action.partition(":")[2] for action in statement.actions or ()])
     if statement.not_resources is not None:
         return f"{what} on every resource but {', '.join(map(_short, statement.not_resources))}"
     wide = [text for text in statement.resources or () if _any_table(each, text)]

@@ -14,16 +14,16 @@ from collections.abc import Iterator
 
 from tavola.design.access_paths import AccessPath, key_parts
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.rule import Subject
-from tavola.design.lint.telling import joined, wanted_key
+from tavola.design.lint.rule import LintContext
+from tavola.design.text import describe_key_for, join_names
 
 SEVERITY: Severity = "error"
 
 
-def find(subject: Subject) -> Iterator[Finding]:
+def find(context: LintContext) -> Iterator[Finding]:
     """Give the needs whose order the key that serves them, or that they are asked by, does not have."""
-    for need in subject.design.needs:
-        served = subject.access_paths(need)
+    for need in context.design.needs:
+        served = context.access_paths(need)
         if not need.order or not served:
             continue
         best = served[0]
@@ -41,9 +41,9 @@ def find(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "wrong-order",
                 SEVERITY,
-                subject.need_place(need),
-                f"it wants {joined(need.order)} in order, and {_name(used)} sorts by {_sorts(used)} first",
-                f"ask {_name(best)}" if better else f"add {wanted_key(need)}",
+                context.need_place(need),
+                f"it wants {join_names(need.order)} in order, and {_name(used)} sorts by {_sorts(used)} first",
+                f"ask {_name(best)}" if better else f"add {describe_key_for(need)}",
             )
 
 

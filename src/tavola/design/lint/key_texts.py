@@ -13,14 +13,14 @@ from tavola.model.document import EntityDesign, SourceDesign
 from tavola.values import Value
 
 
-def can_make(entity: EntityDesign, source: SourceDesign, value: Value) -> bool:
+def can_render(entity: EntityDesign, source: SourceDesign, value: Value) -> bool:
     """Tell whether a template could have made a key; a field with choices is one of these."""
     text = value.get("S")
     if source.template is None or not isinstance(text, str):
         return True
     pattern = ""
     for segment in source.template.segments:
-        pattern += re.escape(segment) if isinstance(segment, str) else _texts(entity, segment)
+        pattern += re.escape(segment) if isinstance(segment, str) else _placeholder_pattern(entity, segment)
     # A constant may be told up to its first field alone: `RUN#` of `RUN#{run_id}`.
     return bool(re.fullmatch(pattern, text, re.DOTALL)) or literal_prefix(source) == text != ""
 
@@ -33,7 +33,7 @@ def literal_prefix(source: SourceDesign) -> str:
     return first if isinstance(first, str) else ""
 
 
-def may_meet(entity: EntityDesign, mine: SourceDesign, other: EntityDesign, its: SourceDesign) -> bool:
+def may_collide(entity: EntityDesign, mine: SourceDesign, other: EntityDesign, its: SourceDesign) -> bool:
     """Tell whether two templates can make one text though no value holds the delimiter; a no is certain.
 
     Of fields that are keys themselves nobody knows, so they are taken to differ.
@@ -45,7 +45,7 @@ def may_meet(entity: EntityDesign, mine: SourceDesign, other: EntityDesign, its:
     return left is not None and right is not None and left.may_meet(right)
 
 
-def _texts(entity: EntityDesign, placeholder: Placeholder) -> str:
+def _placeholder_pattern(entity: EntityDesign, placeholder: Placeholder) -> str:
     known = {field.name: field for field in entity.fields}
     field = known.get(placeholder.field)
     if field is None or not field.choices:

@@ -9,7 +9,7 @@ import pytest
 from tavola.design.cost import Assumptions, estimate, savings
 from tavola.design.findings import Finding
 from tavola.design.lint import lint
-from tavola.design.lint.trades import key_month
+from tavola.design.lint.alternatives import index_key_monthly_cost
 from tavola.model.document import Design
 from tavola.prices import load_book
 from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
@@ -55,7 +55,9 @@ def test_a_key_that_changes_is_told_by_what_it_costs_more() -> None:
     month = estimate(told, Assumptions(), BOOK)
     billed = sum((line.amount for line in month.lines if line.what == "key changes"), Decimal(0))
 
-    more, _ = key_month(told.tables[0], told.tables[0].entities[0], told.tables[0].indexes[0], ["state"])
+    more, _ = index_key_monthly_cost(
+        told.tables[0], told.tables[0].entities[0], told.tables[0].indexes[0], ["state"]
+    )
     finding = found(told, "mutable-index-key")
 
     assert round(more, 2) == round(billed, 2) == Decimal("295.65")

@@ -16,7 +16,7 @@ MONTH_S = 730 * 3_600  # of 730 hours, as AWS estimates
 _GB = 1024**3
 
 
-def month(*, reads: float = 0.0, writes: float = 0.0, stored_bytes: float = 0.0) -> Decimal:
+def monthly_cost(*, reads: float = 0.0, writes: float = 0.0, stored_bytes: float = 0.0) -> Decimal:
     """Return the dollars of a month for so many units a second, and for bytes that are stored."""
     book = _book()
     parts = (
@@ -27,17 +27,17 @@ def month(*, reads: float = 0.0, writes: float = 0.0, stored_bytes: float = 0.0)
     return sum(parts, Decimal(0))
 
 
-def monthly(dollars: Decimal) -> str:
+def format_monthly(dollars: Decimal) -> str:
     """Return an amount as a person says it, beside another that is `spelled` out."""
     return f"${dollars:,.0f} a month" if dollars >= 10 else f"${dollars:,.2f} a month"
 
 
-def spelled(dollars: Decimal) -> str:
+def format_monthly_with_book(dollars: Decimal) -> str:
     """Return an amount as a person says it, with the book it was made with."""
-    return f"{monthly(dollars)} ({_book().title}, on demand)"
+    return f"{format_monthly(dollars)} ({_book().title}, on demand)"
 
 
-def per_million(amount: float, kind: str) -> str:
+def format_per_million(amount: float, kind: str) -> str:
     """Return what a million requests of so many units cost; `kind` is read or write."""
     dollars = _book().usd_per_million(Decimal(str(amount)), f"{kind}_request_unit")
     return f"${dollars:,.2f} a million"

@@ -19,7 +19,7 @@ from tavola.design.lint.remedies.proposal import (
     put_need,
     table_at,
 )
-from tavola.design.lint.rule import Subject
+from tavola.design.lint.rule import LintContext
 from tavola.limits import BATCH_GET_KEYS_MAX
 from tavola.model.document import AccessPattern, Design, Given, Need, Route
 
@@ -33,7 +33,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
         yield from _moved(design, finding)
         return
     if need.route is not None:
-        for path in Subject(design).access_paths(need):
+        for path in LintContext(design).access_paths(need):
             if path.serves and path.ordered:
                 yield Proposal(
                     put_need(design, need, _routed(need, path)),
@@ -61,7 +61,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
             + "; declare the query on it"
         )
         if need.route is not None:
-            found = [each for each in Subject(changed).access_paths(need) if each.key.index == index.name]
+            found = [each for each in LintContext(changed).access_paths(need) if each.key.index == index.name]
             if not found:
                 continue  # it lacks some of the items that are asked for
             changed = put_need(changed, need, _routed(need, found[0]))

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tavola.design.findings import Place
+from tavola.design.findings import DesignPath
 from tavola.model.document import declared_in
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
 _DECODER = json.JSONDecoder()
 _SPACES = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file of a design, with its text."""
 
     file: str
@@ -30,23 +30,25 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class SourceLocation:
     """A line of a file, from 1."""
 
     file: str
     line: int
 
 
-def locations(sources: Sequence[Source]) -> Mapping[str, Location]:
+def find_locations(sources: Sequence[SourceFile]) -> Mapping[str, SourceLocation]:
     """Return where each place is declared, by its name; the first source that declares one has it."""
-    found: dict[str, Location] = {}
+    found: dict[str, SourceLocation] = {}
     for source in sources:
-        for name, line in _lines(source):
-            found.setdefault(name, Location(source.file, line))
+        for name, line in _declared_lines(source):
+            found.setdefault(name, SourceLocation(source.file, line))
     return found
 
 
-def located(place: Place, known: Mapping[str, Location], sources: Sequence[Source]) -> Location | None:
+def locate_place(
+    place: DesignPath, known: Mapping[str, SourceLocation], sources: Sequence[SourceFile]
+) -> SourceLocation | None:
     """Return where a place is, or what it is in; None where no source is known."""
     outer = place.name.partition(": ")[0].partition(".")[0]
     for name in (place.name, outer, *([place.table] if place.table else [])):
@@ -54,25 +56,25 @@ def located(place: Place, known: Mapping[str, Location], sources: Sequence[Sourc
             return known[name]
     for source in sources:
         for name in (place.name.rpartition(".")[2], place.table):
-            if name and not source.file.endswith(".py") and (line := _mentioned(source.text, name)):
-                return Location(source.file, line)
-    return Location(sources[0].file, 1) if sources else None
+            if name and not source.file.endswith(".py") and (line := _first_mention(source.text, name)):
+                return SourceLocation(source.file, line)
+    return SourceLocation(sources[0].file, 1) if sources else None
 
 
-def _mentioned(text: str, name: str) -> int:
+def _first_mention(text: str, name: str) -> int:
     """Return the first line of a text with a name in it, as a word; 0 if none has it."""
     found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
     return 0 if found is None else text.count("\n", 0, found.start()) + 1
 
 
-def json_lines(text: str) -> dict[Path, int]:
+def json_lines(text: str) -> dict[JsonPath, int]:
     """Return the line at which the value of each path of a JSON text begins; the text has been read before."""
-    told: dict[Path, int] = {}
+    told: dict[JsonPath, int] = {}
     _walk(text, 0, (), told)
     return {path: text.count("\n", 0, at) + 1 for path, at in told.items()}
 
 
-def _lines(source: Source) -> Iterator[tuple[str, int]]:
+def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
     if not source.file.endswith(".json"):
         for declared in declared_in(source.text):
             yield declared.place, declared.first
@@ -83,18 +85,18 @@ def _lines(source: Source) -> Iterator[tuple[str, int]]:
         return
     if isinstance(document, dict) and "format" in document:
         lines = json_lines(source.text)
-        for name, path in _places(document):
+        for name, path in _document_paths(document):
             if path in lines:
                 yield name, lines[path]
 
 
-def _places(document: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+def _document_paths(document: Mapping[str, Any]) -> Iterator[tuple[str, JsonPath]]:
     """Give the names of what a design document holds, each with its path."""
     for word in ("needs", "policies"):
         for at, told in enumerate(document.get(word, ())):
             yield told["name"], (word, at)
     for number, table in enumerate(document.get("tables", ())):
-        path: Path = ("tables", number)
+        path: JsonPath = ("tables", number)
         yield table["label"], path
         yield table["settings"]["name"], path
         for at, index in enumerate(table.get("indexes", ())):
@@ -103,10 +105,10 @@ def _places(document: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
             for at, told in enumerate(table.get(word, ())):
                 yield told["name"], (*path, word, at)
         for at, entity in enumerate(table.get("entities", ())):
-            yield from _parts(entity, (*path, "entities", at))
+            yield from _entity_paths(entity, (*path, "entities", at))
 
 
-def _parts(entity: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Path]]:
+def _entity_paths(entity: Mapping[str, Any], path: JsonPath) -> Iterator[tuple[str, JsonPath]]:
     name = entity["name"]
     yield name, path
     for at, field in enumerate(entity.get("fields", ())):
@@ -119,29 +121,29 @@ def _parts(entity: Mapping[str, Any], path: Path) -> Iterator[tuple[str, Path]]:
         yield f"{name}: {write['title']}", (*path, "writes", at)
 
 
-def _walk(text: str, at: int, path: Path, told: dict[Path, int]) -> int:
+def _walk(text: str, at: int, path: JsonPath, told: dict[JsonPath, int]) -> int:
     """Note where each value begins; return where this one ends."""
-    at = _past(text, at)
+    at = _skip_spaces(text, at)
     told[path] = at
     if text[at] == "{":
-        at = _past(text, at + 1)
+        at = _skip_spaces(text, at + 1)
         while text[at] != "}":
             key, at = _DECODER.raw_decode(text, at)
-            at = _past(text, _walk(text, _past(text, at) + 1, (*path, key), told))
-            at = _past(text, at + 1) if text[at] == "," else at
+            at = _skip_spaces(text, _walk(text, _skip_spaces(text, at) + 1, (*path, key), told))
+            at = _skip_spaces(text, at + 1) if text[at] == "," else at
         return at + 1
     if text[at] == "[":
-        at = _past(text, at + 1)
+        at = _skip_spaces(text, at + 1)
         number = 0
         while text[at] != "]":
-            at = _past(text, _walk(text, at, (*path, number), told))
-            at = _past(text, at + 1) if text[at] == "," else at
+            at = _skip_spaces(text, _walk(text, at, (*path, number), told))
+            at = _skip_spaces(text, at + 1) if text[at] == "," else at
             number += 1
         return at + 1
     return _DECODER.raw_decode(text, at)[1]
 
 
-def _past(text: str, at: int) -> int:
+def _skip_spaces(text: str, at: int) -> int:
     while at < len(text) and text[at] in _SPACES:
         at += 1
     return at

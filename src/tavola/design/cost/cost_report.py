@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from tavola.design.cost.alterations import unfixed
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.break_even import BreakEven, break_evens
-from tavola.design.cost.modes import Way, recommendation, ways
 from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.payment_options import Way, recommendation, ways
 from tavola.design.cost.savings import Saving, savings
+from tavola.design.text import format_count, list_first
 from tavola.model.document import Design
 from tavola.model.sizes import item_size
 from tavola.prices import PriceBook, strange_prices
 
 BOOK_DAYS_MAX = 180  # after which a book is said to be old
 
-_NAMED = 6  # of a longer list
+_NAMES_MAX = 6  # in one note
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +80,23 @@ def _notes(design: Design, month: Month, assumptions: Assumptions) -> tuple[str,
     told = []
     if month.unrated:
         told.append(
-            f"{_counted(month.unrated, 'access pattern')} without a rate, counted as nothing: {_list(month.unrated)}; "
+            f"{format_count(len(month.unrated), 'access pattern')} without a rate, counted as nothing: {_list(month.unrated)}; "
             "declare per_second= in its AccessPattern or WritePattern"
         )
     if month.unwritten:
         told.append(
-            f"{_counted(month.unwritten, 'entity', 'entities')} without a write pattern, counted as never written: "
+            f"{format_count(len(month.unwritten), 'entity', 'entities')} without a write pattern, counted as never written: "
             f"{_list(month.unwritten)}; declare writes=(WritePattern(…),)"
         )
     if month.unsized:
         told.append(
-            f"storage is not counted of {_counted(month.unsized, 'entity', 'entities')}: {_list(month.unsized)}; declare "
+            f"storage is not counted of {format_count(len(month.unsized), 'entity', 'entities')}: {_list(month.unsized)}; declare "
             "items= of the entity, or give the table's size with --storage-gb"
         )
     guessed = _guessed(design)
     if guessed:
         told.append(
-            f"the size of {_counted(guessed, 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
+            f"the size of {format_count(len(guessed), 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
             f"{_list(guessed)}; declare item_bytes= of a write or of the key's AccessPattern, or typical_bytes= of the fields"
         )
     if month.unpriced:
@@ -125,11 +126,5 @@ def _guessed(design: Design) -> tuple[str, ...]:
     )
 
 
-def _counted(told: Sequence[str], one: str, many: str = "") -> str:
-    return f"{len(told)} {one if len(told) == 1 else many or one + 's'}"
-
-
-def _list(told: Sequence[str]) -> str:
-    if len(told) <= _NAMED:
-        return ", ".join(told)
-    return f"{', '.join(told[: _NAMED - 1])} and {len(told) - _NAMED + 1} more"
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _NAMES_MAX else list_first(names, _NAMES_MAX - 1)

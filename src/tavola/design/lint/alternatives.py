@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from tavola.design.cost.capacity import changed_fields
-from tavola.design.lint.dollars import month, monthly
-from tavola.design.lint.telling import joined, quoted
+from tavola.design.lint.monthly_costs import format_monthly, monthly_cost
+from tavola.design.text import join_names, join_titles
 from tavola.model.document import (
     AccessPattern,
     EntityDesign,
@@ -25,7 +25,7 @@ from tavola.model.sizes import entry_bytes, item_size
 from tavola.values import index_units, read_units
 
 
-def move_units(
+def entry_move_units(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, write: WritePattern, size: int
 ) -> tuple[float, float]:
     """Return the units of a write that moves an entry, and those of the same write where the key stays."""
@@ -36,7 +36,7 @@ def move_units(
     return moved, index_units(size, size, same=not held) * write.items
 
 
-def key_month(
+def index_key_monthly_cost(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, fields: Iterable[str]
 ) -> tuple[Decimal, tuple[str, ...]]:
     """Return what a month costs more with fields in an index key, for the updates that change them, and what these are."""
@@ -45,28 +45,28 @@ def key_month(
     for write in entity.writes:
         if write.kind != "update" or not write.per_second or not wanted & changed_fields(entity, write):
             continue
-        moved, stayed = move_units(
+        moved, stayed = entry_move_units(
             table, entity, index, write, entry_bytes(table, entity, index, write.item_bytes)
         )
         more += (moved - stayed) * write.per_second
         titles.append(write.title)
-    return month(writes=more), tuple(titles)
+    return monthly_cost(writes=more), tuple(titles)
 
 
-def filter_month(table: TableDesign, entity: EntityDesign, access: AccessPattern) -> Decimal | None:
+def filter_monthly_cost(table: TableDesign, entity: EntityDesign, access: AccessPattern) -> Decimal | None:
     """Return what a month costs for the items that are read and dropped; None if nobody says how many or how often."""
     if access.items is None or access.returned is None or access.per_second is None:
         return None
-    return _dropped(table, entity, access, access.items, access.returned)
+    return _dropped_items_cost(table, entity, access, access.items, access.returned)
 
 
-def without(
+def describe_alternatives(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, fields: Sequence[str], more: Decimal
 ) -> str:
     """Return what to do about fields that change and stand in an index key, which costs so much more: both sides, where there are two."""
     assert key.index is not None, "who calls has looked"
     index = table.index(key.index)
-    names = joined(fields)
+    names = join_names(fields)
     thinner = (
         ""
         if index.projection == "KEYS_ONLY"
@@ -87,13 +87,11 @@ def without(
         return f"{thinner or 'leave it as it is'}: without {names} in the key, {_titles(given)} would have to filter"
     cost = sum((spent for _, spent in known), Decimal(0))
     times = max(times for times, _ in known)
-    read = f"{_titles(given)} would read {times:,} times as much and filter it, {monthly(cost)}"
+    read = f"{_titles(given)} would read {times:,} times as much and filter it, {format_monthly(cost)}"
     if cost < more:
-        told = (
-            f"leave {names} out of the key where that is allowed: {read}, less than the key's {monthly(more)}"
-        )
+        told = f"leave {names} out of the key where that is allowed: {read}, less than the key's {format_monthly(more)}"
         return f"{told}; or {thinner}" if thinner else told
-    return f"{thinner or 'leave it as it is'}: without {names} in the key, {read}, and the key costs {monthly(more)}"
+    return f"{thinner or 'leave it as it is'}: without {names} in the key, {read}, and the key costs {format_monthly(more)}"
 
 
 def _unkeyed(
@@ -108,19 +106,19 @@ def _unkeyed(
         times *= values
     if access is None or access.items is None or access.per_second is None:
         return None
-    return times, _dropped(table, entity, access, access.items * times, access.items)
+    return times, _dropped_items_cost(table, entity, access, access.items * times, access.items)
 
 
-def _dropped(
+def _dropped_items_cost(
     table: TableDesign, entity: EntityDesign, access: AccessPattern, items: int, returned: int
 ) -> Decimal:
     each = access.item_bytes or item_size(table, entity).total
     read, kept = (read_units(count * each, consistent=access.consistent) for count in (items, returned))
-    return month(reads=(read - kept) * (access.per_second or 0))
+    return monthly_cost(reads=(read - kept) * (access.per_second or 0))
 
 
 def _titles(patterns: Sequence[PatternDesign]) -> str:
-    return quoted(pattern.access.title if pattern.access else pattern.name for pattern in patterns)
+    return join_titles(pattern.access.title if pattern.access else pattern.name for pattern in patterns)
 
 
 def _is(patterns: Sequence[PatternDesign]) -> str:

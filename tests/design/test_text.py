@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tavola.design.lint.dollars import month, per_million, spelled
-from tavola.design.lint.telling import counted, joined, quoted, rate, size, units, wanted_key
+from tavola.design.lint.monthly_costs import format_monthly_with_book, format_per_million, monthly_cost
+from tavola.design.text import (
+    describe_key_for,
+    format_count,
+    format_rate,
+    format_size,
+    format_units,
+    join_names,
+    join_titles,
+)
 from tavola.model.document import Given, Need
 from tavola.prices import load_book
 
@@ -25,22 +33,27 @@ from tavola.prices import load_book
 )  # fmt: skip
 def test_the_key_that_would_serve_a_need(need: Need, key: str) -> None:
     """What is equal is the partition, an order or one stretch the sort key; no key has two stretches, or two orders."""
-    assert wanted_key(need) == key
+    assert describe_key_for(need) == key
 
 
 def test_numbers_are_short() -> None:
     """A finding names numbers as people say them."""
-    assert [rate(0.125), rate(3), rate(1_500)] == ["0.125", "3", "1,500"]
-    assert [size(900), size(2_048), size(3.5 * (1 << 30))] == ["900 B", "2 KB", "3.5 GB"]
-    assert [units(2), units(12.5)] == ["2", "12.5"]
-    assert [joined(["a"]), joined(["a", "b", "a"]), joined(["a", "b", "c"], "or"), joined([])] == [
+    assert [format_rate(0.125), format_rate(3), format_rate(1_500)] == ["0.125", "3", "1,500"]
+    assert [format_size(900), format_size(2_048), format_size(3.5 * (1 << 30))] == ["900 B", "2 KB", "3.5 GB"]
+    assert [format_units(2), format_units(12.5)] == ["2", "12.5"]
+    assert [
+        join_names(["a"]),
+        join_names(["a", "b", "a"]),
+        join_names(["a", "b", "c"], "or"),
+        join_names([]),
+    ] == [
         "a",
         "a and b",
         "a, b or c",
         "",
     ]
-    assert quoted(["open it"]) == "“open it”"
-    assert [counted(1, "item"), counted(2_000, "item"), counted(2, "entry", "entries")] == [
+    assert join_titles(["open it"]) == "“open it”"
+    assert [format_count(1, "item"), format_count(2_000, "item"), format_count(2, "entry", "entries")] == [
         "1 item",
         "2,000 items",
         "2 entries",
@@ -49,9 +62,9 @@ def test_numbers_are_short() -> None:
 
 def test_money_is_of_the_newest_book() -> None:
     """Sums are on-demand prices of one region, for a million requests or a month of 730 hours."""
-    assert per_million(2, "write") == "$1.25 a million"
+    assert format_per_million(2, "write") == "$1.25 a million"
     title = load_book("us-east-1").title
     assert (
-        spelled(month(writes=20)) == f"$33 a month ({title}, on demand)"
+        format_monthly_with_book(monthly_cost(writes=20)) == f"$33 a month ({title}, on demand)"
     )  # 52.56 million units at 0.625 a million
-    assert spelled(month(reads=1)) == f"$0.33 a month ({title}, on demand)"
+    assert format_monthly_with_book(monthly_cost(reads=1)) == f"$0.33 a month ({title}, on demand)"
