@@ -9,13 +9,21 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tavola.errors import TavolaError
+from tavola.errors import ErrorKind, TavolaError
 
 FORMATS = ("svg", "png")
 
 
 class ChartRefused(TavolaError):
-    """A chart that cannot be drawn: its file has another format, or matplotlib is not installed."""
+    """A chart in a format that cannot be drawn."""
+
+    kind = ErrorKind.USAGE
+
+
+class ChartLibraryMissing(TavolaError):
+    """matplotlib is not installed."""
+
+    kind = ErrorKind.NOT_INSTALLED
 
 
 def chart_format(path: Path) -> str:
@@ -31,7 +39,7 @@ def load_matplotlib() -> Any:
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
     except ImportError as error:
-        raise ChartRefused(
+        raise ChartLibraryMissing(
             "a chart needs matplotlib, which is not installed; install it with: pip install 'tavola[charts]'"
         ) from error
     return mpl
