@@ -22,7 +22,7 @@ THEMES: dict[str, str] = {
     "Answers": "Page AsyncPage Spent TableUnits Explanation Progress ItemVersion",
     "Transactions": "Transaction AsyncTransaction Intent Reason Failures",
     "Entities and raw items": "to_item from_item",
-    "Streams": "changes_of EntityChange RawChange AnyChange ChangeBatch Subscription AsyncSubscription Router Checkpoints CheckpointFile",
+    "Streams": "changes_of EntityChange RawChange AnyChange ChangeBatch Subscription AsyncSubscription Router CheckpointStore CheckpointFile",
     "The design as data, and its upkeep": "design_of design_document read_document Design overview key_uses KeyUse TableChanges KeyReport KeyFault GuardFault MigrationPlan BackfillReport",
 }
 CALLED = (

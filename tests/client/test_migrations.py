@@ -639,11 +639,11 @@ def members(*, lower: bool) -> SimpleNamespace:
 
 def paged(db: Any, *, checkpoint: Path | None = None, units_per_second: float | None = None) -> Any:
     """Return the steps of a backfill in small pages."""
-    from tavola.client.checkpoints import kept_in
+    from tavola.client.checkpoints import open_checkpoints
     from tavola.client.migrations import backfill
     from tavola.client.sweeps import Pace
 
-    pace = Pace(2, units_per_second, kept_in(checkpoint), page_size=7, consistent=True)
+    pace = Pace(2, units_per_second, open_checkpoints(checkpoint), page_size=7, consistent=True)
     return backfill(db.context, NEW.Shop, None, (), pace)
 
 

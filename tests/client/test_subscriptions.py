@@ -31,9 +31,9 @@ from tavola.client import (
     RecordsLost,
     StreamMissing,
     Subscription,
-    subscriptions,
+    streams,
 )
-from tavola.client.subscriptions import Following, Manner
+from tavola.client.subscriptions import ChangeFeed, SubscriptionOptions
 from tavola.protocol.faults import ThrottlingFault
 from tests.client.conftest import START_S
 from tests.client.desk import Desk
@@ -190,9 +190,9 @@ def test_a_stream_that_ended_ends_the_subscription() -> None:
         db.put(ticket("a"))
         db.call("UpdateTable", {"TableName": "Desk", "StreamSpecification": {"StreamEnabled": False}})
 
-        assert not changes.over
+        assert not changes.ended
         assert ids(list(changes)) == ["a"]
-        assert changes.over
+        assert changes.ended
 
 
 def test_a_checkpoint_ahead_of_its_stream_is_an_error(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_records_that_are_gone_are_an_error_until_that_is_accepted() -> None:
     assert reading(stream, clock, kept).take() is not None  # two, in hand
     changes = reading(stream, clock, kept)
     changes.take()
-    changes.done()
+    changes.acknowledge()
     stream.trim("a", 4)
 
     for _ in range(2):
@@ -332,7 +332,7 @@ def test_between_empty_readings_it_waits() -> None:
     stream, clock = FakeStream(), ManualClock(START_S)
     stream.add("a")
     waits: list[float] = []
-    following = Following(Context(clock=clock), Orders, Manner(from_="start", poll_s=0.2))
+    feed = ChangeFeed(Context(clock=clock), Orders, SubscriptionOptions(from_="start", poll_s=0.2))
 
     def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -340,7 +340,7 @@ def test_between_empty_readings_it_waits() -> None:
         if len(waits) == 3:
             stream.put("a")
 
-    found = Driver(stream, NO_RETRIES, sleep).run(following.batch())
+    found = Driver(stream, NO_RETRIES, sleep).run(feed.next_batch())
 
     assert waits == [0.2, 0.2, 0.2]
     assert found is not None
@@ -351,12 +351,12 @@ def test_closing_ends_the_waiting() -> None:
     """Whoever waits for a change that does not come can be told to stop."""
     stream, clock = FakeStream(), ManualClock(START_S)
     stream.add("a")
-    following = Following(Context(clock=clock), Orders, Manner(from_="start"))
+    feed = ChangeFeed(Context(clock=clock), Orders, SubscriptionOptions(from_="start"))
 
     def sleep(seconds: float) -> None:
-        following.closed = True
+        feed.closed = True
 
-    assert Driver(stream, NO_RETRIES, sleep).run(following.batch()) is None
+    assert Driver(stream, NO_RETRIES, sleep).run(feed.next_batch()) is None
 
 
 class Broken(Exception):
@@ -419,7 +419,9 @@ def test_each_change_comes_and_in_order() -> None:
 def test_the_campaign_finds_a_child_before_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that takes up every shard at once is caught."""
     monkeypatch.setattr(
-        subscriptions, "readable", lambda shards, read: tuple(s for s in reversed(shards) if s.id not in read)
+        streams,
+        "readable_shards",
+        lambda shards, read: tuple(s for s in reversed(shards) if s.id not in read),
     )
 
     with pytest.raises(AssertionError, match="was written"):
@@ -428,13 +430,13 @@ def test_the_campaign_finds_a_child_before_its_parent(monkeypatch: pytest.Monkey
 
 def test_the_campaign_finds_a_place_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that keeps what it has read, and not what was dealt with, is caught."""
-    hold = Following.hold
+    deliver = ChangeFeed.deliver
 
-    def eager(self: Following, batch: Any, number: int) -> None:
-        hold(self, batch, number)
-        self.done()
+    def eager(self: ChangeFeed, batch: Any, number: int) -> None:
+        deliver(self, batch, number)
+        self.acknowledge()
 
-    monkeypatch.setattr(Following, "hold", eager)
+    monkeypatch.setattr(ChangeFeed, "deliver", eager)
 
     with pytest.raises(AssertionError, match="was written"):
         campaigns(150)

@@ -15,19 +15,18 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from tavola.client import Shard
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.triggers import (
     REPORT_FAILURES,
     DrainUnfinished,
     Mapping,
-    MemoryCheckpoints,
+    MemoryCheckpoint,
     MemoryDeadLetters,
-    Position,
     Trigger,
 )
-from tavola.triggers.consumer import ShardConsumer
-from tavola.triggers.shards import Shard
+from tavola.triggers.shard_consumer import ShardConsumer
 from tests.triggers.fake import START_S, FakeStream
 
 KEYS = tuple(f"key-{number}" for number in range(6))
@@ -37,7 +36,7 @@ class Crash(BaseException):
     """The process is no more."""
 
 
-class CrashingCheckpoints(MemoryCheckpoints):
+class CrashingCheckpoints(MemoryCheckpoint):
     """Loses the process now and then, before or after a write."""
 
     def __init__(self, random: Random, chance: float) -> None:
@@ -45,12 +44,12 @@ class CrashingCheckpoints(MemoryCheckpoints):
         self._random = random
         self.chance = chance
 
-    def save(self, stream_arn: str, positions: AnyMapping[str, Position | None]) -> None:
+    def save(self, checkpoint: AnyMapping[str, Any]) -> None:
         """Keep positions, unless the process goes first."""
         crash = self._random.random() < self.chance
         if crash and self._random.random() < 0.5:
             raise Crash
-        super().save(stream_arn, positions)
+        super().save(checkpoint)
         if crash:
             raise Crash
 
@@ -247,9 +246,10 @@ def checkpoint_before_the_handler() -> Iterator[None]:
     honest = Trigger._invoke
 
     def early(self: Trigger, consumer: ShardConsumer, task: Any) -> Any:
-        lane = next(lane for lane, due in consumer.due(self._clock.now(), flush=True) if due == task)
-        consumer.note_discarded(lane, task.segment.records)
-        self._follower.keep(consumer)
+        due_tasks = consumer.due_tasks(self._clock.now(), flush=True)
+        queue = next(queue for queue, due in due_tasks if due == task)
+        consumer.mark_discarded(queue, task.segment.records)
+        self._stream.save_position(consumer)
         return honest(self, consumer, task)
 
     with patch.object(Trigger, "_invoke", early):
@@ -263,7 +263,7 @@ def children_before_their_parents() -> Iterator[None]:
     def all_of_them(shards: tuple[Shard, ...], finished: set[str]) -> tuple[Shard, ...]:
         return tuple(shard for shard in reversed(shards) if shard.id not in finished)
 
-    with patch("tavola.triggers.follower.readable", all_of_them):
+    with patch("tavola.client.streams.readable_shards", all_of_them):
         yield
 
 
@@ -273,6 +273,7 @@ def success_at_any_price() -> Iterator[None]:
     from tavola.triggers.outcomes import Decision
 
     with patch(
-        "tavola.triggers.lanes.decide", lambda segment, outcome, settings: Decision(done=segment.records)
+        "tavola.triggers.partition_queues.decide",
+        lambda segment, outcome, settings: Decision(done=segment.records),
     ):
         yield

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tavola.triggers import DeadLetterFile, FileRefused
-from tavola.triggers.dead_letters import Origin, failure_document
+from tavola.triggers.dead_letters import BatchOrigin, failure_document
 from tavola.triggers.outcomes import Discard
 from tests.triggers.fake import ARN, START_S, sequence
 from tests.triggers.records import kept
 
-ORIGIN = Origin(ARN, "shardId-1", "arn:aws:lambda:eu-south-1:123456789012:function:projector")
+ORIGIN = BatchOrigin(ARN, "shardId-1", "arn:aws:lambda:eu-south-1:123456789012:function:projector")
 
 
 def test_the_document_is_the_one_of_aws() -> None:

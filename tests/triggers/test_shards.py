@@ -3,20 +3,58 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
+from tavola.client import (
+    RecordPage,
+    Shard,
+    ShardPosition,
+    ShardReader,
+    StreamGone,
+    StreamMissing,
+    describe_stream,
+    latest_stream_arn,
+    readable_shards,
+    run_program,
+)
 from tavola.protocol.faults import ResourceNotFoundFault, ThrottlingFault
-from tavola.triggers import Position, StreamGone, StreamMissing
-from tavola.triggers.shards import Page, Shard, ShardReader, describe_stream, latest_stream_arn, readable
+from tavola.triggers import stream_consumer
 from tests.triggers.fake import ARN, START_S, FakeStream, sequence, shard_id
 
 
-def reader(stream: FakeStream, position: Position | None = None, *, latest: bool = False) -> ShardReader:
-    return ShardReader(stream.call, ARN, shard_id("a"), position or Position(), latest=latest)
+class Reader:
+    """Runs the programs of a shard reader on a stream, without retries."""
+
+    def __init__(self, stream: FakeStream, reader: ShardReader) -> None:
+        self._stream = stream
+        self._reader = reader
+
+    def open(self) -> None:
+        """Get the iterator."""
+        run(self._stream.call, self._reader.open())
+
+    def read(self) -> RecordPage:
+        """Return the next records."""
+        page: RecordPage = run(self._stream.call, self._reader.read())
+        return page
 
 
-def numbers(page: Page) -> list[int]:
+def run(call: Callable[[str, Mapping[str, Any]], Any], program: Any) -> Any:
+    """Return what a program returns, each call made once."""
+    return run_program(program, lambda effect: call(effect.operation, effect.request))
+
+
+def reader(stream: FakeStream, position: ShardPosition | None = None, *, latest: bool = False) -> Reader:
+    shard = ShardReader(
+        ARN, shard_id("a"), position or ShardPosition(), latest=latest, on_loss=stream_consumer._log_loss
+    )
+    return Reader(stream, shard)
+
+
+def numbers(page: RecordPage) -> list[int]:
     return [int(record["dynamodb"]["SequenceNumber"]) for record in page.records]
 
 
@@ -36,7 +74,7 @@ def test_a_description_of_many_pages_is_read_to_its_end() -> None:
     for name in "abcde":
         stream.add(name)
     stream.finish("b")
-    found = describe_stream(stream.call, ARN)
+    found = run(stream.call, describe_stream(ARN))
 
     assert [shard.id for shard in found.shards] == [shard_id(name) for name in "abcde"]
     assert [shard.closed for shard in found.shards] == [False, True, False, False, False]
@@ -52,22 +90,22 @@ def test_a_child_waits_for_its_parent() -> None:
         Shard("d", "gone", False),
     )
 
-    assert [shard.id for shard in readable(lineage, set())] == ["a", "d"]
-    assert [shard.id for shard in readable(lineage, {"a"})] == ["b", "d"]
-    assert [shard.id for shard in readable(lineage, {"a", "b", "d"})] == ["c"]
+    assert [shard.id for shard in readable_shards(lineage, set())] == ["a", "d"]
+    assert [shard.id for shard in readable_shards(lineage, {"a"})] == ["b", "d"]
+    assert [shard.id for shard in readable_shards(lineage, {"a", "b", "d"})] == ["c"]
 
 
 def test_both_children_of_a_split_are_read() -> None:
     """After a split both halves go on."""
     lineage = (Shard("a", None, True), Shard("b", "a", False), Shard("c", "a", False))
 
-    assert [shard.id for shard in readable(lineage, {"a"})] == ["b", "c"]
+    assert [shard.id for shard in readable_shards(lineage, {"a"})] == ["b", "c"]
 
 
 def test_a_table_without_a_stream_is_told() -> None:
     """The sentence says how to enable one."""
     with pytest.raises(StreamMissing, match="StreamSpecification"):
-        latest_stream_arn(lambda operation, request: {"Table": {}}, "Orders")
+        run(lambda operation, request: {"Table": {}}, latest_stream_arn("Orders"))
 
 
 def test_a_stream_that_is_gone_is_told(stream: FakeStream) -> None:
@@ -75,7 +113,7 @@ def test_a_stream_that_is_gone_is_told(stream: FakeStream) -> None:
     stream.fail("DescribeStream", ResourceNotFoundFault())
 
     with pytest.raises(StreamGone, match="is no more"):
-        describe_stream(stream.call, ARN)
+        run(stream.call, describe_stream(ARN))
 
 
 def test_a_closed_shard_ends(stream: FakeStream) -> None:
@@ -100,12 +138,12 @@ def test_an_expired_iterator_is_got_anew(stream: FakeStream) -> None:
 
 def test_a_restart_goes_on_after_its_position(stream: FakeStream) -> None:
     """The checkpoint is the last record that is dealt with."""
-    assert numbers(reader(stream, Position(after=sequence(3))).read()) == [4, 5]
+    assert numbers(reader(stream, ShardPosition(after=sequence(3))).read()) == [4, 5]
 
 
 def test_latest_is_the_moment_it_is_opened(stream: FakeStream) -> None:
     """Records from the opening on are read, also if the iterator expires before the first of them."""
-    found = reader(stream, Position(since_s=START_S + 100), latest=True)
+    found = reader(stream, ShardPosition(since_s=START_S + 100), latest=True)
     found.open()
     stream.put("a", at_s=START_S + 101)
     stream.expire_iterators()
@@ -117,18 +155,18 @@ def test_a_restart_after_latest_goes_back_to_its_beginning(stream: FakeStream) -
     """A trigger that was begun at LATEST, and stopped before its first record, does not begin anew."""
     stream.put("a", at_s=START_S + 101)
 
-    assert numbers(reader(stream, Position(since_s=START_S + 100)).read()) == [6]
+    assert numbers(reader(stream, ShardPosition(since_s=START_S + 100)).read()) == [6]
 
 
 def test_a_beginning_is_found_where_no_time_is_known(stream: FakeStream) -> None:
     """An endpoint that refuses AT_TIMESTAMP is read from its start; what was made before the beginning is passed over."""
     stream.knows_times = False
     stream.put("a", at_s=START_S + 101)
-    found = reader(stream, Position(since_s=START_S + 100))
+    found = reader(stream, ShardPosition(since_s=START_S + 100))
     pages = [found.read() for _ in range(3)]
 
     assert [numbers(page) for page in pages] == [[], [], [6]]
-    assert [page.passed for page in pages] == [2, 2, 1]
+    assert [page.skipped for page in pages] == [2, 2, 1]
 
 
 @pytest.mark.parametrize("while_reading", [False, True])
@@ -136,7 +174,7 @@ def test_trimmed_records_are_told(
     stream: FakeStream, caplog: pytest.LogCaptureFixture, while_reading: bool
 ) -> None:
     """What is older than a day is gone; the reading goes on with the oldest there is, and says so."""
-    found = reader(stream, Position(after=sequence(1)))
+    found = reader(stream, ShardPosition(after=sequence(1)))
     if while_reading:
         assert numbers(found.read()) == [2, 3]
     stream.trim("a", 4)
@@ -153,7 +191,7 @@ def test_a_shard_that_is_gone_has_ended(stream: FakeStream, caplog: pytest.LogCa
     del stream.shards[shard_id("a")]
 
     with caplog.at_level(logging.WARNING):
-        assert found.read() == Page((), ended=True)
+        assert found.read() == RecordPage((), ended=True)
     assert "no longer in the stream" in caplog.text
 
 
@@ -170,7 +208,7 @@ def test_a_throttle_is_left_to_the_caller(stream: FakeStream) -> None:
 
 def test_no_record_is_read_twice(stream: FakeStream) -> None:
     """A place that lies before what was read gives only what is new."""
-    found = reader(stream, Position(since_s=START_S))
+    found = reader(stream, ShardPosition(since_s=START_S))
     assert numbers(found.read()) == [1, 2]
     stream.trim("a", 1)  # the horizon is before what was read
     stream.expire_iterators()

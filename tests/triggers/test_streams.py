@@ -14,10 +14,10 @@ import pytest
 import tavola
 from tavola.limits import STREAM_ITERATOR_LIFE_S, STREAM_RETENTION_S, STREAM_SHARD_LIFE_S
 from tavola.triggers import (
+    CheckpointLog,
     DrainUnfinished,
-    FileCheckpoints,
     Mapping,
-    MemoryCheckpoints,
+    MemoryCheckpoint,
     MemoryDeadLetters,
     StreamMissing,
     Trigger,
@@ -212,7 +212,7 @@ def test_shards_that_roll_are_followed(target: Target) -> None:
 def test_a_trigger_follows_a_roll_while_it_runs(target: Target) -> None:
     """A shard that closes between two drains is read to its end, and then its child."""
     table = target.table()
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     seen = Seen()
     found = trigger(target, seen, table, checkpoints=checkpoints)
     for number in range(3):
@@ -246,7 +246,7 @@ def test_an_iterator_expires(target: Target) -> None:
 def test_what_is_older_than_a_day_is_gone(target: Target, caplog: pytest.LogCaptureFixture) -> None:
     """A trigger that was down for too long says what it lost, and goes on with what is there."""
     table = target.table()
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     target.put(table, "one", n={"N": "0"})
     trigger(target, Seen(), table, checkpoints=checkpoints).drain()
     target.put(table, "one", n={"N": "1"})
@@ -264,7 +264,7 @@ def test_what_is_older_than_a_day_is_gone(target: Target, caplog: pytest.LogCapt
 def test_latest_leaves_what_was_there(target: Target) -> None:
     """A trigger at LATEST hands over what comes after its start, and its restart what came meanwhile."""
     table = target.table()
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     mapping = Mapping(starting_position="LATEST")
     target.put(table, "a")
     target.clock.advance(60)
@@ -358,7 +358,7 @@ def test_a_trigger_runs_beside_its_writers(target: Target, tmp_path: Path) -> No
             target.put(table, f"k-{number}")
         assert everything.wait(20)
 
-    with FileCheckpoints(path) as checkpoints:
+    with CheckpointLog(path) as checkpoints:
         again = Seen()
         Trigger(target.connection, handler=again, table=table, checkpoints=checkpoints).drain()
     assert again.records == []

@@ -18,7 +18,7 @@ from tavola.client.backend import (
 )
 from tavola.client.batches import BatchUnfinished
 from tavola.client.cancellations import Failures, Reason, TransactionCancelled, TransactionExists
-from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, Checkpoints
+from tavola.client.checkpoints import CheckpointFile, CheckpointRefused, CheckpointStore, MemoryCheckpoint
 from tavola.client.consumption import Units
 from tavola.client.context import Context
 from tavola.client.db import AsyncDb, AsyncPage, AsyncTransaction, Db, Page, Transaction
@@ -82,18 +82,22 @@ from tavola.client.stream_changes import (
     key_of,
     records_in,
 )
-from tavola.client.stream_shards import (
-    Records,
+from tavola.client.streams import (
+    DISCOVERY_S,
+    LossKind,
+    RecordPage,
     Shard,
-    ShardReading,
-    Stream,
+    ShardPosition,
+    ShardReader,
+    StreamDescription,
     StreamError,
     StreamGone,
     StreamMissing,
+    StreamReader,
     describe_stream,
     latest_stream_arn,
-    readable,
-    sequence_of,
+    readable_shards,
+    sequence_number,
 )
 from tavola.client.subscriptions import AsyncSubscription, ChangeBatch, RecordsLost, Subscription
 from tavola.client.transactions import commit
@@ -102,6 +106,7 @@ from tavola.client.versions import ItemVersion, async_item_versions, item_versio
 from tavola.protocol.faults import Fault
 
 __all__ = [
+    "DISCOVERY_S",
     "NO_RETRIES",
     "AnyChange",
     "AsyncBackend",
@@ -123,7 +128,7 @@ __all__ = [
     "ChangeUnrouted",
     "CheckpointFile",
     "CheckpointRefused",
-    "Checkpoints",
+    "CheckpointStore",
     "ConditionFailed",
     "Context",
     "CursorRefused",
@@ -148,6 +153,8 @@ __all__ = [
     "KeyFault",
     "KeyReport",
     "LockLost",
+    "LossKind",
+    "MemoryCheckpoint",
     "MigrationPlan",
     "Origin",
     "Page",
@@ -156,7 +163,7 @@ __all__ = [
     "RawChange",
     "Reason",
     "RecordMalformed",
-    "Records",
+    "RecordPage",
     "RecordsLost",
     "Remembering",
     "RequestMalformed",
@@ -164,14 +171,16 @@ __all__ = [
     "Router",
     "RunBlocking",
     "Shard",
-    "ShardReading",
+    "ShardPosition",
+    "ShardReader",
     "Sleep",
     "Spent",
     "StoredPage",
-    "Stream",
+    "StreamDescription",
     "StreamError",
     "StreamGone",
     "StreamMissing",
+    "StreamReader",
     "Subscription",
     "TableChanges",
     "TableMismatch",
@@ -206,12 +215,12 @@ __all__ = [
     "place_of",
     "query_stored",
     "read_stored",
-    "readable",
+    "readable_shards",
     "records_in",
     "run_program",
     "run_program_async",
     "scan_kinds",
     "scan_stored",
-    "sequence_of",
+    "sequence_number",
     "to_item",
 ]

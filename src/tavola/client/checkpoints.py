@@ -1,7 +1,10 @@
-"""Checkpoints: where a long walk through a table stands, kept so that another process can go on from there.
+"""Checkpoints: how far a long job has come, stored so that another process can continue it.
 
-A checkpoint is a small JSON object. It names the table and the design it was made with, and one of another design is
-refused: half a table rewritten by one rule and half by another is what it is there to prevent.
+A checkpoint is a small JSON object. `CheckpointStore` is the one interface to what stores it: backfills, subscriptions
+and triggers all load, save and clear through it. Here are a file and memory; triggers add a log file for frequent
+saves, and an application may store it in an item. The job checks that a checkpoint is its own: one made with another
+design or for another table is refused, because half a table rewritten by one rule and half by another is
+what checkpoints exist to prevent.
 """
 
 from __future__ import annotations
@@ -18,58 +21,75 @@ from tavola.folders import sync_folder
 
 
 class CheckpointRefused(TavolaError):
-    """A checkpoint that was not made by the same work on the same design, or cannot be read."""
+    """A checkpoint that was made by another job or with another design, or that cannot be read."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"The checkpoint cannot be gone on from: {reason}; remove it to begin again")
 
 
-class Checkpoints(Protocol):
-    """Where a checkpoint is kept: a file, a row, whatever outlives the process."""
+class CheckpointStore(Protocol):
+    """Stores one checkpoint: in a file, an item, anything that outlives the process."""
 
     def load(self) -> Mapping[str, Any] | None:
-        """Return what was saved last, None if there is nothing to go on from."""
+        """Return the checkpoint saved last, None if there is none."""
         ...
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Keep a checkpoint in the place of the one before."""
+        """Replace the stored checkpoint; it is durable when this returns."""
         ...
 
     def clear(self) -> None:
-        """Forget it: the work is done."""
+        """Remove the checkpoint: the job is done."""
         ...
 
 
+class MemoryCheckpoint:
+    """A checkpoint that lives as long as its object, for tests and for readers that hold their own position."""
+
+    def __init__(self, checkpoint: Mapping[str, Any] | None = None) -> None:
+        self.checkpoint = checkpoint
+
+    def load(self) -> Mapping[str, Any] | None:
+        """Return the checkpoint saved last."""
+        return self.checkpoint
+
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
+        """Replace the checkpoint."""
+        self.checkpoint = checkpoint
+
+    def clear(self) -> None:
+        """Remove the checkpoint."""
+        self.checkpoint = None
+
+
 class CheckpointFile:
-    """A checkpoint in a file of its own, replaced whole each time; a power cut leaves the one before or this one."""
+    """A checkpoint in a file, replaced as a whole: a power cut leaves the old checkpoint or the new one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def load(self) -> Mapping[str, Any] | None:
-        """Return what the file holds, None if there is none."""
+        """Return the file's checkpoint, None if there is no file."""
         try:
-            found = json.loads(self.path.read_text("utf-8"))
+            checkpoint = json.loads(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
             raise CheckpointRefused(f"{self.path} cannot be read ({error})") from error
-        if not isinstance(found, dict):
+        if not isinstance(checkpoint, dict):
             raise CheckpointRefused(f"{self.path} holds no checkpoint")
-        return found
+        return checkpoint
 
     def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Write the file beside itself, then put it in its place; both are on the disk when this returns."""
-        beside = self.path.with_name(f"{self.path.name}.new")
-        with beside.open("w", encoding="utf-8") as file:
+        """Write a new file beside the old one and rename it; both the file and its name are durable on return."""
+        new_path = self.path.with_name(f"{self.path.name}.new")
+        with new_path.open("w", encoding="utf-8") as file:
             file.write(json.dumps(checkpoint))
             file.flush()
-            os.fsync(file.fileno())  # or a power cut leaves the name with nothing in it
-        beside.replace(self.path)
-        with suppress(
-            PermissionError
-        ):  # where folders cannot be opened, as on Windows, there is no such need
+            os.fsync(file.fileno())  # before the rename, or a power cut leaves an empty file under the name
+        new_path.replace(self.path)
+        with suppress(PermissionError):  # Windows does not open folders, and has no need of it
             sync_folder(self.path.parent)
 
     def clear(self) -> None:
@@ -77,8 +97,8 @@ class CheckpointFile:
         self.path.unlink(missing_ok=True)
 
 
-def kept_in(told: str | os.PathLike[str] | Checkpoints | None) -> Checkpoints | None:
-    """Return where checkpoints are kept: the file of a path, or what was given."""
-    if isinstance(told, str | os.PathLike):
-        return CheckpointFile(told)
-    return told
+def open_checkpoints(store: str | os.PathLike[str] | CheckpointStore | None) -> CheckpointStore | None:
+    """Return `store`, or the checkpoint file at that path."""
+    if isinstance(store, str | os.PathLike):
+        return CheckpointFile(store)
+    return store

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 
 from tavola.client import batches, items, maintenance, reading, transactions
-from tavola.client.checkpoints import Checkpoints, kept_in
+from tavola.client.checkpoints import CheckpointStore, open_checkpoints
 from tavola.client.context import Context
 from tavola.client.effects import Program
 from tavola.client.explain.explain import AsyncExplain, Explain
@@ -22,7 +22,14 @@ from tavola.client.intents import Intents
 from tavola.client.metering import Spent, measure
 from tavola.client.methods import async_method, blocking_method, describe_method
 from tavola.client.pages import NEITHER, FetchedPage
-from tavola.client.subscriptions import AsyncSubscription, Following, From, Manner, OnLoss, Subscription
+from tavola.client.subscriptions import (
+    AsyncSubscription,
+    ChangeFeed,
+    From,
+    OnLoss,
+    Subscription,
+    SubscriptionOptions,
+)
 from tavola.model import Table
 
 P = ParamSpec("P")
@@ -168,11 +175,11 @@ def _subscribe(
     table: type[Table] | str,
     *,
     from_: From = "now",
-    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    checkpoint: str | os.PathLike[str] | CheckpointStore | None = None,
     follow: bool = True,
     on_loss: OnLoss = "refuse",
     poll_s: float = 0.5,
-) -> Program[Following]:
+) -> Program[ChangeFeed]:
     """Return the changes of a table from its stream, from now on or from the oldest record (up to a day old).
 
     With a `checkpoint`, a file's path or an object of your own, reading continues after the last processed record.
@@ -180,13 +187,15 @@ def _subscribe(
     before they were read, `RecordsLost` is raised, unless `on_loss` is "go on" or a function that is called with the loss.
     For a table given by name, every change is a `RawChange`.
     """
-    following = Following(context, table, Manner(from_, follow, poll_s, on_loss, kept_in(checkpoint)))
-    yield from following.start()
-    return following
+    feed = ChangeFeed(
+        context, table, SubscriptionOptions(from_, follow, poll_s, on_loss, open_checkpoints(checkpoint))
+    )
+    yield from feed.start()
+    return feed
 
 
 def _blocking_subscribe(
-    program: Callable[Concatenate[Context, P], Program[Following]],
+    program: Callable[Concatenate[Context, P], Program[ChangeFeed]],
 ) -> Callable[Concatenate[Any, P], Subscription]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return Subscription(self.run, self.run(program(self.context, *args, **kwargs)))
@@ -195,7 +204,7 @@ def _blocking_subscribe(
 
 
 def _async_subscribe(
-    program: Callable[Concatenate[Context, P], Program[Following]],
+    program: Callable[Concatenate[Context, P], Program[ChangeFeed]],
 ) -> Callable[Concatenate[Any, P], Awaitable[AsyncSubscription]]:
     async def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         return AsyncSubscription(self.run, await self.run(program(self.context, *args, **kwargs)))

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tavola.client.checkpoints import Checkpoints, kept_in
+from tavola.client.checkpoints import CheckpointStore, open_checkpoints
 from tavola.client.context import Context
 from tavola.client.effects import Program
 from tavola.client.progress import Telling
@@ -63,7 +63,7 @@ def verify_keys(
     repair: bool = False,
     segments: int = 1,
     units_per_second: float | None = None,
-    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    checkpoint: str | os.PathLike[str] | CheckpointStore | None = None,
     progress: Telling | None = None,
 ) -> Program[KeyReport]:
     """Read a whole table and report index keys and guards of unique values that do not match the items' fields.
@@ -103,7 +103,7 @@ def backfill(
     forget: Sequence[str] = (),
     segments: int = 1,
     units_per_second: float | None = None,
-    checkpoint: str | os.PathLike[str] | Checkpoints | None = None,
+    checkpoint: str | os.PathLike[str] | CheckpointStore | None = None,
     progress: Telling | None = None,
 ) -> Program[BackfillReport]:
     """Rewrite every item that its entity would store differently now: keys, shards, schemas, defaults, guards.
@@ -120,11 +120,11 @@ def backfill(
 def _pace(
     segments: int,
     units_per_second: float | None,
-    checkpoint: str | os.PathLike[str] | Checkpoints | None,
+    checkpoint: str | os.PathLike[str] | CheckpointStore | None,
     progress: Telling | None,
     *,
     consistent: bool = False,
 ) -> Any:
     from tavola.client.sweeps import Pace  # noqa: PLC0415 - see the module's docstring
 
-    return Pace(segments, units_per_second, kept_in(checkpoint), progress, consistent=consistent)
+    return Pace(segments, units_per_second, open_checkpoints(checkpoint), progress, consistent=consistent)

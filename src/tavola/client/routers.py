@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tavola.client.stream_changes import AnyChange, ChangeKind, EntityChange, RawChange, changes_of
-from tavola.client.stream_shards import StreamError
+from tavola.client.streams import StreamError
 from tavola.model import Entity, ModelError, Table, shape_of
 
 E = TypeVar("E", bound=Entity)

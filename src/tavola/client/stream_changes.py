@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from tavola.client.marshalling import entity_of, read_source, recognised
-from tavola.client.stream_shards import StreamError, sequence_of
+from tavola.client.streams import StreamError, sequence_number
 from tavola.model import UNIQUE_ATTRIBUTE, Entity, ItemUnreadable, PrimaryKey, Table, shape_of
 from tavola.values import Item, Value
 
@@ -255,7 +255,7 @@ def _origin(record: Mapping[str, Any], stream: str | None, shard: str | None) ->
     at = told.get("ApproximateCreationDateTime", 0)
     moment = at if isinstance(at, datetime) else datetime.fromtimestamp(float(at), UTC)
     return Origin(
-        sequence_of(record),
+        sequence_number(record),
         record.get("eventID") or "",
         moment,
         record.get("eventSourceARN") or stream,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tavola.client.batches import SERVER_FAILED, answers
-from tavola.client.checkpoints import CheckpointRefused, Checkpoints
+from tavola.client.checkpoints import CheckpointRefused, CheckpointStore
 from tavola.client.context import Context
 from tavola.client.effects import Call, Program, Sleep
 from tavola.client.guarding import Guarded, Orphan
@@ -91,7 +91,7 @@ class Pace:
     segments: int = 1
     # Write units, of the table and its indexes together; None: as they come. Reads are not held back.
     units_per_second: float | None = None
-    checkpoints: Checkpoints | None = None
+    checkpoints: CheckpointStore | None = None
     progress: Telling | None = None
     page_size: int = PAGE_ITEMS
     consistent: bool = False

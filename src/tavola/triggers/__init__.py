@@ -1,17 +1,12 @@
-"""Triggers: a Lambda-shaped handler on a stream, run as an event source mapping would run it.
+"""Triggers: run Lambda-shaped handlers on a table's stream, as an event source mapping runs them.
 
-Holds the mapping's settings, filter patterns, batches, retries, checkpoints and dead letters. Knows the
-client's port and no engine: the same trigger reads a stream in this process, over HTTP and on AWS. Why not
-in `patterns`: it is Lambda's side of a stream, with rules of its own that AWS wrote, and no recipe of ours.
+Owns the mapping's settings, filter patterns, batches, retries, checkpoints and dead letters. Reads streams through the
+client's `StreamReader`, so the same trigger works on an embedded engine, over HTTP and on AWS. It is not part of `patterns`
+because its rules are AWS's, not ours.
 """
 
-from tavola.triggers.checkpoints import (
-    Checkpoints,
-    FileCheckpoints,
-    MemoryCheckpoints,
-    Position,
-    WindowPosition,
-)
+from tavola.client import MemoryCheckpoint, StreamGone, StreamMissing
+from tavola.triggers.checkpoints import CheckpointLog, Position, TriggerCheckpoint, WindowPosition
 from tavola.triggers.dead_letters import DeadLetterFile, DeadLetters, MemoryDeadLetters
 from tavola.triggers.errors import (
     DrainUnfinished,
@@ -22,25 +17,21 @@ from tavola.triggers.errors import (
     HandlerFailing,
     HandlerRefused,
     MappingRefused,
-    StreamGone,
-    StreamMissing,
     TriggerError,
 )
 from tavola.triggers.filters import FilterCriteria, parse_criteria
 from tavola.triggers.functions import Handler, LambdaContext
-from tavola.triggers.lanes import Backoff
 from tavola.triggers.mapping import REPORT_FAILURES, Mapping, StartingPosition
-from tavola.triggers.runner import Answering, Statistics, Trigger
+from tavola.triggers.partition_queues import Backoff
+from tavola.triggers.trigger import Statistics, StreamBackend, Trigger
 
 __all__ = [
     "REPORT_FAILURES",
-    "Answering",
     "Backoff",
-    "Checkpoints",
+    "CheckpointLog",
     "DeadLetterFile",
     "DeadLetters",
     "DrainUnfinished",
-    "FileCheckpoints",
     "FileInUse",
     "FileRefused",
     "FilterCriteria",
@@ -52,14 +43,16 @@ __all__ = [
     "LambdaContext",
     "Mapping",
     "MappingRefused",
-    "MemoryCheckpoints",
+    "MemoryCheckpoint",
     "MemoryDeadLetters",
     "Position",
     "StartingPosition",
     "Statistics",
+    "StreamBackend",
     "StreamGone",
     "StreamMissing",
     "Trigger",
+    "TriggerCheckpoint",
     "TriggerError",
     "WindowPosition",
     "parse_criteria",

@@ -1,10 +1,16 @@
-"""Checkpoints: how far each shard is dealt with, kept so that a restart goes on from there.
+"""Checkpoints of triggers: how far each shard of a stream is handled, so that a restart continues there.
 
-`Checkpoints` is the port. The file is a log of JSON lines, each with its checksum, synced before `save`
-returns: a process killed at any moment leaves at most one torn line. A line that is damaged only means that
-some records are handed over a second time: where no other is left of a stream, `damaged` says that it may have
-been begun, and it is not begun at LATEST again. When the log has grown it is written anew and put in the place of
-the old one in one step.
+`TriggerCheckpoint` reads and writes the positions in any `CheckpointStore`. `CheckpointLog` is the store to use in
+production: a trigger saves after every batch, so the file is a log to which each save appends only what changed:
+
+    {"tavola":"checkpoints","version":1}
+    9c1f03aa {"stream":"arn:…","shards":{"shardId-1":{"after":"21"}}}
+    41b7e2d0 {"stream":"arn:…","shards":{"shardId-1":{"after":"29"},"shardId-0":null}}
+
+Every line has a checksum and is synced before `save` returns, so a process killed at any moment leaves at most one torn
+line at the end. A damaged line costs repeated work, never a lost record: `damaged` says that positions may be missing,
+and the trigger then does not start at LATEST. A log that has grown far past its content is rewritten and renamed
+over the old one. One trigger at a time owns the file, by a lock.
 """
 
 from __future__ import annotations
@@ -15,19 +21,19 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any
 
 import msgspec
 
+from tavola.client import CheckpointRefused, CheckpointStore, ShardPosition
 from tavola.folders import sync_folder
 from tavola.triggers.errors import FileInUse, FileRefused
 
 _HEADER = b'{"tavola":"checkpoints","version":1}'
-REWRITE_BYTES = (
-    4 * 1024 * 1024
-)  # a log that has grown past this, and past twice what is in it, is written anew
+REWRITE_BYTES = 4 * 1024 * 1024  # a log longer than this, and than twice its content, is rewritten
 
 _log = logging.getLogger("tavola.triggers")
 
@@ -40,83 +46,70 @@ class WindowPosition(msgspec.Struct, frozen=True):
     state: str
 
 
-class Position(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far one shard is dealt with."""
+class Position(ShardPosition, frozen=True, omit_defaults=True):
+    """How far one shard is handled, with what its partition queues have handled beyond that."""
 
-    after: str | None = None  # everything up to this sequence number
-    finished: bool = False  # the shard is closed, and everything in it is dealt with
-    since_s: float | None = None  # begun at LATEST then, and nothing is dealt with yet
-    factor: int = 1  # how many lanes the next two are of
-    lanes: dict[int, str] = {}
-    windows: dict[int, WindowPosition] = {}
+    factor: int = 1  # how many partition queues the next two belong to
+    queues: dict[int, str] = msgspec.field(default_factory=dict, name="lanes")
+    windows: dict[int, WindowPosition] = msgspec.field(default_factory=dict)
 
 
-class Checkpoints(Protocol):
-    """Keeps positions, by stream and shard."""
+class TriggerCheckpoint:
+    """The positions of every stream that a trigger has started, in a checkpoint store."""
+
+    def __init__(self, store: CheckpointStore) -> None:
+        self._store = store
+        self._streams: Mapping[str, Mapping[str, Any]] = (store.load() or {}).get("streams", {})
 
     @property
     def damaged(self) -> bool:
-        """Tell whether positions may be lost, so that a stream without any may nevertheless have been begun."""
-        ...
+        """Whether positions may be missing, so that a stream without any may have been started."""
+        return getattr(self._store, "damaged", False)
 
     def streams(self) -> tuple[str, ...]:
-        """Return the streams that were begun, by their ARNs."""
-        ...
+        """Return the ARNs of the streams that were started."""
+        return tuple(sorted(self._streams))
 
     def load(self, stream_arn: str) -> dict[str, Position]:
-        """Return the positions of a stream's shards; empty: this stream was never begun, unless `damaged`."""
-        ...
+        """Return the positions of a stream's shards, none if it was never started; refuse another table's."""
+        table = table_arn(stream_arn)
+        if self._streams and all(table_arn(arn) != table for arn in self._streams):
+            raise CheckpointRefused(
+                f"it holds the checkpoints of another stream, {self.streams()[0]}, and none of {stream_arn}; give "
+                "each trigger a file of its own"
+            )
+        return msgspec.convert(self._streams.get(stream_arn, {}), dict[str, Position], str_keys=True)
 
     def save(self, stream_arn: str, positions: Mapping[str, Position | None]) -> None:
-        """Keep positions, all or none of them, for good when this returns; None forgets a shard."""
-        ...
-
-    def close(self) -> None:
-        """Let go; a second time does nothing."""
-        ...
-
-
-class MemoryCheckpoints:
-    """Positions for as long as the process lives, for tests and for handlers that may begin anew."""
-
-    damaged = False
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], Position] = {}
-
-    def streams(self) -> tuple[str, ...]:
-        """Return the streams that were begun."""
-        return _streams(self._kept)
-
-    def load(self, stream_arn: str) -> dict[str, Position]:
-        """Return the positions of a stream's shards."""
-        return {shard: position for (arn, shard), position in self._kept.items() if arn == stream_arn}
-
-    def save(self, stream_arn: str, positions: Mapping[str, Position | None]) -> None:
-        """Keep positions."""
-        _apply(self._kept, stream_arn, positions)
-
-    def close(self) -> None:
-        """Keep them nevertheless: a second trigger in the same process may go on."""
+        """Store positions, all or none of them; None removes a shard's."""
+        shards = dict(self._streams.get(stream_arn, {}))
+        for shard, position in positions.items():
+            if position is None:
+                shards.pop(shard, None)
+            else:
+                shards[shard] = msgspec.to_builtins(position, str_keys=True)
+        streams = {**self._streams, stream_arn: shards}
+        self._store.save({"streams": streams})
+        self._streams = streams
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _LogLine(msgspec.Struct, frozen=True):
     stream: str
-    shards: dict[str, Position | None]
+    shards: dict[str, dict[str, Any] | None]
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_LogLine).decode
 
 
-class FileCheckpoints:
-    """Positions in a file; one trigger at a time owns it."""
+class CheckpointLog:
+    """A checkpoint store for triggers in a file; one trigger at a time owns it."""
 
     def __init__(self, path: str | os.PathLike[str], *, rewrite_bytes: int = REWRITE_BYTES) -> None:
         self.path = Path(path)
+        self.damaged = False  # a line of the file could not be read
         self._rewrite_bytes = rewrite_bytes
-        self._kept: dict[tuple[str, str], Position] = {}
-        self._damaged = False
+        self._streams: dict[str, dict[str, Any]] = {}
         self._closed = False
         try:
             self._file = _open_locked(self.path)
@@ -130,47 +123,36 @@ class FileCheckpoints:
             os.close(self._file)
             raise
 
-    @property
-    def damaged(self) -> bool:
-        """Tell whether a line of the file could not be read."""
-        return self._damaged
+    def load(self) -> dict[str, Any] | None:
+        """Return the positions of all streams, as `TriggerCheckpoint` saves them."""
+        return {"streams": self._streams} if self._streams else None
 
-    def streams(self) -> tuple[str, ...]:
-        """Return the streams that were begun."""
-        return _streams(self._kept)
-
-    def load(self, stream_arn: str) -> dict[str, Position]:
-        """Return the positions of a stream's shards; refuse a file that is of other tables' streams."""
-        table = table_of(stream_arn)
-        if self._kept and all(table_of(arn) != table for arn, _ in self._kept):
-            raise FileRefused(
-                self.path,
-                f"holds the checkpoints of another stream, {self.streams()[0]}, and none of {stream_arn}; give "
-                "each trigger a file of its own",
-            )
-        return {shard: position for (arn, shard), position in self._kept.items() if arn == stream_arn}
-
-    def save(self, stream_arn: str, positions: Mapping[str, Position | None]) -> None:
-        """Keep positions; they are on the disk when this returns."""
-        line = _line(stream_arn, positions)
+    def save(self, checkpoint: Mapping[str, Any]) -> None:
+        """Append the positions that changed; they are on the disk when this returns."""
+        streams: Mapping[str, Mapping[str, Any]] = checkpoint["streams"]
+        changes = b"".join(self._changed_lines(streams))
         try:
-            if self._bytes + len(line) > self._rewrite_bytes:
+            if self._bytes + len(changes) > self._rewrite_bytes:
                 self._rewrite()
-            _write_all(self._file, line)
+            _write_all(self._file, changes)
             os.fdatasync(self._file)
         except OSError as error:
-            self._undo()
+            self._truncate()
             raise FileRefused(self.path, f"cannot be written: {error.strerror}") from error
-        self._bytes += len(line)
-        _apply(self._kept, stream_arn, positions)
+        self._bytes += len(changes)
+        self._streams = {stream: dict(shards) for stream, shards in streams.items()}
+
+    def clear(self) -> None:
+        """Remove all positions."""
+        self.save({"streams": {}})
 
     def close(self) -> None:
-        """Close the file, and let another trigger have it."""
+        """Close the file and release its lock."""
         if not self._closed:
             self._closed = True
             os.close(self._file)
 
-    def __enter__(self) -> FileCheckpoints:
+    def __enter__(self) -> CheckpointLog:
         return self
 
     def __exit__(
@@ -179,7 +161,7 @@ class FileCheckpoints:
         self.close()
 
     def _read(self) -> None:
-        """Take in what the file holds; a damaged line is passed over, and a torn end is cut off."""
+        """Read the log; skip a damaged line, and cut off a torn one at the end."""
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.split(b"\n")[:-1]
@@ -197,79 +179,76 @@ class FileCheckpoints:
         if lines[0] != _HEADER:
             raise FileRefused(self.path, "is no checkpoint file of Tavola's; name another one")
         for number, line in enumerate(lines[1:], start=2):
-            found = _parse(line)
-            if found is None:
-                self._damaged = True
+            parsed = _parse_line(line)
+            if parsed is None:
+                self.damaged = True
                 _log.warning(
                     "%s is damaged in line %d; the records it stood for may be handled a second time",
                     self.path,
                     number,
                 )
             else:
-                _apply(self._kept, found.stream, found.shards)
-        # A torn line was not saved. One that is whole but for its end was, and is damaged.
-        self._damaged = self._damaged or any(_parse(torn[:end]) for end in (len(torn), len(torn) - 1))
+                self._apply(parsed)
+        # A torn line was never saved. A complete line that lacks only its newline was, so the file is damaged.
+        self.damaged = self.damaged or any(_parse_line(torn[:end]) for end in (len(torn), len(torn) - 1))
         os.ftruncate(self._file, len(whole))
         os.lseek(self._file, 0, os.SEEK_END)
         self._bytes = len(whole)
 
-    def _undo(self) -> None:
-        """Take back a part of a line, so that the next one does not stand on it."""
+    def _apply(self, line: _LogLine) -> None:
+        shards = self._streams.setdefault(line.stream, {})
+        for shard, position in line.shards.items():
+            if position is None:
+                shards.pop(shard, None)
+            else:
+                shards[shard] = position
+
+    def _changed_lines(self, streams: Mapping[str, Mapping[str, Any]]) -> Iterator[bytes]:
+        for stream in {**self._streams, **streams}:
+            old, new = self._streams.get(stream, {}), streams.get(stream, {})
+            changed = {shard: position for shard, position in new.items() if old.get(shard) != position}
+            changed.update((shard, None) for shard in old if shard not in new)
+            if changed:
+                yield _format_line(stream, changed)
+
+    def _truncate(self) -> None:
+        """Remove a partly written line, so that the next one does not continue it."""
         with suppress(OSError):
             os.ftruncate(self._file, self._bytes)
             os.lseek(self._file, self._bytes, os.SEEK_SET)
 
     def _rewrite(self) -> None:
-        """Write what is in the log anew, if that makes it half as long or less."""
-        lines = b"".join(self._lines())
+        """Replace the log by its content, if that is at most half as long."""
+        lines = _HEADER + b"\n" + b"".join(starmap(_format_line, sorted(self._streams.items())))
         if 2 * len(lines) > self._bytes:
             return
         path = self.path.with_name(self.path.name + ".new")
         path.unlink(missing_ok=True)
-        fresh = _open_locked(path)
+        new_file = _open_locked(path)
         try:
-            _write_all(fresh, lines)
-            os.fsync(fresh)
+            _write_all(new_file, lines)
+            os.fsync(new_file)
             os.replace(path, self.path)
         except BaseException:
-            os.close(fresh)
+            os.close(new_file)
             raise
         sync_folder(self.path.parent)
         os.close(self._file)
-        self._file, self._bytes = fresh, len(lines)
-
-    def _lines(self) -> Iterator[bytes]:
-        yield _HEADER + b"\n"
-        for stream in self.streams():
-            yield _line(stream, self.load(stream))
+        self._file, self._bytes = new_file, len(lines)
 
 
-def table_of(stream_arn: str) -> str:
+def table_arn(stream_arn: str) -> str:
     """Return the ARN of a stream's table."""
     return stream_arn.partition("/stream/")[0]
 
 
-def _streams(kept: Mapping[tuple[str, str], Position]) -> tuple[str, ...]:
-    return tuple(sorted({stream for stream, _ in kept}))
-
-
-def _apply(
-    kept: dict[tuple[str, str], Position], stream_arn: str, positions: Mapping[str, Position | None]
-) -> None:
-    for shard, position in positions.items():
-        if position is None:
-            kept.pop((stream_arn, shard), None)
-        else:
-            kept[stream_arn, shard] = position
-
-
-def _line(stream_arn: str, positions: Mapping[str, Position | None]) -> bytes:
-    body = _encode(_Line(stream_arn, dict(positions)))
+def _format_line(stream_arn: str, shards: dict[str, Any]) -> bytes:
+    body = _encode(_LogLine(stream_arn, shards))
     return b"%08x %b\n" % (zlib.crc32(body), body)
 
 
-def _parse(line: bytes) -> _Line | None:
-    """Return a line of the log; None: it is damaged."""
+def _parse_line(line: bytes) -> _LogLine | None:
+    """Return a line of the log, None if it is damaged."""
     checksum, _, body = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(body):
         return None
@@ -280,7 +259,7 @@ def _parse(line: bytes) -> _Line | None:
 
 
 def _open_locked(path: Path) -> int:
-    """Open a file for this process alone; a file that was put in its place meanwhile is opened instead."""
+    """Open and lock a file; if another file was renamed over it meanwhile, open that one."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

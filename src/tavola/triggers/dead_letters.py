@@ -24,7 +24,7 @@ _BEGINNING = b'{"requestContext":'
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BatchOrigin:
     """Where a batch came from, and for whom it was."""
 
     stream_arn: str
@@ -45,7 +45,7 @@ class DeadLetters(Protocol):
 
 
 def failure_document(
-    discard: Discard, origin: Origin, *, request_id: str, now_s: float, payload: bool
+    discard: Discard, origin: BatchOrigin, *, request_id: str, now_s: float, payload: bool
 ) -> dict[str, Any]:
     """Return AWS's on-failure document for records that were given up; `payload` adds the records."""
     first, last = discard.records[0], discard.records[-1]

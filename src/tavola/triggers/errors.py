@@ -57,31 +57,6 @@ class HandlerBroken(HandlerRefused):
         super().__init__(f"{module} cannot be imported: {reason}")
 
 
-class StreamMissing(TriggerError):
-    """A table that has no stream to read."""
-
-    kind = ErrorKind.NOT_FOUND
-    remedy = "Enable a stream on the table, and start again."
-
-    def __init__(self, table: str) -> None:
-        self.table = table
-        super().__init__(
-            f"Table {table} has no stream; enable one with UpdateTable and the StreamSpecification "
-            f'{{"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"}}'
-        )
-
-
-class StreamGone(TriggerError):
-    """A stream that was there and is no more: its table was deleted, or its day has passed."""
-
-    def __init__(self, stream_arn: str) -> None:
-        self.stream_arn = stream_arn
-        super().__init__(
-            f"The stream {stream_arn} is no more; what was read of it was handled. Start the trigger again to "
-            f"follow the table's present stream"
-        )
-
-
 class DrainUnfinished(TriggerError):
     """A drain that did not come to the end of the stream in its time; `left` records wait in memory."""
 

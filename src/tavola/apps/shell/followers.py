@@ -215,7 +215,7 @@ class Follower:
             if batch is None:
                 await self._at_the_end(subscription)
             elif await self._count(batch):
-                subscription.done()
+                subscription.acknowledge()
                 self._place.took(batch.changes)
                 await self._keep()
                 await self._pause(GATHER_S)
@@ -266,7 +266,7 @@ class Follower:
         return False
 
     async def _at_the_end(self, subscription: AsyncSubscription) -> None:
-        if subscription.over:
+        if subscription.ended:
             raise Unfollowed(self.db.context.name_of(self.table))
         self._behind_since_s = None
         self._whole_at_s = self.clock.now()

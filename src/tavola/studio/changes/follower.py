@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from tavola.client import AsyncSubscription, ChangeBatch, RecordsLost
+from tavola.client import AsyncSubscription, ChangeBatch, MemoryCheckpoint, RecordsLost
 from tavola.clock import monotonic
 from tavola.connections import AsyncConnection
 from tavola.errors import TavolaError
@@ -63,38 +63,19 @@ class Message:
     full: bool = False  # it holds as many changes as it may, and the next one goes on
 
 
-class _Kept:
-    """A checkpoint in memory: what is dealt with is what was told."""
-
-    def __init__(self, document: Mapping[str, Any] | None) -> None:
-        self.document = document
-
-    def load(self) -> Mapping[str, Any] | None:
-        """Return where to go on from."""
-        return self.document
-
-    def save(self, checkpoint: Mapping[str, Any]) -> None:
-        """Keep how far it is."""
-        self.document = checkpoint
-
-    def clear(self) -> None:
-        """Forget it."""
-        self.document = None
-
-
 class Follower:
     """A table's stream for one reader; `open` makes it, `messages` ends it when its reader goes."""
 
     def __init__(
         self,
         subscription: AsyncSubscription,
-        kept: _Kept,
+        checkpoint: MemoryCheckpoint,
         losses: list[RecordsLost],
         teller: ChangeTeller,
         manners: Manners,
     ) -> None:
         self._subscription = subscription
-        self._kept = kept
+        self._checkpoint = checkpoint
         self._losses = losses
         self._teller = teller
         self._manners = manners
@@ -113,23 +94,23 @@ class Follower:
         follow: bool = True,
     ) -> Follower:
         """Return a follower from now, from the start of what is kept, or from a checkpoint."""
-        kept = _Kept(None if isinstance(start, str) else start)
+        checkpoint = MemoryCheckpoint(None if isinstance(start, str) else start)
         losses: list[RecordsLost] = []
         subscription = await db.subscribe(
             table,
             from_="start" if start == "start" else "now",
-            checkpoint=kept,
+            checkpoint=checkpoint,
             follow=follow,
             on_loss=losses.append,
             poll_s=manners.poll_s,
         )
-        return cls(subscription, kept, losses, teller, manners)
+        return cls(subscription, checkpoint, losses, teller, manners)
 
     @property
     def position(self) -> str:
         """The place after everything that was taken from the stream."""
-        assert self._kept.document is not None, "a subscription that has begun has a place"
-        return encode_position(self._kept.document)
+        assert self._checkpoint.checkpoint is not None, "a subscription that has begun has a place"
+        return encode_position(self._checkpoint.checkpoint)
 
     async def messages(self) -> AsyncGenerator[Message, None]:
         """Yield messages until the stream is over or the reader goes; no task outlives it."""
@@ -177,7 +158,7 @@ class Follower:
 
     def _split(self, pending: _Pending, batch: ChangeBatch) -> list[Message]:
         """Put a batch to what is pending; return the messages that are full, each with its own position."""
-        before = self._kept.document or {}
+        before = self._checkpoint.checkpoint or {}
         shards = before.get("shards", {})
         full: list[Message] = []
         for change in batch:
@@ -189,7 +170,7 @@ class Follower:
                 place = {"after": change.sequence}
                 document = {**before, "shards": {**shards, batch.shard: place}}
                 full.append(replace(pending.flush(encode_position(document)), full=True))
-        self._subscription.done()
+        self._subscription.acknowledge()
         return full
 
     def _gaps(self) -> list[Message]:

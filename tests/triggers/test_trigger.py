@@ -11,22 +11,24 @@ from typing import Any
 import pytest
 
 from tavola.backends import CredentialsMissing, EndpointUnreachable
+from tavola.client import CheckpointRefused
 from tavola.clock import ManualClock
 from tavola.entropy import SeededEntropy
 from tavola.protocol.faults import AccessDeniedFault, ResourceNotFoundFault, ThrottlingFault
 from tavola.triggers import (
     REPORT_FAILURES,
     Backoff,
+    CheckpointLog,
     DrainUnfinished,
-    FileCheckpoints,
     FileRefused,
     HandlerFailing,
     Mapping,
-    MemoryCheckpoints,
+    MemoryCheckpoint,
     MemoryDeadLetters,
     Position,
     StreamGone,
     Trigger,
+    TriggerCheckpoint,
     TriggerError,
 )
 from tavola.triggers.events import stream_record
@@ -195,7 +197,7 @@ def test_new_shards_are_found_in_time(stream: FakeStream) -> None:
 
 def test_a_restart_goes_on(stream: FakeStream) -> None:
     """Checkpoints carry over to the next trigger; finished shards are not read again."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     stream.finish("a")
     stream.add("b", "a")
     trigger(stream, Seen(), checkpoints=checkpoints).drain()
@@ -204,12 +206,12 @@ def test_a_restart_goes_on(stream: FakeStream) -> None:
     trigger(stream, seen, checkpoints=checkpoints).drain()
 
     assert seen.handled == [11]
-    assert checkpoints.load(ARN)[shard_id("a")].finished
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].finished
 
 
 def test_positions_of_shards_that_are_gone_are_forgotten(stream: FakeStream) -> None:
     """A checkpoint file does not grow with every shard there ever was."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     stream.finish("a")
     stream.add("b", "a")
     found = trigger(stream, Seen(), checkpoints=checkpoints)
@@ -217,23 +219,23 @@ def test_positions_of_shards_that_are_gone_are_forgotten(stream: FakeStream) -> 
     del stream.shards[shard_id("a")]
     found.drain()
 
-    assert set(checkpoints.load(ARN)) == {shard_id("b")}
+    assert set(TriggerCheckpoint(checkpoints).load(ARN)) == {shard_id("b")}
 
 
 def test_a_handler_that_raises_loses_nothing(stream: FakeStream) -> None:
     """A failed batch is tried again until it is handled, and the checkpoint waits for it."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     failures = [True, True]
 
     def handler(event: dict[str, Any], context: object) -> None:
-        assert checkpoints.load(ARN)[shard_id("a")].after is None
+        assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after is None
         if failures:
             raise OSError(f"not yet {failures.pop()}")
 
     found = trigger(stream, handler, checkpoints=checkpoints)
 
     assert found.drain() == 10
-    assert checkpoints.load(ARN)[shard_id("a")].after == sequence(10)
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after == sequence(10)
     assert (found.statistics.invocations, found.statistics.failures) == (3, 2)
 
 
@@ -280,7 +282,7 @@ def test_what_is_given_up_without_a_file_is_told(
 
 def test_the_dead_letter_is_written_before_the_checkpoint(stream: FakeStream) -> None:
     """A disk that cannot take the letter keeps the checkpoint where it is; a restart tries again."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
 
     class Full(MemoryDeadLetters):
         def append(self, document: dict[str, Any]) -> None:
@@ -296,7 +298,7 @@ def test_the_dead_letter_is_written_before_the_checkpoint(stream: FakeStream) ->
     for _ in range(2):  # it does not go on as if nothing had happened
         with pytest.raises(FileRefused):
             found.drain()
-    assert checkpoints.load(ARN)[shard_id("a")].after is None
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after is None
 
     letters = MemoryDeadLetters()
     again = Mapping(batch_size=1, maximum_retry_attempts=0)
@@ -306,13 +308,13 @@ def test_the_dead_letter_is_written_before_the_checkpoint(stream: FakeStream) ->
 
 def test_reported_failures_are_tried_from_the_lowest(stream: FakeStream) -> None:
     """What comes before the report is checkpointed and not handed over again."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     seen = Reporting(6)
     mapping = Mapping(function_response_types=(REPORT_FAILURES,))
     found = trigger(stream, seen, mapping=mapping, checkpoints=checkpoints)
 
     found.step()
-    assert checkpoints.load(ARN)[shard_id("a")].after == sequence(5)
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after == sequence(5)
     found.step()
     seen.poison.clear()
     found.drain()
@@ -337,7 +339,7 @@ def test_records_grow_too_old_while_they_wait(stream: FakeStream) -> None:
 
 def test_filtered_records_count_as_handled(stream: FakeStream) -> None:
     """What nobody wants does not come, and the checkpoint passes it."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     seen = Seen()
     wanted = {"dynamodb": {"NewImage": {"n": {"N": ["3", "7"]}}}}
     mapping = Mapping(batch_size=10, filter_criteria=[wanted])
@@ -345,19 +347,19 @@ def test_filtered_records_count_as_handled(stream: FakeStream) -> None:
 
     assert found.drain() == 2
     assert seen.batches == [[3, 7]]
-    assert checkpoints.load(ARN)[shard_id("a")].after == sequence(10)
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after == sequence(10)
     assert found.statistics.filtered == 8
 
 
 def test_a_stream_of_nothing_wanted_is_passed(stream: FakeStream) -> None:
     """The handler is not called for nothing."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     seen = Seen()
     mapping = Mapping(filter_criteria=[{"eventName": ["REMOVE"]}])
     trigger(stream, seen, mapping=mapping, checkpoints=checkpoints).drain()
 
     assert seen.batches == []
-    assert checkpoints.load(ARN)[shard_id("a")].after == sequence(10)
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after == sequence(10)
 
 
 def test_latest_begins_now(stream: FakeStream) -> None:
@@ -379,7 +381,7 @@ def test_latest_begins_now(stream: FakeStream) -> None:
 
 def test_latest_is_begun_once(stream: FakeStream) -> None:
     """A trigger that stops before its first record does not skip what came meanwhile."""
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     mapping = Mapping(starting_position="LATEST")
     clock = ManualClock(START_S + 100)
     trigger(stream, Seen(), mapping=mapping, checkpoints=checkpoints, clock=clock).start()
@@ -400,7 +402,7 @@ def test_latest_is_not_begun_anew_on_damaged_checkpoints(
     with trigger(stream, Seen(), mapping=mapping, checkpoints=path, clock=clock) as first:
         first.start()
     stream.put("a", at_s=START_S + 101)
-    path.write_bytes(path.read_bytes().replace(b"since_s", b"sinse_s"))
+    path.write_bytes(path.read_bytes().replace(b'"since"', b'"sinse"'))
     seen = Seen()
     with trigger(stream, seen, mapping=mapping, checkpoints=path, clock=clock) as second:
         second.drain()
@@ -414,11 +416,16 @@ def test_a_trigger_refuses_the_checkpoints_of_another_tables_stream(
 ) -> None:
     """It says whose they are, before a record is read."""
     path = tmp_path / "checkpoints"
-    with FileCheckpoints(path) as kept:
-        kept.save("arn:aws:dynamodb:eu-west-1:1:table/Other/stream/x", {"a": Position(after="1")})
+    with CheckpointLog(path) as log:
+        TriggerCheckpoint(log).save(
+            "arn:aws:dynamodb:eu-west-1:1:table/Other/stream/x", {"a": Position(after="1")}
+        )
     seen = Seen()
 
-    with trigger(stream, seen, checkpoints=path) as found, pytest.raises(FileRefused, match="table/Other/"):
+    with (
+        trigger(stream, seen, checkpoints=path) as found,
+        pytest.raises(CheckpointRefused, match="table/Other/"),
+    ):
         found.drain()
     assert seen.batches == []
 
@@ -529,14 +536,14 @@ def test_a_lane_that_is_held_up_holds_up_no_other() -> None:
     stream.add("a")
     for number in range(20):
         stream.put("a", f"key-{number}")
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     mapping = Mapping(parallelization_factor=10, batch_size=1)
     seen = Seen(1)
     with pytest.raises(DrainUnfinished):
         trigger(stream, seen, mapping=mapping, checkpoints=checkpoints).drain(5)
     before = list(seen.handled)
     assert len(before) >= 10
-    assert checkpoints.load(ARN)[shard_id("a")].after is None
+    assert TriggerCheckpoint(checkpoints).load(ARN)[shard_id("a")].after is None
 
     again = Seen()
     trigger(stream, again, mapping=mapping, checkpoints=checkpoints).drain()
@@ -549,7 +556,7 @@ def test_another_number_of_lanes_begins_at_the_checkpoint() -> None:
     stream.add("a")
     for number in range(20):
         stream.put("a", f"key-{number}")
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     first = Seen(1)
     mapping = Mapping(parallelization_factor=10, batch_size=1)
     with pytest.raises(DrainUnfinished):
@@ -603,7 +610,7 @@ def test_windows_sum_up_and_close() -> None:
         return {"state": {"count": count}}
 
     mapping = Mapping(tumbling_window_in_seconds=60, batch_size=2)
-    checkpoints = MemoryCheckpoints()
+    checkpoints = MemoryCheckpoint()
     trigger(stream, handler, mapping=mapping, checkpoints=checkpoints, clock=clock).drain()
     assert sums == [("2023-11-14T22:13:00Z", 3)]
 
@@ -616,11 +623,11 @@ def test_windows_sum_up_and_close() -> None:
 def test_a_checkpoint_that_cannot_be_saved_stops_the_trigger(stream: FakeStream) -> None:
     """A trigger that cannot say how far it is does not go on."""
 
-    class Full(MemoryCheckpoints):
-        def save(self, stream_arn: str, positions: AnyMapping[str, Position | None]) -> None:
-            if any(position and position.after for position in positions.values()):
+    class Full(MemoryCheckpoint):
+        def save(self, checkpoint: AnyMapping[str, Any]) -> None:
+            if any("after" in position for position in checkpoint["streams"][ARN].values()):
                 raise FileRefused(Path("checkpoints"), "cannot be written")
-            super().save(stream_arn, positions)
+            super().save(checkpoint)
 
     found = trigger(stream, Seen(), checkpoints=Full())
     for _ in range(2):

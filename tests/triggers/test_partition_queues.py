@@ -1,4 +1,4 @@
-"""A lane hands out one invocation after the other, and windows one after the other."""
+"""A queue hands out one invocation after the other, and windows one after the other."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from typing import Any
 from tavola.limits import TRIGGER_STATE_BYTES_MAX
 from tavola.triggers import Backoff, Mapping
 from tavola.triggers.events import Window
-from tavola.triggers.lanes import Lane, Task
 from tavola.triggers.outcomes import Failed, Succeeded
+from tavola.triggers.partition_queues import InvocationTask, PartitionQueue
 from tests.triggers.records import kept
 
 FAILED = Failed("boom")
 
 
-def lane(window: Window | None = None, **settings: Any) -> Lane:
-    return Lane(0, Mapping(**settings), Backoff(), window)
+def queue(window: Window | None = None, **settings: Any) -> PartitionQueue:
+    return PartitionQueue(0, Mapping(**settings), Backoff(), window)
 
 
 def due(
-    found: Lane, now_s: float = 0.0, *, dry_at_s: float | None = None, ended: bool = False
-) -> Task | None:
-    return found.due(now_s, flush=False, dry_at_s=dry_at_s, ended=ended)
+    found: PartitionQueue, now_s: float = 0.0, *, empty_at_s: float | None = None, ended: bool = False
+) -> InvocationTask | None:
+    return found.next_task(now_s, flush=False, empty_at_s=empty_at_s, ended=ended)
 
 
-def must(found: Lane, now_s: float = 0.0, *, dry_at_s: float | None = None, ended: bool = False) -> Task:
-    task = due(found, now_s, dry_at_s=dry_at_s, ended=ended)
+def must(
+    found: PartitionQueue, now_s: float = 0.0, *, empty_at_s: float | None = None, ended: bool = False
+) -> InvocationTask:
+    task = due(found, now_s, empty_at_s=empty_at_s, ended=ended)
     assert task is not None
     return task
 
 
 def test_a_retry_waits_longer_each_time() -> None:
-    """The wait doubles up to its most, and the batch stays at the head of its lane."""
-    found = lane()
+    """The wait doubles up to its most, and the batch stays at the head of its queue."""
+    found = queue()
     found.add(kept(1), 0)
     now_s = 0.0
     waited = []
@@ -40,8 +42,8 @@ def test_a_retry_waits_longer_each_time() -> None:
         task = must(found, now_s)
         found.settle(task, FAILED, now_s)
         assert due(found, now_s) is None
-        waited.append(found.not_before_s - now_s)
-        now_s = found.not_before_s
+        waited.append(found.retry_at_s - now_s)
+        now_s = found.retry_at_s
         found.add(kept(2), now_s)
 
     assert waited == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -49,8 +51,8 @@ def test_a_retry_waits_longer_each_time() -> None:
 
 
 def test_a_busy_lane_hands_out_nothing() -> None:
-    """A lane has one invocation at a time."""
-    found = lane(batch_size=1)
+    """A queue has one invocation at a time."""
+    found = queue(batch_size=1)
     found.add(kept(1), 0)
     found.add(kept(2), 0)
     must(found)
@@ -67,7 +69,7 @@ def test_the_backoff_never_overflows() -> None:
 
 def test_a_window_takes_records_of_its_time_and_then_closes() -> None:
     """Windows are aligned to the epoch; the last invocation has no records and the state so far."""
-    found = lane(tumbling_window_in_seconds=60)
+    found = queue(tumbling_window_in_seconds=60)
     found.add(kept(1, at_s=100), 0)
     found.add(kept(2, at_s=121), 0)
 
@@ -85,18 +87,18 @@ def test_a_window_takes_records_of_its_time_and_then_closes() -> None:
 
 def test_a_window_without_a_follower_closes_by_the_clock() -> None:
     """A window ends once the shard was found empty after the window's end, and not before."""
-    found = lane(tumbling_window_in_seconds=60)
+    found = queue(tumbling_window_in_seconds=60)
     found.add(kept(1, at_s=100), 0)
     found.settle(must(found), Succeeded(b"{}"), 0)
 
-    assert due(found, 130, dry_at_s=119) is None
+    assert due(found, 130, empty_at_s=119) is None
     assert found.next_at_s() == 120
-    assert must(found, 130, dry_at_s=120).final
+    assert must(found, 130, empty_at_s=120).final
 
 
 def test_the_end_of_a_shard_ends_its_window() -> None:
     """Windows do not go on in a child shard."""
-    found = lane(tumbling_window_in_seconds=60)
+    found = queue(tumbling_window_in_seconds=60)
     found.add(kept(1, at_s=100), 0)
     found.settle(must(found, ended=True), Succeeded(b"{}"), 0)
 
@@ -105,7 +107,7 @@ def test_the_end_of_a_shard_ends_its_window() -> None:
 
 def test_a_window_that_cannot_be_closed_holds_the_lane() -> None:
     """Nothing goes past a final invocation that fails, until its retries are used up."""
-    found = lane(tumbling_window_in_seconds=60, maximum_retry_attempts=1)
+    found = queue(tumbling_window_in_seconds=60, maximum_retry_attempts=1)
     found.add(kept(1, at_s=100), 0)
     found.settle(must(found), Succeeded(b"{}"), 0)
     found.add(kept(2, at_s=130), 0)
@@ -120,13 +122,13 @@ def test_a_window_that_cannot_be_closed_holds_the_lane() -> None:
 
 def test_a_state_past_a_megabyte_ends_its_window_early() -> None:
     """The window is closed at once and says so; what follows in its time begins with an empty state."""
-    found = lane(tumbling_window_in_seconds=60)
+    found = queue(tumbling_window_in_seconds=60)
     found.add(kept(1, at_s=100), 0)
     large = b'{"n":"%b"}' % (b"x" * TRIGGER_STATE_BYTES_MAX)
     found.settle(must(found), Succeeded(large), 0)
     closing = must(found)
     assert (closing.final, closing.early) == (True, True)
-    again = lane(Window(60, 120, large), tumbling_window_in_seconds=60)  # a restart in between
+    again = queue(Window(60, 120, large), tumbling_window_in_seconds=60)  # a restart in between
 
     assert must(again).early
     found.settle(closing, Succeeded(), 0)
@@ -136,7 +138,7 @@ def test_a_state_past_a_megabyte_ends_its_window_early() -> None:
 
 def test_age_is_looked_at_before_each_try() -> None:
     """Records that grow too old while they wait are given up, the others are tried."""
-    found = lane(maximum_record_age_in_seconds=60)
+    found = queue(maximum_record_age_in_seconds=60)
     found.add(kept(1, at_s=0), 0)
     found.add(kept(2, at_s=50), 0)
     found.settle(must(found, 0), FAILED, 0)
