@@ -14,7 +14,7 @@ from typing import Any
 from tavola import AccessDeniedFault, Connection, Engine
 from tavola.engine import Visit
 from tavola.errors import TavolaError
-from tavola.iam import accesses
+from tavola.iam import required_checks
 from tavola.model.document import Design, TableDesign
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import UnknownOperationFault
@@ -58,7 +58,7 @@ class Seen:
 
     def check(self, operation: str, request: Any, resources: Any) -> None:
         """Take down what a request is."""
-        for access in accesses(operation, request, resources, SCOPE):
+        for access in required_checks(operation, request, resources, SCOPE):
             led = access.values("dynamodb:leadingkeys")
             begins = beginning(led[0], self._prefixes) if led else ""
             action = access.action.removeprefix("dynamodb:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tavola.clock import ManualClock
-from tavola.iam import Account, Circumstances, Directory, Guard, Guards, User
+from tavola.iam import Account, ConnectionProperties, Directory, Guard, Guards, User
 from tavola.protocol.arns import Scope
 from tavola.protocol.resources import TableFacts
 
@@ -55,9 +55,11 @@ def directory(*statements: dict[str, Any], **user: Any) -> Directory:
     return Directory({ACCOUNT: Account(users={"alice": User(inline=inline, **user)})})
 
 
-def guard(*statements: dict[str, Any], circumstances: Circumstances | None = None, **user: Any) -> Guard:
+def guard(
+    *statements: dict[str, Any], circumstances: ConnectionProperties | None = None, **user: Any
+) -> Guard:
     """Return the guard of a user alice with these statements."""
     found = directory(*statements, **user)
     return Guards(ManualClock(NOW_S)).guard(
-        found, found.user(ACCOUNT, "alice"), SCOPE, circumstances or Circumstances()
+        found, found.user(ACCOUNT, "alice"), SCOPE, circumstances or ConnectionProperties()
     )

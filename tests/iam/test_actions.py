@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iam import ACTIONS, Access, accesses, unknown_actions
+from tavola.iam import ACTIONS, AccessCheck, required_checks, unknown_actions
 from tavola.iam.actions import PERMISSIONS
 from tavola.protocol.operations import OPERATIONS
 from tavola.protocol.requests import parse
@@ -18,17 +18,17 @@ KEY = {"pk": {"S": "a"}, "sk": {"S": "1"}}
 ABSENT = f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/Absent"
 
 
-def _asked(operation: str, **request: Any) -> list[Access]:
+def _asked(operation: str, **request: Any) -> list[AccessCheck]:
     parsed = parse(operation, json.dumps(request).encode())
-    return list(accesses(operation, parsed, Tables(), SCOPE))
+    return list(required_checks(operation, parsed, Tables(), SCOPE))
 
 
-def _one(operation: str, **request: Any) -> Access:
+def _one(operation: str, **request: Any) -> AccessCheck:
     (access,) = _asked(operation, **request)
     return access
 
 
-def _values(access: Access, **expected: tuple[str, ...]) -> None:
+def _values(access: AccessCheck, **expected: tuple[str, ...]) -> None:
     found = {key: access.values(f"dynamodb:{key.lower()}") for key in expected}
     assert found == expected
 
@@ -46,7 +46,7 @@ def test_every_operation_is_known() -> None:
 
 def test_an_operation_that_nobody_has_thought_about_touches_everything() -> None:
     """Were one forgotten, only who may do everything could do it."""
-    (access,) = accesses("Forgotten", None, Tables(), SCOPE)
+    (access,) = required_checks("Forgotten", None, Tables(), SCOPE)
 
     assert (access.action, access.resource) == ("dynamodb:Forgotten", "*")
 
@@ -75,7 +75,7 @@ def test_every_operation_reads_members_that_its_request_has(name: str) -> None:
             return super().__new__(cls, "Orders")
 
     if name != "ExecuteStatement":
-        list(accesses(name, Probe(), Tables(), SCOPE))
+        list(required_checks(name, Probe(), Tables(), SCOPE))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_key_is_compared_in_its_canonical_form() -> None:
 
     def leading(key: dict[str, Any]) -> tuple[str, ...]:
         request = parse("GetItem", json.dumps({"TableName": "Orders", "Key": {"n": key}}).encode())
-        (access,) = accesses("GetItem", request, tables, SCOPE)
+        (access,) = required_checks("GetItem", request, tables, SCOPE)
         return access.values("dynamodb:leadingkeys")
 
     assert leading({"N": "1.50"}) == leading({"N": "15e-1"}) == leading({"N": "+01.5"}) == ("1.5",)

@@ -18,12 +18,12 @@ from tavola.iam import (
     add_role,
     add_user,
     assume_role,
-    attach,
-    detach,
+    attach_policy,
+    detach_policy,
     parse_directory,
-    put_inline,
+    put_inline_policy,
     put_policy,
-    remove,
+    remove_entry,
     render_directory,
 )
 from tavola.protocol.accounts import account_of_key
@@ -70,19 +70,25 @@ def test_a_key_carries_its_account(directory: Directory, entropy: SeededEntropy)
 def test_policies_come_and_go(directory: Directory) -> None:
     """A policy is put under a name and attached by it; attached or inline, it is taken by its name."""
     changed = put_policy(directory, ACCOUNT, "Read", policy({}))
-    changed = attach(changed, ACCOUNT, "user", "alice", "Read")
-    again = attach(changed, ACCOUNT, "user", "alice", "Read")
-    with_inline = put_inline(changed, ACCOUNT, "user", "alice", "own", policy({}))
+    changed = attach_policy(changed, ACCOUNT, "user", "alice", "Read")
+    again = attach_policy(changed, ACCOUNT, "user", "alice", "Read")
+    with_inline = put_inline_policy(changed, ACCOUNT, "user", "alice", "own", policy({}))
 
     assert again.accounts[ACCOUNT].users["alice"].policies == ("Read",)
-    assert detach(changed, ACCOUNT, "user", "alice", "Read").accounts[ACCOUNT].users["alice"].policies == ()
-    assert detach(with_inline, ACCOUNT, "user", "alice", "own").accounts[ACCOUNT].users["alice"].inline == {}
+    assert (
+        detach_policy(changed, ACCOUNT, "user", "alice", "Read").accounts[ACCOUNT].users["alice"].policies
+        == ()
+    )
+    assert (
+        detach_policy(with_inline, ACCOUNT, "user", "alice", "own").accounts[ACCOUNT].users["alice"].inline
+        == {}
+    )
     with pytest.raises(NotInDirectory, match="has no policy Else"):
-        detach(changed, ACCOUNT, "user", "alice", "Else")
+        detach_policy(changed, ACCOUNT, "user", "alice", "Else")
     with pytest.raises(DirectoryRefused, match="no policy Else"):
-        attach(changed, ACCOUNT, "user", "alice", "Else")
+        attach_policy(changed, ACCOUNT, "user", "alice", "Else")
     with pytest.raises(DirectoryRefused, match="no policy Read"):
-        remove(changed, ACCOUNT, "policy", "Read")
+        remove_entry(changed, ACCOUNT, "policy", "Read")
 
 
 def test_names_are_taken_once(directory: Directory, entropy: SeededEntropy) -> None:
@@ -94,9 +100,9 @@ def test_names_are_taken_once(directory: Directory, entropy: SeededEntropy) -> N
     for change in (
         lambda: add_user(directory, OTHER, "bob", entropy),
         lambda: add_key(directory, ACCOUNT, "bob", entropy),
-        lambda: attach(directory, ACCOUNT, "group", "None", "AdministratorAccess"),
-        lambda: remove(directory, ACCOUNT, "user", "bob"),
-        lambda: remove(directory, ACCOUNT, "key", "AKIA"),
+        lambda: attach_policy(directory, ACCOUNT, "group", "None", "AdministratorAccess"),
+        lambda: remove_entry(directory, ACCOUNT, "user", "bob"),
+        lambda: remove_entry(directory, ACCOUNT, "key", "AKIA"),
         lambda: assume_role(directory, ACCOUNT, "None", "s1", entropy, now_s=0),
     ):
         with pytest.raises(NotInDirectory):
@@ -114,8 +120,8 @@ def test_a_session_ends(directory: Directory, entropy: SeededEntropy) -> None:
     assert (first.issued_at_s, first.expires_at_s, second.expires_at_s) == (1000, 1900, 5600)
     assert later.credential(first.key) is None
     assert later.credential(second.key) is not None
-    assert remove(later, ACCOUNT, "key", second.key).credential(second.key) is None
-    assert remove(later, ACCOUNT, "role", "Agent").credential(second.key) is None
+    assert remove_entry(later, ACCOUNT, "key", second.key).credential(second.key) is None
+    assert remove_entry(later, ACCOUNT, "role", "Agent").credential(second.key) is None
     with pytest.raises(AssumeRefused, match="lives 900 to 43200 seconds"):
         assume_role(directory, ACCOUNT, "Agent", "s1", entropy, now_s=0, life_s=60)
 

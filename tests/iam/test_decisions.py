@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tavola.iam import Account, Directory, Guards, Principal, Role, Session, StatedAccess, User, denial
+from tavola.iam import (
+    Account,
+    Directory,
+    Guards,
+    Principal,
+    Role,
+    Session,
+    StatedAccessCheck,
+    User,
+    denial_message,
+)
 from tavola.protocol.arns import Scope
 from tests.iam.tables import ACCOUNT, ARN, OTHER, SCOPE, Tables, policy
 
@@ -59,10 +69,10 @@ def _said(
         principal = credential.principal
     guard = Guards().guard(directory, principal, SCOPE)
     facts = Tables(policy=None if on is None else json.dumps(on)).known
-    decision = guard.decide(StatedAccess("dynamodb:GetItem", resource, facts, {}))
+    decision = guard.decide(StatedAccessCheck("dynamodb:GetItem", resource, facts, {}))
     if decision.allowed:
         return decision.reason
-    return denial(decision, principal, "dynamodb:GetItem", resource)
+    return denial_message(decision, principal, "dynamodb:GetItem", resource)
 
 
 def _grant(*principals: str, **members: Any) -> dict[str, Any]:
@@ -155,7 +165,7 @@ def test_root_may_everything_but_what_a_table_denies() -> None:
     guard = Guards().guard(directory, directory.root(ACCOUNT), SCOPE)
     facts = Tables(policy=json.dumps(closed)).known
 
-    delete = guard.decide(StatedAccess("dynamodb:DeleteResourcePolicy", ARN, facts, {}))
+    delete = guard.decide(StatedAccessCheck("dynamodb:DeleteResourcePolicy", ARN, facts, {}))
 
     assert _said(directory, "root") == "allowed: an account's root may do everything in it"
     assert "explicit deny in a resource-based policy" in _said(directory, "root", on=closed)
@@ -182,7 +192,7 @@ def test_a_policy_on_a_table_that_cannot_be_read_lets_nobody_in() -> None:
     guard = Guards().guard(directory, directory.user(ACCOUNT, "alice"), Scope(ACCOUNT, "us-east-1"))
     facts = Tables(policy="{").known
 
-    assert not guard.decide(StatedAccess("dynamodb:GetItem", ARN, facts, {})).allowed
+    assert not guard.decide(StatedAccessCheck("dynamodb:GetItem", ARN, facts, {})).allowed
 
 
 def test_the_order_of_policies_decides_nothing_but_the_name() -> None:

@@ -67,9 +67,9 @@ def test_every_key_has_its_principal() -> None:
     assert root.principal.arn == f"arn:aws:iam::{ACCOUNT}:root"
     assert session.principal.arn == f"arn:aws:sts::{ACCOUNT}:assumed-role/Agent/s1"
     assert (session.token, session.expires_at_s) == ("t", 2)
-    assert session.principal.known()["aws:principaltag/case"] == ("7",)
-    assert session.principal.known()["aws:principalarn"] == (f"arn:aws:iam::{ACCOUNT}:role/Agent",)
-    assert user.principal.known()["aws:username"] == ("alice",)
+    assert session.principal.condition_keys()["aws:principaltag/case"] == ("7",)
+    assert session.principal.condition_keys()["aws:principalarn"] == (f"arn:aws:iam::{ACCOUNT}:role/Agent",)
+    assert user.principal.condition_keys()["aws:username"] == ("alice",)
     assert directory.credential("AKIA3") is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, Visit
-from tavola.iam import Account, Circumstances, Directory, Guards, User
+from tavola.iam import Account, ConnectionProperties, Directory, Guards, User
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault, Fault
 from tests.iam.tables import ACCOUNT, NOW_S, OTHER, SCOPE, guard, policy
@@ -199,7 +199,7 @@ def test_every_path_to_an_item_has_the_same_decision(
 ) -> None:
     """Whatever the condition, single, batch, transaction, statement and index agree."""
     statements = [{"Effect": effect, "Condition": condition}, *([{}] if effect == "Deny" else [])]
-    visit = Visit(guard=guard(*statements, circumstances=Circumstances(source_ip="10.1.1.1")))
+    visit = Visit(guard=guard(*statements, circumstances=ConnectionProperties(source_ip="10.1.1.1")))
 
     decisions = {path: _allowed(engine, path, request, visit) for path, request in _reads(owner).items()}
     decisions |= {path: _allowed(engine, path, request, visit) for path, request in _writes(owner).items()}
@@ -379,15 +379,15 @@ def test_tags_decide_by_what_they_are_now(engine: Engine) -> None:
 
 def test_circumstances_are_those_of_the_request() -> None:
     """Where a request comes from, how, when and to which region."""
-    here = Circumstances(source_ip="10.0.0.7", secure=True, user_agent="probe")
+    here = ConnectionProperties(source_ip="10.0.0.7", secure=True, user_agent="probe")
     asked = guard({}, circumstances=here)
 
-    told = {key: asked.circumstance(f"aws:{key}") for key in ("sourceip", "securetransport", "useragent")}
+    told = {key: asked.connection_value(f"aws:{key}") for key in ("sourceip", "securetransport", "useragent")}
 
     assert told == {"sourceip": ("10.0.0.7",), "securetransport": ("true",), "useragent": ("probe",)}
-    assert asked.circumstance("aws:requestedregion") == ("us-east-1",)
-    assert asked.circumstance("aws:epochtime") == (f"{NOW_S:.6f}",)
-    assert guard({}).circumstance("aws:sourceip") == ()
+    assert asked.connection_value("aws:requestedregion") == ("us-east-1",)
+    assert asked.connection_value("aws:epochtime") == (f"{NOW_S:.6f}",)
+    assert guard({}).connection_value("aws:sourceip") == ()
 
 
 def test_an_explanation_names_what_decided(engine: Engine) -> None:
@@ -405,7 +405,7 @@ def test_an_explanation_names_what_decided(engine: Engine) -> None:
     )
 
     assert not explained.decision.allowed
-    assert [(each.rule.sid, each.outcome, each.place) for each in explained.considered] == [
+    assert [(each.rule.sid, each.outcome, each.place) for each in explained.evaluated] == [
         ("Own", "condition", "Statement[0].Condition.ForAllValues:StringEquals.dynamodb:LeadingKeys"),
         (None, "another action", None),
     ]
@@ -421,7 +421,7 @@ def test_guards_are_kept_while_the_directory_is_the_same() -> None:
     one = guards.guard(first, alice, SCOPE)
 
     assert guards.guard(first, alice, SCOPE) is one
-    assert guards.guard(first, alice, SCOPE, Circumstances(source_ip="10.0.0.1")) is not one
+    assert guards.guard(first, alice, SCOPE, ConnectionProperties(source_ip="10.0.0.1")) is not one
     assert guards.guard(second, alice, SCOPE) is not one
 
 

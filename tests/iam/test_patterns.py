@@ -6,14 +6,21 @@ from time import perf_counter
 
 import pytest
 
-from tavola.iam.patterns import action_match, arn_matching, expand, fill, matching, solid_of
+from tavola.iam.patterns import (
+    compile_action,
+    compile_arn_pattern,
+    compile_pattern,
+    expand,
+    fill,
+    without_variables,
+)
 from tavola.protocol.policy_values import Variable, parse_pieces
 
 
 def _match(pattern: str, text: str) -> bool:
-    solid = solid_of(parse_pieces(pattern, wildcards=True, variables=True))
+    solid = without_variables(parse_pieces(pattern, wildcards=True, variables=True))
     assert solid is not None
-    return matching(solid)(text)
+    return compile_pattern(solid)(text)
 
 
 class Values:
@@ -79,7 +86,7 @@ def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
 )
 def test_actions_have_no_case(written: str) -> None:
     """A policy may write an action in any case."""
-    assert action_match(written)("dynamodb:getitem")
+    assert compile_action(written)("dynamodb:getitem")
 
 
 @pytest.mark.parametrize(
@@ -96,20 +103,20 @@ def test_actions_have_no_case(written: str) -> None:
 )
 def test_an_arn_is_matched_part_by_part(pattern: str, matches: bool) -> None:
     """In a condition a star of an ARN does not reach over a colon; a star alone is every ARN."""
-    solid = solid_of(parse_pieces(pattern, wildcards=True, variables=False))
+    solid = without_variables(parse_pieces(pattern, wildcards=True, variables=False))
 
     assert solid is not None
-    assert arn_matching(solid)("arn:aws:iam::1:user/a") is matches
+    assert compile_arn_pattern(solid)("arn:aws:iam::1:user/a") is matches
 
 
 def test_what_fills_a_variable_has_no_wildcards() -> None:
     """A user who is called `*` is called so, and is not everybody."""
     pieces = parse_pieces("x-${aws:username}", wildcards=True, variables=True)
-    solid = solid_of(expand(pieces, {"aws:username": ("*",)}))
+    solid = without_variables(expand(pieces, {"aws:username": ("*",)}))
 
     assert solid is not None
-    assert matching(solid)("x-*")
-    assert not matching(solid)("x-bob")
+    assert compile_pattern(solid)("x-*")
+    assert not compile_pattern(solid)("x-bob")
 
 
 def test_a_variable_without_a_value_matches_nothing_unless_it_has_a_default() -> None:

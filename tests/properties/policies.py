@@ -18,7 +18,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tavola.clock import ManualClock
-from tavola.iam import Account, Circumstances, Compiled, Directory, Guard, Role, Session, StatedAccess, User
+from tavola.iam import (
+    Account,
+    CompiledPolicies,
+    ConnectionProperties,
+    Directory,
+    Guard,
+    Role,
+    Session,
+    StatedAccessCheck,
+    User,
+)
 from tavola.protocol.arns import Scope
 from tavola.protocol.resources import TableFacts
 
@@ -563,15 +573,18 @@ def decided(case: Case) -> str:
         assert credential is not None
         principal = credential.principal
     guard = Guard(
-        Compiled(directory, principal), Scope(HOME, "us-east-1"), Circumstances(), ManualClock(NOW_S)
+        CompiledPolicies(directory, principal),
+        Scope(HOME, "us-east-1"),
+        ConnectionProperties(),
+        ManualClock(NOW_S),
     )
     policy = None if case.resource_policy is None else json.dumps(case.resource_policy)
     facts = TableFacts(arn=case.resource, hash="", range=None, types={}, indexes={}, policy=policy)
     stated = {key: tuple(values) for key, values in case.context.items()}
-    decision = guard.decide(StatedAccess(case.action, case.resource, facts, stated))
+    decision = guard.decide(StatedAccessCheck(case.action, case.resource, facts, stated))
     if decision.allowed:
         return "allow"
-    return f"no {decision.lacking}" if decision.rule is None else f"deny by {decision.rule.source}"
+    return f"no {decision.missing_allow}" if decision.rule is None else f"deny by {decision.rule.source}"
 
 
 def differences(cases: int, seed: int, fault: str = "", stop: int = 1) -> list[tuple[Case, str, str]]:

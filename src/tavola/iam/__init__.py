@@ -1,13 +1,13 @@
-"""IAM: who may do what.
+"""IAM: decides whether a caller may do what a request asks.
 
-Holds policies made into rules, the accesses that a request makes, the decision with the statement that made it,
-and the directory of users and roles that policies belong to. Knows requests as data and no socket and no engine:
-whoever carries requests out asks a guard first. Why members of batches are decided one by one: an item must be as
-safe on one path as on another.
+A request is broken into access checks, one per item or resource it touches, and each is decided against the policies
+of the caller and of the resource; `decisions` explains how. The directory holds the users, groups, roles, keys and
+sessions that policies belong to. The package knows requests as data: no socket, no engine. Items of a batch or
+transaction are checked one by one, so that an item is protected in the same way on every path to it.
 """
 
-from tavola.iam.accesses import Access, ItemAccess, RangeAccess, StatedAccess
-from tavola.iam.actions import ACTIONS, accesses, unknown_actions
+from tavola.iam.access_checks import AccessCheck, ItemAccessCheck, RangeAccessCheck, StatedAccessCheck
+from tavola.iam.actions import ACTIONS, required_checks, unknown_actions
 from tavola.iam.changes import (
     add_account,
     add_group,
@@ -15,20 +15,27 @@ from tavola.iam.changes import (
     add_role,
     add_user,
     assume_role,
-    attach,
-    detach,
-    put_inline,
+    attach_policy,
+    detach_policy,
+    put_inline_policy,
     put_policy,
-    remove,
+    remove_entry,
 )
 from tavola.iam.condition_keys import GLOBAL_KEYS, unknown_keys
-from tavola.iam.decisions import Considered, Decision, Rulebook, decide, denial, narrow
+from tavola.iam.decisions import (
+    Decision,
+    EvaluatedRule,
+    PrincipalPolicies,
+    decide,
+    denial_message,
+    select_rules,
+)
 from tavola.iam.directory import (
+    AccessKey,
     Account,
     Credential,
     Directory,
     Group,
-    Key,
     Role,
     Session,
     User,
@@ -44,16 +51,16 @@ from tavola.iam.errors import (
     IamError,
     NotInDirectory,
 )
-from tavola.iam.explaining import (
+from tavola.iam.explanations import (
     ConditionMisfit,
     DescribedTable,
     KeyUnknown,
     explain_action,
     explain_request,
-    explanation,
+    render_explanation,
 )
 from tavola.iam.files import DirectoryFile, load_directory, save_directory
-from tavola.iam.guard import Circumstances, Compiled, Explained, Guard, Guards
+from tavola.iam.guard import CompiledPolicies, ConnectionProperties, ExplainedDecision, Guard, Guards
 from tavola.iam.managed import MANAGED
 from tavola.iam.policy import Rule, compile_policy
 from tavola.iam.principals import Principal
@@ -63,14 +70,14 @@ __all__ = [
     "ACTIONS",
     "GLOBAL_KEYS",
     "MANAGED",
-    "Access",
+    "AccessCheck",
+    "AccessKey",
     "Account",
     "AlreadyInDirectory",
     "AssumeRefused",
-    "Circumstances",
-    "Compiled",
+    "CompiledPolicies",
     "ConditionMisfit",
-    "Considered",
+    "ConnectionProperties",
     "Credential",
     "Decision",
     "DescribedTable",
@@ -79,47 +86,47 @@ __all__ = [
     "DirectoryRefused",
     "DirectoryUnreadable",
     "DocumentUnreadable",
-    "Explained",
+    "EvaluatedRule",
+    "ExplainedDecision",
     "Group",
     "Guard",
     "Guards",
     "IamError",
-    "ItemAccess",
-    "Key",
+    "ItemAccessCheck",
     "KeyUnknown",
     "NotInDirectory",
     "Principal",
-    "RangeAccess",
+    "PrincipalPolicies",
+    "RangeAccessCheck",
     "Resources",
     "Role",
     "Rule",
-    "Rulebook",
     "Session",
-    "StatedAccess",
+    "StatedAccessCheck",
     "User",
-    "accesses",
     "add_account",
     "add_group",
     "add_key",
     "add_role",
     "add_user",
     "assume_role",
-    "attach",
+    "attach_policy",
     "compile_policy",
     "decide",
-    "denial",
-    "detach",
+    "denial_message",
+    "detach_policy",
     "explain_action",
     "explain_request",
-    "explanation",
     "load_directory",
-    "narrow",
     "parse_directory",
-    "put_inline",
+    "put_inline_policy",
     "put_policy",
-    "remove",
+    "remove_entry",
     "render_directory",
+    "render_explanation",
+    "required_checks",
     "save_directory",
+    "select_rules",
     "unknown_actions",
     "unknown_keys",
 ]

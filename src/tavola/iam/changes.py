@@ -1,6 +1,6 @@
-"""Changes: a directory with somebody more, or less, or with other policies.
+"""Changes to a directory: adding and removing users, roles, policies and keys.
 
-Each gives a new directory, checked as one that is read from a file; chance comes in as an argument.
+Each function returns a new directory, validated like one read from a file. Randomness is passed in.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 from msgspec.structs import replace
 
 from tavola.entropy import Entropy
-from tavola.iam.directory import Account, Directory, Document, Group, Key, Role, Session, User
+from tavola.iam.directory import AccessKey, Account, Directory, Document, Group, Role, Session, User
 from tavola.iam.errors import AlreadyInDirectory, AssumeRefused, NotInDirectory
-from tavola.iam.policy import reach_of
+from tavola.iam.policy import principal_reach
 from tavola.iam.principals import Principal
 from tavola.protocol.accounts import access_key_of
 from tavola.protocol.policy_documents import PolicyDocument
@@ -26,7 +26,7 @@ _MEMBERS: dict[str, str] = {"user": "users", "group": "groups", "role": "roles",
 
 
 def add_account(directory: Directory, number: str) -> Directory:
-    """Return the directory with an account."""
+    """Return the directory with a new account."""
     if number in directory.accounts:
         raise AlreadyInDirectory(f"account {number} is there already")
     return Directory({**directory.accounts, number: Account()})
@@ -42,14 +42,14 @@ def add_user(
     groups: tuple[str, ...] = (),
     boundary: str | None = None,
 ) -> Directory:
-    """Return the directory with a user, who has no key and may do nothing yet."""
+    """Return the directory with a new user, without keys or permissions."""
     user = User(id=_id("AIDA", entropy), tags=dict(tags or {}), groups=groups, boundary=boundary)
-    return _added(directory, account, "user", name, user)
+    return _add_holder(directory, account, "user", name, user)
 
 
 def add_group(directory: Directory, account: str, name: str) -> Directory:
-    """Return the directory with a group."""
-    return _added(directory, account, "group", name, Group())
+    """Return the directory with a new group."""
+    return _add_holder(directory, account, "group", name, Group())
 
 
 def add_role(
@@ -62,23 +62,28 @@ def add_role(
     tags: Mapping[str, str] | None = None,
     boundary: str | None = None,
 ) -> Directory:
-    """Return the directory with a role; without a trust policy the users of its account may take it on."""
+    """Return the directory with a new role; without a trust policy the users of its account may assume it."""
     role = Role(
-        trust=trust or _trusting(account), id=_id("AROA", entropy), tags=dict(tags or {}), boundary=boundary
+        trust=trust or _default_trust(account),
+        id=_id("AROA", entropy),
+        tags=dict(tags or {}),
+        boundary=boundary,
     )
-    return _added(directory, account, "role", name, role)
+    return _add_holder(directory, account, "role", name, role)
 
 
 def put_policy(directory: Directory, account: str, name: str, document: Document) -> Directory:
-    """Return the directory with a policy under a name, in the place of one that had it."""
-    found = directory.account(account)
-    return _with(directory, account, replace(found, policies={**found.policies, name: document}))
+    """Return the directory with a named policy added or replaced."""
+    account_ = directory.account(account)
+    return _replace_account(
+        directory, account, replace(account_, policies={**account_.policies, name: document})
+    )
 
 
-def attach(directory: Directory, account: str, holder: Holder, name: str, policy: str) -> Directory:
-    """Return the directory with a policy attached to somebody; attached already, it stays."""
-    held = _held(directory, account, holder, name)
-    return _changed(
+def attach_policy(directory: Directory, account: str, holder: Holder, name: str, policy: str) -> Directory:
+    """Return the directory with a policy attached to a user, group or role; attaching it twice is allowed."""
+    held = _find_holder(directory, account, holder, name)
+    return _replace_holder(
         directory,
         account,
         holder,
@@ -87,35 +92,39 @@ def attach(directory: Directory, account: str, holder: Holder, name: str, policy
     )
 
 
-def detach(directory: Directory, account: str, holder: Holder, name: str, policy: str) -> Directory:
-    """Return the directory with a policy, attached or inline, taken from somebody."""
-    held = _held(directory, account, holder, name)
+def detach_policy(directory: Directory, account: str, holder: Holder, name: str, policy: str) -> Directory:
+    """Return the directory with an attached or inline policy removed from a user, group or role."""
+    held = _find_holder(directory, account, holder, name)
     if policy in held.inline:
         left = {each: document for each, document in held.inline.items() if each != policy}
-        return _changed(directory, account, holder, name, replace(held, inline=left))
+        return _replace_holder(directory, account, holder, name, replace(held, inline=left))
     if policy not in held.policies:
         raise NotInDirectory(f"{holder} {name} has no policy {policy}")
-    kept = tuple(each for each in held.policies if each != policy)
-    return _changed(directory, account, holder, name, replace(held, policies=kept))
+    active = tuple(each for each in held.policies if each != policy)
+    return _replace_holder(directory, account, holder, name, replace(held, policies=active))
 
 
-def put_inline(
+def put_inline_policy(
     directory: Directory, account: str, holder: Holder, name: str, policy: str, document: Document
 ) -> Directory:
-    """Return the directory with a policy that is somebody's own."""
-    held = _held(directory, account, holder, name)
-    return _changed(directory, account, holder, name, replace(held, inline={**held.inline, policy: document}))
+    """Return the directory with an inline policy added or replaced."""
+    held = _find_holder(directory, account, holder, name)
+    return _replace_holder(
+        directory, account, holder, name, replace(held, inline={**held.inline, policy: document})
+    )
 
 
-def add_key(directory: Directory, account: str, user: str, entropy: Entropy) -> tuple[Directory, Key]:
-    """Return the directory with an access key more, of a user or of `root`, and that key."""
-    key = Key(id=_key_id(directory, account, "AKIA", entropy), secret=_secret(entropy, 30))
-    found = directory.account(account)
+def add_key(directory: Directory, account: str, user: str, entropy: Entropy) -> tuple[Directory, AccessKey]:
+    """Return the directory with a new access key for a user or for `root`, and the key."""
+    key = AccessKey(id=_key_id(directory, account, "AKIA", entropy), secret=_secret(entropy, 30))
+    account_ = directory.account(account)
     if user == "root":
-        return _with(directory, account, replace(found, root_keys=(*found.root_keys, key))), key
-    held = _held(directory, account, "user", user)
-    assert isinstance(held, User), "asked for a user"
-    return _changed(directory, account, "user", user, replace(held, keys=(*held.keys, key))), key
+        return _replace_account(
+            directory, account, replace(account_, root_keys=(*account_.root_keys, key))
+        ), key
+    held = _find_holder(directory, account, "user", user)
+    assert isinstance(held, User), "a user was looked up"
+    return _replace_holder(directory, account, "user", user, replace(held, keys=(*held.keys, key))), key
 
 
 def assume_role(
@@ -131,10 +140,10 @@ def assume_role(
     policy: Document | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> tuple[Directory, Session]:
-    """Return the directory with a session of a role, and that session; those that have ended are left out.
+    """Return the directory with a new session of a role, and the session; expired sessions are dropped.
 
-    `by` asks in somebody's name, and is refused if the role does not trust them; without it, whoever has the
-    directory asks.
+    With `by`, the role's trust policy must allow that principal; without it, the owner of the directory acts and no
+    trust is needed.
     """
     if not SESSION_S_MIN <= life_s <= SESSION_S_MAX:
         raise AssumeRefused(f"a session lives {SESSION_S_MIN} to {SESSION_S_MAX} seconds, not {life_s}")
@@ -143,10 +152,10 @@ def assume_role(
             f"User: {by.arn} is not authorized to perform: sts:AssumeRole on resource: "
             f"arn:aws:iam::{account}:role/{role}"
         )
-    found = directory.account(account)
-    if role not in found.roles:
+    account_ = directory.account(account)
+    if role not in account_.roles:
         raise NotInDirectory(f"account {account} has no role {role}")
-    made = Session(
+    session_ = Session(
         role=role,
         name=session,
         key=_key_id(directory, account, "ASIA", entropy),
@@ -157,16 +166,19 @@ def assume_role(
         policy=policy,
         tags=dict(tags or {}),
     )
-    kept = tuple(each for each in found.sessions if each.expires_at_s > now_s)
-    return _with(directory, account, replace(found, sessions=(*kept, made))), made
+    active = tuple(each for each in account_.sessions if each.expires_at_s > now_s)
+    return _replace_account(directory, account, replace(account_, sessions=(*active, session_))), session_
 
 
 def trusts(trust: PolicyDocument, principal: Principal) -> bool:
-    """Tell whether a role's trust policy lets a principal take it on; conditions of one are never met here."""
+    """Return whether a trust policy lets a principal assume the role.
+
+    Statements with conditions never do here.
+    """
     reached = [
         statement
         for statement in trust.statements
-        if reach_of(statement, principal) != "nobody"
+        if principal_reach(statement, principal) != "nobody"
         and any(action in ("*", "sts:*", "sts:AssumeRole") for action in statement.actions or ())
     ]
     if any(not statement.allows for statement in reached):
@@ -174,65 +186,67 @@ def trusts(trust: PolicyDocument, principal: Principal) -> bool:
     return any(not statement.conditions for statement in reached)
 
 
-def remove(directory: Directory, account: str, kind: str, name: str) -> Directory:
+def remove_entry(directory: Directory, account: str, kind: str, name: str) -> Directory:
     """Return the directory without a user, group, role, policy, access key or session."""
-    found = directory.account(account)
+    account_ = directory.account(account)
     if kind == "key":
-        return _without_key(directory, account, found, name)
-    members: dict[str, Any] = dict(getattr(found, _MEMBERS[kind]))
+        return _remove_key(directory, account, account_, name)
+    members: dict[str, Any] = dict(getattr(account_, _MEMBERS[kind]))
     if name not in members:
         raise NotInDirectory(f"account {account} has no {kind} {name}")
     del members[name]
-    changed = replace(found, **{_MEMBERS[kind]: members})
+    changed = replace(account_, **{_MEMBERS[kind]: members})
     if kind == "role":
-        changed = replace(changed, sessions=tuple(each for each in found.sessions if each.role != name))
-    return _with(directory, account, changed)
+        changed = replace(changed, sessions=tuple(each for each in account_.sessions if each.role != name))
+    return _replace_account(directory, account, changed)
 
 
-def _added(
+def _add_holder(
     directory: Directory, account: str, kind: Holder, name: str, held: User | Group | Role
 ) -> Directory:
     if name in getattr(directory.account(account), _MEMBERS[kind]):
         raise AlreadyInDirectory(f"account {account} has a {kind} {name} already")
-    return _changed(directory, account, kind, name, held)
+    return _replace_holder(directory, account, kind, name, held)
 
 
-def _held(directory: Directory, account: str, kind: Holder, name: str) -> User | Group | Role:
+def _find_holder(directory: Directory, account: str, kind: Holder, name: str) -> User | Group | Role:
     held: User | Group | Role | None = getattr(directory.account(account), _MEMBERS[kind]).get(name)
     if held is None:
         raise NotInDirectory(f"account {account} has no {kind} {name}")
     return held
 
 
-def _changed(
+def _replace_holder(
     directory: Directory, account: str, kind: Holder, name: str, held: User | Group | Role
 ) -> Directory:
-    found = directory.account(account)
+    account_ = directory.account(account)
     member = _MEMBERS[kind]
-    return _with(directory, account, replace(found, **{member: {**getattr(found, member), name: held}}))
+    return _replace_account(
+        directory, account, replace(account_, **{member: {**getattr(account_, member), name: held}})
+    )
 
 
-def _with(directory: Directory, account: str, changed: Account) -> Directory:
+def _replace_account(directory: Directory, account: str, changed: Account) -> Directory:
     return Directory({**directory.accounts, account: changed})
 
 
-def _without_key(directory: Directory, account: str, found: Account, key: str) -> Directory:
+def _remove_key(directory: Directory, account: str, account_: Account, key: str) -> Directory:
     users = {
         name: replace(user, keys=tuple(each for each in user.keys if each.id != key))
-        for name, user in found.users.items()
+        for name, user in account_.users.items()
     }
     changed = replace(
-        found,
+        account_,
         users=users,
-        root_keys=tuple(each for each in found.root_keys if each.id != key),
-        sessions=tuple(each for each in found.sessions if each.key != key),
+        root_keys=tuple(each for each in account_.root_keys if each.id != key),
+        sessions=tuple(each for each in account_.sessions if each.key != key),
     )
-    if changed == found:
+    if changed == account_:
         raise NotInDirectory(f"account {account} has no access key {key}")
-    return _with(directory, account, changed)
+    return _replace_account(directory, account, changed)
 
 
-def _trusting(account: str) -> Document:
+def _default_trust(account: str) -> Document:
     trusted = {"AWS": f"arn:aws:iam::{account}:root"}
     statement = {"Effect": "Allow", "Principal": trusted, "Action": "sts:AssumeRole"}
     return {"Version": "2012-10-17", "Statement": [statement]}
@@ -240,9 +254,9 @@ def _trusting(account: str) -> Document:
 
 def _key_id(directory: Directory, account: str, prefix: str, entropy: Entropy) -> str:
     while True:
-        found = access_key_of(account, entropy.bytes(5), prefix)
-        if directory.credential(found) is None:
-            return found
+        key_id = access_key_of(account, entropy.bytes(5), prefix)
+        if directory.credential(key_id) is None:
+            return key_id
 
 
 def _id(prefix: str, entropy: Entropy) -> str:

@@ -1,7 +1,7 @@
-"""Condition keys: those that AWS gives to every service, for whoever wants to know whether one is mistyped.
+"""The global condition keys of AWS, used to find mistyped ones.
 
-AWS takes a policy with a key that does not exist. It is absent from every request then, so that an Allow
-never holds and a Deny with IfExists or ForAllValues always does: worth a warning, and no refusal.
+AWS accepts a policy with an unknown key. Such a key is absent from every request, so an Allow that tests it never
+applies, and a Deny with IfExists or ForAllValues always does. That deserves a warning rather than an error.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ GLOBAL_KEYS: tuple[str, ...] = tuple(
     ViaAWSService VpcSourceIp VpceAccount VpceOrgID VpceOrgPaths referer userid username
     """.split()
 )
-"""AWS's own names of them; they are compared without their case."""
+"""AWS's spelling; keys are compared without case."""
 
 _TAGGED = ("aws:PrincipalTag/", "aws:RequestTag/", "aws:ResourceTag/")
 _NAMES = {name.lower(): name for name in (*GLOBAL_KEYS, *CONDITION_KEYS)}
 _TAGGED_NAMES = {name.lower(): name for name in _TAGGED}
-_OURS = ("aws:", "dynamodb:")  # what other services and identity providers have is not known here
+_OURS = ("aws:", "dynamodb:")  # keys of other services and identity providers are not known here
 
 
 def unknown_keys(directory: Directory) -> Iterator[tuple[str, str, str | None]]:
-    """Give the keys and variables of policies that AWS does not have: where, which, and what may be meant."""
+    """Yield the unknown condition keys and variables of policies: location, name, and a suggestion."""
     for policy, document in directory.documents():
         for statement in document.statements:
             for place, key in _named(statement, variables=document.has_variables):
@@ -43,7 +43,7 @@ def unknown_keys(directory: Directory) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _named(statement: PolicyStatement, *, variables: bool) -> Iterator[tuple[str, str]]:
-    """Give each condition key and each variable of a statement, with its place."""
+    """Yield each condition key and variable of a statement with its location."""
     for test in statement.conditions:
         yield test.place, test.key
     texts = [
@@ -64,7 +64,7 @@ def _is_known(key: str) -> bool:
 def _near(key: str) -> str | None:
     head, slash, tag = key.partition("/")
     if slash:
-        found = get_close_matches(f"{head.lower()}/", _TAGGED_NAMES, n=1)
-        return f"{_TAGGED_NAMES[found[0]]}{tag}" if found else None
-    found = get_close_matches(key.lower(), _NAMES, n=1, cutoff=0.75)
-    return _NAMES[found[0]] if found else None
+        matches = get_close_matches(f"{head.lower()}/", _TAGGED_NAMES, n=1)
+        return f"{_TAGGED_NAMES[matches[0]]}{tag}" if matches else None
+    matches = get_close_matches(key.lower(), _NAMES, n=1, cutoff=0.75)
+    return _NAMES[matches[0]] if matches else None

@@ -1,8 +1,8 @@
-"""Conditions: the operators of a policy's Condition, compiled to functions of a request.
+"""The operators of a policy's Condition, compiled to functions of a request.
 
-What does not depend on the request, because it asks only about the principal, is decided when a policy is
-compiled. Where a key has several values and the operator no quantifier, AWS leaves open what holds; here an
-Allow wants it of every value and a Deny of one, so that doubt never opens a door.
+A condition that depends on the principal only is evaluated when the policy is compiled. AWS does not define what
+happens when a key has several values and the operator no quantifier; here an Allow requires all values to match and a
+Deny any of them, so that ambiguity never grants access.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tavola.iam.patterns import (
     Match,
     Solid,
     Values,
-    arn_matching,
+    compile_arn_pattern,
+    compile_pattern,
     expand,
     fill,
-    matching,
-    solid_of,
+    without_variables,
 )
 from tavola.protocol.policy_documents import ConditionTest
 from tavola.protocol.policy_values import (
@@ -37,7 +37,7 @@ from tavola.protocol.policy_values import (
 
 Test: TypeAlias = Callable[[Context], bool]
 
-# An operator that says no is another that says yes, turned round.
+# A negated operator is the positive one, inverted.
 _NEGATED = {
     "StringNotEquals": "StringEquals",
     "StringNotEqualsIgnoreCase": "StringEqualsIgnoreCase",
@@ -62,9 +62,9 @@ _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 def compile_test(
     test: ConditionTest, known: Mapping[str, Values], *, variables: bool, denies: bool
 ) -> Test | bool:
-    """Return a condition as a function, or as its outcome where the principal alone decides it.
+    """Return a condition as a function, or as its result if the principal alone determines it.
 
-    `known` has the condition keys that are the same for every request of the principal.
+    `known` holds the condition keys that are the same for all requests of the principal.
     """
     key = test.key.lower()
     if test.operator == "Null":
@@ -73,23 +73,23 @@ def compile_test(
             return (not known[key]) in absent
         return lambda context: (not context.values(key)) in absent
     operator = _NEGATED.get(test.operator, _SAME.get(test.operator, test.operator))
-    holds = _quantified(test, negated=test.operator in _NEGATED, denies=denies)
+    holds = _apply_quantifier(test, negated=test.operator in _NEGATED, denies=denies)
     closed, open_ = _split(operator, test.values, known, variables=variables)
     if open_:
 
         def filled(context: Context) -> Match:
             solids = [solid for solid in (fill(pieces, context) for pieces in open_) if solid is not None]
-            return _one_of(operator, [*closed, *solids])
+            return _match_any(operator, [*closed, *solids])
 
         return lambda context: holds(context.values(key), filled(context))
-    hit = _one_of(operator, closed)
+    hit = _match_any(operator, closed)
     if key in known:
         return holds(known[key], hit)
     return lambda context: holds(context.values(key), hit)
 
 
-def _quantified(test: ConditionTest, *, negated: bool, denies: bool) -> Callable[[Values, Match], bool]:
-    """Return how a test of one value becomes a test of all that the request has."""
+def _apply_quantifier(test: ConditionTest, *, negated: bool, denies: bool) -> Callable[[Values, Match], bool]:
+    """Return how a test of one value is applied to all values of a request."""
     if_exists = test.if_exists
 
     def every(values: Values, hit: Match) -> bool:
@@ -115,12 +115,12 @@ def _quantified(test: ConditionTest, *, negated: bool, denies: bool) -> Callable
 def _split(
     operator: str, texts: Values, known: Mapping[str, Values], *, variables: bool
 ) -> tuple[list[Solid], list[tuple[Piece, ...]]]:
-    """Return the values of a test that are whole, and those that a request has to fill."""
+    """Return the test values that are complete, and those with variables that a request must fill."""
     closed: list[Solid] = []
     open_: list[tuple[Piece, ...]] = []
     for text in texts:
         pieces = expand(parse_pieces(text, wildcards=operator in _WILD, variables=variables), known)
-        solid = solid_of(pieces)
+        solid = without_variables(pieces)
         if solid is None:
             open_.append(pieces)
         else:
@@ -128,8 +128,8 @@ def _split(
     return closed, open_
 
 
-def _one_of(operator: str, solids: list[Solid]) -> Match:
-    """Return a function that tells whether a value of the request is one of these."""
+def _match_any(operator: str, solids: list[Solid]) -> Match:
+    """Return a predicate: does a request value match any of these?"""
     match operator:
         case "StringEquals":
             return frozenset(map(_text, solids)).__contains__
@@ -137,9 +137,9 @@ def _one_of(operator: str, solids: list[Solid]) -> Match:
             folded = frozenset(_text(solid).casefold() for solid in solids)
             return lambda value: value.casefold() in folded
         case "StringLike":
-            return _any([matching(solid) for solid in solids])
+            return _any([compile_pattern(solid) for solid in solids])
         case "ArnLike":
-            return _any([arn_matching(solid) for solid in solids])
+            return _any([compile_arn_pattern(solid) for solid in solids])
         case "Bool":
             flags = frozenset(parse_flag(_text(solid)) for solid in solids) - {None}
             return lambda value: parse_flag(value) in flags

@@ -1,8 +1,32 @@
-"""Decisions: allow or deny, and the statement that decided.
+"""Decisions: is an action on a resource allowed, and by which statement?
 
-An explicit Deny wins, wherever it stands. Within an account one Allow is enough, of an identity's policy or of
-the resource's; between accounts it takes both. A permissions boundary and a session policy allow nothing by
-themselves, and nothing passes that they do not allow. What nobody allows is denied.
+Four kinds of policy can take part. *Identity* policies are attached to the caller. A *resource* policy is attached to a
+table or stream and names principals. A *permissions boundary* and a *session policy* grant nothing; they limit what
+identity policies grant. The order of evaluation is AWS's:
+
+    any policy has a matching Deny ────────────────────────────► denied (explicit)
+      │ no
+    caller is the root of the owning account ──────────────────► allowed
+      │ no
+    same account, resource policy names this very principal ───► allowed, boundary or not
+      │ no
+    enough Allows?    same account:  identity OR resource
+                      cross account: identity AND resource ────► if not, denied (implicit)
+      │ yes
+    boundary and session policy, where set, allow it too ──────► allowed, otherwise denied (implicit)
+
+A statement of a resource policy that names the caller's own *account* only delegates to the account's identity policies
+and does not count as an Allow. Conditions decide whether a statement matches at all; see `conditions`.
+
+Evaluating all statements for every request would be slow, so it happens in three steps, each reused by more requests
+than the next:
+
+    compile_policy  per principal          resolves variables and conditions that depend on the principal only
+    select_rules    per action + resource  keeps the rules whose action and resource match; most requests are settled
+                                           here, when an unconditional Allow and no Deny is left
+    decide          per request            evaluates the remaining conditions
+
+Given up: service control policies, and the evaluation of AWS Organizations.
 """
 
 from __future__ import annotations
@@ -29,8 +53,8 @@ _UNDELETABLE = "dynamodb:deleteresourcepolicy"
 
 
 @dataclass(frozen=True, slots=True)
-class Rulebook:
-    """What applies to a principal wherever it goes; None: there is no such policy, and so no such bound."""
+class PrincipalPolicies:
+    """All identity-side policies of a principal; None means there is no such policy and no such limit."""
 
     principal: Principal
     identity: tuple[Rule, ...]
@@ -40,169 +64,193 @@ class Rulebook:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether an access is allowed; the rule that said so, or the kind of policy that did not say it."""
+    """The outcome of a check, with the rule that decided it or the kind of policy that lacks an Allow."""
 
     allowed: bool
-    rule: Rule | None = None  # that allowed or denied; None: nothing did
-    lacking: Source | None = None  # where an Allow would have been needed
+    rule: Rule | None = None  # the rule that allowed or denied; None: no rule did
+    missing_allow: Source | None = None  # where an Allow is missing
 
     @property
     def reason(self) -> str:
-        """Why, in a person's words."""
+        """The reason as a sentence."""
         if self.rule is not None:
             return f"{'allowed' if self.allowed else 'denied'} by {self.rule.name}"
         if self.allowed:
             return "allowed: an account's root may do everything in it"
-        assert self.lacking is not None, "a denial has a rule or lacks one"
-        return f"denied: no {_WORDS[self.lacking]} allows it"
+        assert self.missing_allow is not None, "a denial has a rule or lacks one"
+        return f"denied: no {_WORDS[self.missing_allow]} allows it"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One action on one resource, the rules that could apply to it and what they do not leave open."""
+class ApplicableRules:
+    """The rules that can apply to one action on one resource; reused by all requests with that pair."""
 
     denials: tuple[Rule, ...]
     identity: tuple[Rule, ...]
     boundary: tuple[Rule, ...] | None
     session: tuple[Rule, ...] | None
-    grants: tuple[Rule, ...]  # of the resource's policy
-    foreign: bool  # the resource is another account's
+    grants: tuple[Rule, ...]  # of the resource policy
+    cross_account: bool  # the resource belongs to another account
     root: bool
-    plain: bool  # an identity's own policies are all there is
-    settled: bool = False  # allowed, whatever else the request says
+    identity_only: bool  # only identity policies apply
+    always_allowed: bool = False  # allowed for every possible request
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """A rule, and what became of it: how `explain` shows the way to a decision."""
+class EvaluatedRule:
+    """A rule and how it was evaluated, for `explain`."""
 
     rule: Rule
     outcome: Outcome
-    place: str | None = None  # of the condition that did not hold
+    place: str | None = None  # the location of the condition that failed
 
 
-def narrow(
-    book: Rulebook, resource_rules: Sequence[Rule], action: str, resource: str, *, foreign: bool
-) -> Question:
-    """Return the question that an action on a resource poses; good for every request that does it."""
+def select_rules(
+    policies: PrincipalPolicies,
+    resource_rules: Sequence[Rule],
+    action: str,
+    resource: str,
+    *,
+    cross_account: bool,
+) -> ApplicableRules:
+    """Return the rules that can apply to an action on a resource, for any request."""
     action = action.lower()
-    root = book.principal.kind == "root"
+    root = policies.principal.kind == "root"
 
-    def fitting(rules: Sequence[Rule]) -> Iterator[Rule]:
+    def matching(rules: Sequence[Rule]) -> Iterator[Rule]:
         for rule in rules:
-            if rule.dead_at is None and rule.acts(action) and (rule.is_open or rule.covers(resource, None)):
+            if (
+                rule.never_holds_at is None
+                and rule.matches_action(action)
+                and (rule.has_open_variables or rule.matches_resource(resource, None))
+            ):
                 yield rule
 
-    identity = tuple(fitting(book.identity))
-    boundary = None if book.boundary is None else tuple(fitting(book.boundary))
-    session = None if book.session is None else tuple(fitting(book.session))
-    given = tuple(rule for rule in fitting(resource_rules) if rule.reach != "nobody")
-    if root and not foreign and action == _UNDELETABLE:
-        given = ()  # so that nobody is locked out of their own table for good
-    everything = (*identity, *(boundary or ()), *(session or ()), *given)
-    question = Question(
+    identity = tuple(matching(policies.identity))
+    boundary = None if policies.boundary is None else tuple(matching(policies.boundary))
+    session = None if policies.session is None else tuple(matching(policies.session))
+    resource_matches = tuple(rule for rule in matching(resource_rules) if rule.reach != "nobody")
+    if root and not cross_account and action == _UNDELETABLE:
+        resource_matches = ()  # a root user can always remove a resource policy, so no account locks itself out
+    everything = (*identity, *(boundary or ()), *(session or ()), *resource_matches)
+    selected = ApplicableRules(
         denials=tuple(rule for rule in everything if rule.denies),
-        identity=_allowing(identity),
-        boundary=None if boundary is None else _allowing(boundary),
-        session=None if session is None else _allowing(session),
-        grants=_allowing(given),
-        foreign=foreign,
+        identity=_allow_rules(identity),
+        boundary=None if boundary is None else _allow_rules(boundary),
+        session=None if session is None else _allow_rules(session),
+        grants=_allow_rules(resource_matches),
+        cross_account=cross_account,
         root=root,
-        plain=not root and not foreign and not given and boundary is None and session is None,
+        identity_only=not root
+        and not cross_account
+        and not resource_matches
+        and boundary is None
+        and session is None,
     )
-    return _settle(question)
+    return _mark_always_allowed(selected)
 
 
-def decide(question: Question, context: Context, resource: str) -> Decision:
-    """Return the decision on one request."""
-    denial = _first(question.denials, context, resource)
+def decide(rules: ApplicableRules, context: Context, resource: str) -> Decision:
+    """Decide one check with the values of its request; the module docstring gives the order."""
+    denial = _first_match(rules.denials, context, resource)
     if denial is not None:
         return Decision(allowed=False, rule=denial)
-    if question.plain:
-        allowing = _first(question.identity, context, resource)
-        return Decision(allowed=False, lacking="identity") if allowing is None else Decision(True, allowing)
-    granted = _first(question.grants, context, resource)
-    if not question.foreign and question.root:
+    if rules.identity_only:
+        allowing = _first_match(rules.identity, context, resource)
+        return (
+            Decision(allowed=False, missing_allow="identity")
+            if allowing is None
+            else Decision(True, allowing)
+        )
+    granted = _first_match(rules.grants, context, resource)
+    if not rules.cross_account and rules.root:
         return Decision(allowed=True)
-    if not question.foreign:
-        direct = _first([rule for rule in question.grants if rule.reach == "direct"], context, resource)
+    if not rules.cross_account:
+        direct = _first_match([rule for rule in rules.grants if rule.reach == "direct"], context, resource)
         if direct is not None:
             return Decision(allowed=True, rule=direct)
         if granted is not None and granted.reach == "account":
-            # To name one's own account is to leave it to the account's own policies.
-            granted = _first([rule for rule in question.grants if rule.reach != "account"], context, resource)
-    allowing = _first(question.identity, context, resource)
-    if question.foreign:
-        if allowing is None and not question.root:
-            return Decision(allowed=False, lacking="identity")
+            # A statement that names the account delegates to the account's own policies and grants nothing itself.
+            granted = _first_match(
+                [rule for rule in rules.grants if rule.reach != "account"], context, resource
+            )
+    allowing = _first_match(rules.identity, context, resource)
+    if rules.cross_account:
+        if allowing is None and not rules.root:
+            return Decision(allowed=False, missing_allow="identity")
         if granted is None:
-            return Decision(allowed=False, lacking="resource")
+            return Decision(allowed=False, missing_allow="resource")
     elif allowing is None and granted is None:
-        return Decision(allowed=False, lacking="identity")
-    for source, bound in (("boundary", question.boundary), ("session", question.session)):
-        if bound is not None and _first(bound, context, resource) is None:
-            return Decision(allowed=False, lacking="boundary" if source == "boundary" else "session")
+        return Decision(allowed=False, missing_allow="identity")
+    for source, bound in (("boundary", rules.boundary), ("session", rules.session)):
+        if bound is not None and _first_match(bound, context, resource) is None:
+            return Decision(allowed=False, missing_allow="boundary" if source == "boundary" else "session")
     return Decision(allowed=True, rule=allowing or granted)
 
 
-def trace(
+def evaluate_rules(
     rules: Sequence[Rule], decision: Decision, action: str, resource: str, context: Context
-) -> tuple[Considered, ...]:
-    """Return what became of each rule on the way to a decision."""
-    return tuple(_considered(rule, decision, action.lower(), resource, context) for rule in rules)
+) -> tuple[EvaluatedRule, ...]:
+    """Return how each rule was evaluated for a decision."""
+    return tuple(_evaluate_rule(rule, decision, action.lower(), resource, context) for rule in rules)
 
 
-def denial(decision: Decision, principal: Principal, action: str, resource: str) -> str:
-    """Return the words in which AWS denies."""
-    said = f"User: {principal.arn} is not authorized to perform: {action} on resource: {resource}"
+def denial_message(decision: Decision, principal: Principal, action: str, resource: str) -> str:
+    """Return AWS's AccessDenied message."""
+    message = f"User: {principal.arn} is not authorized to perform: {action} on resource: {resource}"
     if decision.rule is not None:
         words = _WORDS[decision.rule.source]
         article = "an" if words.startswith("i") else "a"
-        return f"{said} with an explicit deny in {article} {words}"
-    assert decision.lacking is not None, "a denial has a rule or lacks one"
-    return f"{said} because no {_WORDS[decision.lacking]} allows the {action} action"
+        return f"{message} with an explicit deny in {article} {words}"
+    assert decision.missing_allow is not None, "a denial has a rule or lacks one"
+    return f"{message} because no {_WORDS[decision.missing_allow]} allows the {action} action"
 
 
-def _considered(rule: Rule, decision: Decision, action: str, resource: str, context: Context) -> Considered:
+def _evaluate_rule(
+    rule: Rule, decision: Decision, action: str, resource: str, context: Context
+) -> EvaluatedRule:
     if rule.reach == "nobody":
-        return Considered(rule, "another principal")
-    if not rule.acts(action):
-        return Considered(rule, "another action")
-    if not rule.covers(resource, context):
-        return Considered(rule, "another resource")
-    place = rule.dead_at or rule.failing(context)
+        return EvaluatedRule(rule, "another principal")
+    if not rule.matches_action(action):
+        return EvaluatedRule(rule, "another action")
+    if not rule.matches_resource(resource, context):
+        return EvaluatedRule(rule, "another resource")
+    place = rule.never_holds_at or rule.first_failing(context)
     if place is not None:
-        return Considered(rule, "condition", place)
-    return Considered(rule, "decided" if rule is decision.rule else "applies")
+        return EvaluatedRule(rule, "condition", place)
+    return EvaluatedRule(rule, "decided" if rule is decision.rule else "applies")
 
 
-def _allowing(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return the rules that allow, those first that ask nothing more."""
+def _allow_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return the Allow rules, unconditional ones first."""
     return tuple(
-        sorted((rule for rule in rules if not rule.denies), key=lambda rule: bool(rule.tests or rule.is_open))
+        sorted(
+            (rule for rule in rules if not rule.denies),
+            key=lambda rule: bool(rule.conditions or rule.has_open_variables),
+        )
     )
 
 
-def _first(rules: Sequence[Rule], context: Context, resource: str) -> Rule | None:
+def _first_match(rules: Sequence[Rule], context: Context, resource: str) -> Rule | None:
     for rule in rules:
-        if rule.holds(context) and (not rule.is_open or rule.covers(resource, context)):
+        if rule.holds(context) and (not rule.has_open_variables or rule.matches_resource(resource, context)):
             return rule
     return None
 
 
-def _settle(question: Question) -> Question:
-    """Return the question, settled if no request could change the answer from yes."""
+def _mark_always_allowed(rules: ApplicableRules) -> ApplicableRules:
+    """Mark the rules as settled if every request is allowed, so that conditions need no evaluation."""
 
-    def certain(rules: Sequence[Rule]) -> bool:
-        return any(not rule.tests and not rule.is_open for rule in rules)
+    def unconditional(candidates: Sequence[Rule]) -> bool:
+        return any(not rule.conditions and not rule.has_open_variables for rule in candidates)
 
-    if question.denials or question.foreign:
-        return question
-    allowed = question.root or (
-        certain(question.identity)
-        and (question.boundary is None or certain(question.boundary))
-        and (question.session is None or certain(question.session))
+    if rules.denials or rules.cross_account:
+        return rules
+    allowed = rules.root or (
+        unconditional(rules.identity)
+        and (rules.boundary is None or unconditional(rules.boundary))
+        and (rules.session is None or unconditional(rules.session))
     )
     if not allowed:
-        return question
-    return replace(question, settled=True)
+        return rules
+    return replace(rules, always_allowed=True)

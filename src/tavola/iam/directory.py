@@ -1,7 +1,7 @@
-"""Directory: accounts with their users, groups, roles, policies, keys and sessions, as data.
+"""The directory of accounts: users, groups, roles, policies, keys and sessions.
 
-A directory is a JSON document and back. It is read with every name, reference and policy checked, and whatever
-is wrong is told with its place. It is never changed: a change makes a new one, so that nobody sees half of it.
+A directory is parsed from JSON and rendered to it. Parsing checks every name, reference and policy and reports errors
+with their location. Directories are immutable: a change builds a new one, so readers never see a partial update.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Document: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["user", "group", "role", "policy"]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A part of the document; what has its default is not written."""
+class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A part of the JSON document; members with default values are not written."""
 
 
-class Key(_Part, frozen=True):
+class AccessKey(_DocumentPart, frozen=True):
     """An access key of a user or of an account's root."""
 
     id: str
@@ -39,15 +39,15 @@ class Key(_Part, frozen=True):
     active: bool = True
 
 
-class Group(_Part, frozen=True):
-    """Policies that several users share."""
+class Group(_DocumentPart, frozen=True):
+    """Policies shared by several users."""
 
-    policies: tuple[str, ...] = ()  # attached, by name
+    policies: tuple[str, ...] = ()  # names of attached policies
     inline: dict[str, Document] = {}
 
 
-class User(_Part, frozen=True):
-    """A person or program with keys of its own."""
+class User(_DocumentPart, frozen=True):
+    """A person or program with its own keys."""
 
     id: str = ""
     policies: tuple[str, ...] = ()
@@ -55,11 +55,11 @@ class User(_Part, frozen=True):
     groups: tuple[str, ...] = ()
     boundary: str | None = None  # the name of a policy
     tags: dict[str, str] = {}
-    keys: tuple[Key, ...] = ()
+    keys: tuple[AccessKey, ...] = ()
 
 
-class Role(_Part, frozen=True):
-    """What somebody can take on for a while."""
+class Role(_DocumentPart, frozen=True):
+    """Permissions that a principal can assume for a limited time."""
 
     trust: Document
     id: str = ""
@@ -69,8 +69,8 @@ class Role(_Part, frozen=True):
     tags: dict[str, str] = {}
 
 
-class Session(_Part, frozen=True):
-    """A role that somebody has taken on: a key, a token, and a time at which it ends."""
+class Session(_DocumentPart, frozen=True):
+    """An assumed role: an access key, a token and an expiry time."""
 
     role: str
     name: str
@@ -79,23 +79,23 @@ class Session(_Part, frozen=True):
     token: str
     issued_at_s: int
     expires_at_s: int
-    policy: Document | None = None  # narrows what the role may do
+    policy: Document | None = None  # a session policy, limiting what the role allows
     tags: dict[str, str] = {}
 
 
-class Account(_Part, frozen=True):
-    """Everybody of one account."""
+class Account(_DocumentPart, frozen=True):
+    """All users, groups, roles, policies and sessions of one account."""
 
     policies: dict[str, Document] = {}
     groups: dict[str, Group] = {}
     users: dict[str, User] = {}
     roles: dict[str, Role] = {}
     sessions: tuple[Session, ...] = ()
-    root_keys: tuple[Key, ...] = ()
+    root_keys: tuple[AccessKey, ...] = ()
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """An access key, what is signed with it, and who that is."""
+    """An access key with its secret and the principal it belongs to."""
 
     key_id: str
     secret: str
@@ -106,14 +106,14 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class NamedPolicy(msgspec.Struct, frozen=True):
-    """A policy, and what a person calls it."""
+    """A policy with its display name."""
 
     name: str
     document: PolicyDocument
 
 
 class Policies(msgspec.Struct, frozen=True):
-    """What applies to a principal: None where there is no boundary, or no session policy."""
+    """The policies of a principal; `boundary` and `session` are None if not set."""
 
     identity: tuple[NamedPolicy, ...]
     boundary: NamedPolicy | None = None
@@ -121,7 +121,7 @@ class Policies(msgspec.Struct, frozen=True):
 
 
 class Directory:
-    """Who there is, under which keys, with which policies."""
+    """All principals, their keys and their policies."""
 
     def __init__(self, accounts: Mapping[str, Account]) -> None:
         self.accounts = dict(accounts)
@@ -131,11 +131,11 @@ class Directory:
             self._check(number, account)
 
     def credential(self, key_id: str) -> Credential | None:
-        """Return what belongs to an access key, None if nobody has it."""
+        """Return the credential of an access key, None if it is unknown."""
         return self._credentials.get(key_id)
 
     def credentials(self) -> Iterator[Credential]:
-        """Give every access key there is."""
+        """Yield every credential."""
         return iter(self._credentials.values())
 
     def account(self, number: str) -> Account:
@@ -160,14 +160,14 @@ class Directory:
         return Principal(account, "root", "root", f"arn:aws:iam::{account}:root", account)
 
     def role_session(self, account: str, name: str, session: str = "session") -> Principal:
-        """Return somebody who has taken on a role, as a principal, without asking for a key."""
+        """Return a session of a role as a principal, without requiring an access key."""
         role = self.account(account).roles.get(name)
         if role is None:
             raise NotInDirectory(f"account {account} has no role {name}")
         return _session_principal(account, name, role, session, role.tags)
 
     def principal(self, arn_or_name: str, account: str) -> Principal:
-        """Return whom a person means: an ARN, a user's name, or a role's."""
+        """Return the principal with an ARN, or the user or role with a name."""
         found = re.fullmatch(
             r"arn:aws:(?:iam|sts)::([0-9]{12}):(root|user|role|assumed-role)(?:/([^/]+))?(?:/([^/]+))?",
             arn_or_name,
@@ -192,7 +192,7 @@ class Directory:
         return self.role_session(number, name or "", session or "session")
 
     def policies_of(self, principal: Principal) -> Policies:
-        """Return what applies to a principal, each policy under the name a person finds it by."""
+        """Return the policies of a principal, each with its display name."""
         account = self.account(principal.account)
         if principal.kind == "root":
             return Policies(())
@@ -205,7 +205,8 @@ class Directory:
         for group in getattr(holder, "groups", ()):
             places += _places(account.groups[group], "group", group)
         identity = tuple(
-            NamedPolicy(_told(place), self._parsed[_key(principal.account, place)]) for place in places
+            NamedPolicy(_describe_location(place), self._parsed[_key(principal.account, place)])
+            for place in places
         )
         boundary = None
         if holder.boundary is not None:
@@ -220,13 +221,13 @@ class Directory:
         return Policies(identity, boundary, session)
 
     def documents(self) -> Iterator[tuple[str, PolicyDocument]]:
-        """Give every policy of users, groups and roles, under the place that it has in the file."""
+        """Yield every policy of users, groups and roles with its location in the file."""
         for place, document in self._parsed.items():
             if place[-1] != "trust":
                 yield ".".join(place[1:]), document
 
     def trust_of(self, account: str, role: str) -> PolicyDocument:
-        """Return who may take on a role."""
+        """Return the trust policy of a role."""
         self.role_session(account, role)
         return self._parsed[account, "roles", role, "trust"]
 
@@ -319,7 +320,7 @@ class Directory:
 
 
 def parse_directory(text: str) -> Directory:
-    """Return a directory from its JSON; refuse what is wrong in it, with the place."""
+    """Parse a directory from JSON; errors carry their location."""
     try:
         data = load_document(text)
     except PolicyRefused as refused:
@@ -337,7 +338,7 @@ def parse_directory(text: str) -> Directory:
 
 
 def render_directory(directory: Directory) -> str:
-    """Return a directory as JSON that a person can read and edit."""
+    """Return a directory as readable, editable JSON."""
     plain = {number: msgspec.to_builtins(account) for number, account in sorted(directory.accounts.items())}
     return (
         msgspec.json.format(msgspec.json.encode({"tavola_iam": FORMAT, "accounts": plain}), indent=2).decode()
@@ -345,11 +346,11 @@ def render_directory(directory: Directory) -> str:
     )
 
 
-_P = TypeVar("_P", bound=_Part)
+_P = TypeVar("_P", bound=_DocumentPart)
 
 
 def _account(data: Any, place: str) -> Account:
-    """Return an account, its parts converted one by one so that each refusal has its place."""
+    """Return an account; its parts are converted one by one so that each error has a location."""
     if not isinstance(data, dict):
         _refuse("an account is an object", place)
     _check_once(data, place)
@@ -416,7 +417,7 @@ def _key(account: str, place: tuple[str, ...]) -> tuple[str, ...]:
     return (account, *place[:2]) if place[0] == "policies" else (account, *place)
 
 
-def _told(place: tuple[str, ...]) -> str:
+def _describe_location(place: tuple[str, ...]) -> str:
     if place[0] == "policies":
         return f"policy {place[1]} of {place[2]} {place[3]}"
     return f"inline policy {place[3]} of {place[0].removesuffix('s')} {place[1]}"

@@ -1,4 +1,4 @@
-"""What the iam room refuses: a directory that cannot be read, a name that is not in it."""
+"""The errors of IAM: unreadable directories, unknown or duplicate names, refused roles."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tavola.errors import ErrorKind, TavolaError
 
 
 class IamError(TavolaError):
-    """Something about users, roles or their policies that cannot be."""
+    """The base class of errors about users, roles and policies."""
 
 
 class DirectoryRefused(IamError):
-    """A directory that cannot be read: what is wrong with it, and at which place in it."""
+    """The directory is invalid; carries the reason and its location."""
 
     remedy = "Mend it at the place that is named; nothing was changed."
 
@@ -23,28 +23,28 @@ class DirectoryRefused(IamError):
 
 
 class NotInDirectory(IamError):
-    """A name that nobody in the directory has."""
+    """The directory has no such name."""
 
     kind = ErrorKind.NOT_FOUND
     remedy = "See who there is with `tavola iam list`."
 
 
 class AlreadyInDirectory(IamError):
-    """A name that somebody in the directory has already."""
+    """The directory already has that name."""
 
     kind = ErrorKind.IN_USE
     remedy = "Choose another name, or remove what has it with `tavola iam remove`."
 
 
 class DirectoryUnreadable(IamError):
-    """A file that cannot be read or written."""
+    """The directory file cannot be read or written."""
 
     kind = ErrorKind.NOT_FOUND
     remedy = "Name a file that is there with --iam; `tavola iam init` makes one."
 
 
 class DocumentUnreadable(IamError):
-    """A file with a policy or a request that cannot be read; `option` is what named it."""
+    """A policy or request file cannot be read; `option` is the command-line option that named it."""
 
     kind = ErrorKind.NOT_FOUND
 
@@ -56,7 +56,7 @@ class DocumentUnreadable(IamError):
 
 
 class AssumeRefused(IamError):
-    """A role that the one who asks may not take on."""
+    """The role does not trust the principal that wants to assume it."""
 
     kind = ErrorKind.DENIED
     remedy = "Change the role's trust policy or the session, or leave --by out."

@@ -1,6 +1,6 @@
-"""Files: a directory on the disk, read anew when it changes, written whole or not at all.
+"""Directory files: reloaded when they change, replaced atomically.
 
-It holds secrets: it is written for its owner's eyes alone.
+They hold secrets, so they are readable only by their owner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tavola.folders import sync_folder
 from tavola.iam.directory import Directory, parse_directory, render_directory
 from tavola.iam.errors import DirectoryRefused, DirectoryUnreadable
 
-_LOOKED_S = 1.0  # how often a file that is served is looked at
+_LOOKED_S = 1.0  # how often a served file is checked for changes
 
 
 def load_directory(path: Path) -> Directory:
@@ -30,7 +30,7 @@ def load_directory(path: Path) -> Directory:
 
 
 def save_directory(path: Path, directory: Directory) -> None:
-    """Put a directory in the place of whatever the file holds; after a crash it holds one or the other."""
+    """Replace the directory in a file; after a crash the file holds the old or the new one."""
     beside = path.with_name(f".{path.name}.new")
     try:
         with suppress(FileNotFoundError):
@@ -47,9 +47,9 @@ def save_directory(path: Path, directory: Directory) -> None:
 
 
 class DirectoryFile:
-    """A directory that others change while it is in use.
+    """A directory file that may change while it is in use.
 
-    A change that cannot be read leaves the last good directory in force, and says so in `trouble`.
+    If a new version is invalid, the last valid one stays in effect and `trouble` says why.
     """
 
     def __init__(self, path: Path | str, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -61,7 +61,7 @@ class DirectoryFile:
         self._looked_at_s = clock.now()
 
     def current(self) -> Directory:
-        """Return the directory as the file has it; the same one while the file does not change."""
+        """Return the directory in the file; the same object while the file is unchanged."""
         now_s = self._clock.now()
         if not 0 <= now_s - self._looked_at_s < _LOOKED_S:
             self._looked_at_s = now_s

@@ -1,7 +1,7 @@
-"""Guard: asked before anything is done, it lets a request pass or denies it.
+"""The guard: checks a request before it is executed.
 
-A guard is one principal in one place: its policies are compiled once, and each action on each resource is
-narrowed once to the few rules that could apply. What is left for a request is to ask those.
+A guard belongs to one principal in one account and region. Its policies are compiled once, and for each action on
+each resource the rules that can apply are selected once. A request then evaluates only those, usually a handful.
 """
 
 from __future__ import annotations
@@ -11,63 +11,63 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.iam.accesses import Access
-from tavola.iam.actions import accesses
+from tavola.iam.access_checks import AccessCheck
+from tavola.iam.actions import required_checks
 from tavola.iam.decisions import (
-    Considered,
+    ApplicableRules,
     Decision,
-    Question,
-    Rulebook,
+    EvaluatedRule,
+    PrincipalPolicies,
     decide,
-    denial,
-    narrow,
-    trace,
+    denial_message,
+    evaluate_rules,
+    select_rules,
 )
 from tavola.iam.directory import Directory, NamedPolicy
 from tavola.iam.patterns import Values
 from tavola.iam.policy import Rule, Source, compile_policy
 from tavola.iam.principals import Principal
 from tavola.iam.resources import Resources, owner_of
-from tavola.iam.statements import statement_accesses
+from tavola.iam.statements import statement_access_checks
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault
 from tavola.protocol.policy_documents import PolicyRefused, parse_policy
 from tavola.protocol.resources import TableFacts
 
-_QUESTIONS_MAX = 4096  # of one principal: actions on resources
+_CACHED_RULES_MAX = 4096  # actions on resources, per principal
 _GUARDS_MAX = 4096
 _LOCKED_OUT = "The new resource policy will not allow you to update the resource policy in the future."
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """How a request came."""
+class ConnectionProperties:
+    """Properties of the connection that conditions may test."""
 
     source_ip: str | None = None
     secure: bool = False
     user_agent: str | None = None
 
 
-HERE = Circumstances()
+HERE = ConnectionProperties()
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """A decision on one access, and what became of every rule on the way to it."""
+class ExplainedDecision:
+    """A decision on one access check and how every rule was evaluated."""
 
     action: str
     resource: str
     decision: Decision
-    considered: tuple[Considered, ...]
+    evaluated: tuple[EvaluatedRule, ...]
 
 
-class Compiled:
-    """A principal's rules, and the questions that they have answered in part."""
+class CompiledPolicies:
+    """The compiled rules of one principal, with a cache of those that apply to each action and resource."""
 
     def __init__(self, directory: Directory, principal: Principal) -> None:
         policies = directory.policies_of(principal)
-        self.known = principal.known()
-        self.book = Rulebook(
+        self.known = principal.condition_keys()
+        self.policies = PrincipalPolicies(
             principal=principal,
             identity=tuple(
                 rule for named in policies.identity for rule in self._rules(named, "identity", principal)
@@ -77,204 +77,215 @@ class Compiled:
             else self._rules(policies.boundary, "boundary", principal),
             session=None if policies.session is None else self._rules(policies.session, "session", principal),
         )
-        self._questions: dict[tuple[str, str, str | None], Question] = {}
+        self._selected: dict[tuple[str, str, str | None], ApplicableRules] = {}
         self._resource_rules: dict[str, tuple[Rule, ...]] = {}
 
-    def question(self, action: str, resource: str, policy: str | None) -> Question:
-        """Return what an action on a resource with this policy asks."""
+    def applicable_rules(self, action: str, resource: str, policy: str | None) -> ApplicableRules:
+        """Return the rules that can apply to an action on a resource with this resource policy."""
         key = (action, resource, policy)
-        found = self._questions.get(key)
-        if found is None:
+        selected = self._selected.get(key)
+        if selected is None:
             owner = owner_of(resource)
-            found = narrow(
-                self.book,
+            selected = select_rules(
+                self.policies,
                 self.resource_rules(policy),
                 action,
                 resource,
-                foreign=owner is not None and owner != self.book.principal.account,
+                cross_account=owner is not None and owner != self.policies.principal.account,
             )
-            if len(self._questions) >= _QUESTIONS_MAX:
-                self._questions.clear()
-            self._questions[key] = found
-        return found
+            if len(self._selected) >= _CACHED_RULES_MAX:
+                self._selected.clear()
+            self._selected[key] = selected
+        return selected
 
     def resource_rules(self, policy: str | None) -> tuple[Rule, ...]:
-        """Return the rules of a resource's policy; one that cannot be read lets nobody in."""
+        """Return the rules of a resource policy; an unreadable policy denies everything."""
         if policy is None:
             return ()
-        found = self._resource_rules.get(policy)
-        if found is None:
-            principal = self.book.principal
+        selected = self._resource_rules.get(policy)
+        if selected is None:
+            principal = self.policies.principal
             try:
                 document = parse_policy(policy, "resource")
             except PolicyRefused:
                 document = parse_policy(_CLOSED, "resource")
-            found = compile_policy(document, "resource", "resource policy", principal, self.known)
-            if len(self._resource_rules) >= _QUESTIONS_MAX:
+            selected = compile_policy(document, "resource", "resource policy", principal, self.known)
+            if len(self._resource_rules) >= _CACHED_RULES_MAX:
                 self._resource_rules.clear()
-            self._resource_rules[policy] = found
-        return found
+            self._resource_rules[policy] = selected
+        return selected
 
     def _rules(self, named: NamedPolicy, source: Source, principal: Principal) -> tuple[Rule, ...]:
         return compile_policy(named.document, source, named.name, principal, self.known)
 
 
 class Guard:
-    """Decides for one principal, in one scope, under the circumstances of one connection."""
+    """Authorizes the requests of one principal, in one account and region, over one kind of connection."""
 
     __slots__ = ("_circumstances", "_clock", "_compiled", "_scope", "principal")
 
     def __init__(
         self,
-        compiled: Compiled,
+        compiled: CompiledPolicies,
         scope: Scope,
-        circumstances: Circumstances = HERE,
+        circumstances: ConnectionProperties = HERE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.principal = compiled.book.principal
+        self.principal = compiled.policies.principal
         self._compiled = compiled
         self._scope = scope
         self._circumstances = circumstances
         self._clock = clock
 
     def check(self, operation: str, request: Any, resources: Resources) -> None:
-        """Raise AccessDeniedFault unless all that the parsed request touches is allowed."""
-        for access in accesses(operation, request, resources, self._scope):
+        """Raise AccessDeniedFault unless everything the parsed request touches is allowed."""
+        for access in required_checks(operation, request, resources, self._scope):
             self._check(access)
         if operation == "PutResourcePolicy" and not request.confirm_remove_self_resource_access:
             self._check_lockout(request.resource_arn, request.policy, resources)
 
     def check_statement(self, operation: str, place: int, request: Any, resources: Resources) -> None:
-        """Raise AccessDeniedFault unless one statement of a batch is allowed; `request` is the batch."""
-        for access in statement_accesses(request.statements[place], resources, self._scope, shared=request):
+        """Raise AccessDeniedFault unless one statement of the batch `request` is allowed."""
+        for access in statement_access_checks(
+            request.statements[place], resources, self._scope, shared=request
+        ):
             self._check(access)
 
-    def decide(self, access: Access) -> Decision:
-        """Return the decision on one access."""
-        question = self._compiled.question(access.action, access.resource, policy_on(access))
-        return decide(question, Asked(access, self._compiled.known, self), access.resource)
+    def decide(self, access: AccessCheck) -> Decision:
+        """Return the decision on one access check."""
+        rules = self._compiled.applicable_rules(access.action, access.resource, resource_policy_of(access))
+        return decide(rules, ConditionValues(access, self._compiled.known, self), access.resource)
 
-    def explain(self, operation: str, request: Any, resources: Resources) -> tuple[Explained, ...]:
-        """Return the decision on each access of a request, with the way to it."""
-        return tuple(self.explain_access(each) for each in self.asked(operation, request, resources))
+    def explain(self, operation: str, request: Any, resources: Resources) -> tuple[ExplainedDecision, ...]:
+        """Return the decision on each access check of a request, with the evaluation of every rule."""
+        return tuple(self.explain_access(each) for each in self.access_checks(operation, request, resources))
 
-    def explain_access(self, access: Access) -> Explained:
-        """Return the decision on an access, with the way to it."""
+    def explain_access(self, access: AccessCheck) -> ExplainedDecision:
+        """Return the decision on an access check, with the evaluation of every rule."""
         decision = self.decide(access)
-        book = self._compiled.book
+        policies = self._compiled.policies
         rules = (
-            *book.identity,
-            *(book.boundary or ()),
-            *(book.session or ()),
-            *self._compiled.resource_rules(policy_on(access)),
+            *policies.identity,
+            *(policies.boundary or ()),
+            *(policies.session or ()),
+            *self._compiled.resource_rules(resource_policy_of(access)),
         )
-        asked = Asked(access, self._compiled.known, self)
-        considered = trace(rules, decision, access.action, access.resource, asked)
-        return Explained(access.action, access.resource, decision, considered)
+        values = ConditionValues(access, self._compiled.known, self)
+        considered = evaluate_rules(rules, decision, access.action, access.resource, values)
+        return ExplainedDecision(access.action, access.resource, decision, considered)
 
-    def asked(self, operation: str, request: Any, resources: Resources) -> Iterable[Access]:
-        """Return the accesses of a request, those of each statement of a batch among them."""
+    def access_checks(self, operation: str, request: Any, resources: Resources) -> Iterable[AccessCheck]:
+        """Return the access checks of a request, including those of a batch's statements."""
         if operation == "BatchExecuteStatement":
             return [
                 access
                 for statement in request.statements
-                for access in statement_accesses(statement, resources, self._scope, shared=request)
+                for access in statement_access_checks(statement, resources, self._scope, shared=request)
             ]
-        return accesses(operation, request, resources, self._scope)
+        return required_checks(operation, request, resources, self._scope)
 
-    def circumstance(self, key: str) -> Values:
-        """Return the values of the condition keys that the moment and the connection give."""
-        here = self._circumstances
+    def connection_value(self, key: str) -> Values:
+        """Return the values of the condition keys for time and connection."""
+        connection = self._circumstances
         match key:
             case "aws:currenttime" | "aws:epochtime":
                 return (f"{self._clock.now():.6f}",)
             case "aws:requestedregion":
                 return (self._scope.region,)
             case "aws:securetransport":
-                return ("true" if here.secure else "false",)
+                return ("true" if connection.secure else "false",)
             case "aws:sourceip":
-                return () if here.source_ip is None else (here.source_ip,)
+                return () if connection.source_ip is None else (connection.source_ip,)
             case "aws:useragent":
-                return () if here.user_agent is None else (here.user_agent,)
+                return () if connection.user_agent is None else (connection.user_agent,)
             case _:
                 return ()
 
-    def _check(self, access: Access) -> None:
+    def _check(self, access: AccessCheck) -> None:
         compiled = self._compiled
-        question = compiled.question(access.action, access.resource, policy_on(access))
-        if question.settled:
+        rules = compiled.applicable_rules(access.action, access.resource, resource_policy_of(access))
+        if rules.always_allowed:
             return
-        decision = decide(question, Asked(access, compiled.known, self), access.resource)
+        decision = decide(rules, ConditionValues(access, compiled.known, self), access.resource)
         if not decision.allowed:
-            raise AccessDeniedFault(denial(decision, self.principal, access.action, access.resource))
+            raise AccessDeniedFault(denial_message(decision, self.principal, access.action, access.resource))
 
     def _check_lockout(self, resource: str, policy: str, resources: Resources) -> None:
-        """Refuse a policy that would keep its author from putting another; a bad one is refused elsewhere."""
+        """Refuse a policy that would prevent its author from replacing it.
+
+        Invalid ones are refused elsewhere.
+        """
         try:
             document = parse_policy(policy, "resource")
         except PolicyRefused:
             return
         facts = resources.facts(resource.partition("/stream/")[0])
-        access = Access("dynamodb:PutResourcePolicy", resource, facts=facts)
+        access = AccessCheck("dynamodb:PutResourcePolicy", resource, facts=facts)
         rules = compile_policy(document, "resource", "resource policy", self.principal, self._compiled.known)
-        question = narrow(self._compiled.book, rules, access.action, resource, foreign=False)
-        decision = decide(question, Asked(access, self._compiled.known, self), resource)
+        applicable = select_rules(
+            self._compiled.policies, rules, access.action, resource, cross_account=False
+        )
+        decision = decide(applicable, ConditionValues(access, self._compiled.known, self), resource)
         if not decision.allowed and decision.rule is not None:
             raise AccessDeniedFault(_LOCKED_OUT)
 
 
-class Asked:
-    """Everything that a condition can ask about one access."""
+class ConditionValues:
+    """The values of all condition keys for one access check."""
 
     __slots__ = ("_access", "_guard", "_known")
 
-    def __init__(self, access: Access, known: dict[str, Values], guard: Guard) -> None:
+    def __init__(self, access: AccessCheck, known: dict[str, Values], guard: Guard) -> None:
         self._access = access
         self._known = known
         self._guard = guard
 
     def values(self, key: str) -> Values:
-        """Return the values of a condition key: the principal's, the request's or the circumstances'."""
-        found = self._known.get(key)
-        if found is not None:
-            return found
+        """Return the values of a condition key, from the principal, the request or the connection."""
+        values = self._known.get(key)
+        if values is not None:
+            return values
         if key == "aws:resourceaccount":
             return (owner_of(self._access.resource) or self._guard.principal.account,)
-        return self._access.values(key) or self._guard.circumstance(key)
+        return self._access.values(key) or self._guard.connection_value(key)
 
 
 class Guards:
-    """The guards of a server: made when first asked for, and kept while the directory is the same."""
+    """The guards of a server, created on demand and reused until the directory changes."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
         self._clock = clock
         self._directory: Directory | None = None
-        self._compiled: dict[Principal, Compiled] = {}
-        self._guards: dict[tuple[Principal, Scope, Circumstances], Guard] = {}
+        self._compiled: dict[Principal, CompiledPolicies] = {}
+        self._guards: dict[tuple[Principal, Scope, ConnectionProperties], Guard] = {}
 
     def guard(
-        self, directory: Directory, principal: Principal, scope: Scope, circumstances: Circumstances = HERE
+        self,
+        directory: Directory,
+        principal: Principal,
+        scope: Scope,
+        circumstances: ConnectionProperties = HERE,
     ) -> Guard:
-        """Return the guard of a principal of this directory."""
+        """Return the guard of a principal."""
         if directory is not self._directory:
             self._directory = directory
             self._compiled.clear()
             self._guards.clear()
         key = (principal, scope, circumstances)
-        found = self._guards.get(key)
-        if found is None:
+        guard = self._guards.get(key)
+        if guard is None:
             compiled = self._compiled.get(principal)
             if compiled is None:
-                compiled = self._compiled[principal] = Compiled(directory, principal)
-            found = Guard(compiled, scope, circumstances, self._clock)
+                compiled = self._compiled[principal] = CompiledPolicies(directory, principal)
+            guard = Guard(compiled, scope, circumstances, self._clock)
             if len(self._guards) >= _GUARDS_MAX:
                 self._guards.clear()
-            self._guards[key] = found
-        return found
+            self._guards[key] = guard
+        return guard
 
 
-def policy_on(access: Access) -> str | None:
-    """Return the policy that stands on what is accessed: a stream's own, or that of the table."""
+def resource_policy_of(access: AccessCheck) -> str | None:
+    """Return the resource policy that applies: the stream's own, or the table's."""
     facts: TableFacts | None = access.facts
     if facts is None:
         return None

@@ -1,4 +1,4 @@
-"""Managed policies: the few of AWS's own that are about DynamoDB, as far as they are."""
+"""The AWS managed policies about DynamoDB, reduced to their DynamoDB statements."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ MANAGED: dict[str, dict[str, Any]] = {
         "dynamodb:Scan",
     ),
 }
-"""By the name they have on AWS; attached by that name, with nothing to define."""
+"""By their AWS name, under which they can be attached without being defined."""

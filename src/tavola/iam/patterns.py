@@ -1,7 +1,7 @@
-"""Patterns: texts with wildcards and variables, made into functions.
+"""Wildcard patterns and policy variables, compiled to functions.
 
-A pattern is split at its stars and its parts are looked for one after the other, so that it takes time in
-proportion to the text and never more: whoever may put a policy must not be able to keep others waiting.
+A pattern is split at its stars and the parts are searched from left to right, in time linear in the text, without
+backtracking: the author of a policy must not be able to stall the server.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ Solid: TypeAlias = tuple[str | Wild, ...]
 
 
 class Context(Protocol):
-    """What a condition may ask of a request: the values of a key in small letters, none if it is absent."""
+    """The source of condition values for a request; keys are lower case, and an absent key has no values."""
 
     def values(self, key: str) -> Values:
-        """Return the values that the request has for a condition key."""
+        """Return the values of a condition key."""
         ...
 
 
 def expand(pieces: Sequence[Piece], known: Mapping[str, Values]) -> tuple[Piece, ...]:
-    """Return the pieces with every known variable replaced by its value; a value's signs are no wildcards.
+    """Return the pieces with known variables replaced; wildcard characters in a value are literal.
 
-    A variable of several values has none that could stand in its place.
+    A variable with several values is not replaced.
     """
     return tuple(
         known[piece.key][0]
@@ -40,7 +40,7 @@ def expand(pieces: Sequence[Piece], known: Mapping[str, Values]) -> tuple[Piece,
 
 
 def fill(pieces: Sequence[Piece], context: Context) -> Solid | None:
-    """Return the pieces with the request's values in the place of variables; None where one has no value."""
+    """Return the pieces with variables replaced by the request's values; None if one has no value."""
     solid: list[str | Wild] = []
     for piece in pieces:
         if isinstance(piece, Variable):
@@ -56,14 +56,14 @@ def fill(pieces: Sequence[Piece], context: Context) -> Solid | None:
     return tuple(solid)
 
 
-def solid_of(pieces: Sequence[Piece]) -> Solid | None:
-    """Return pieces without a variable as they are, None where there is one."""
+def without_variables(pieces: Sequence[Piece]) -> Solid | None:
+    """Return the pieces if they have no variable, else None."""
     solid = tuple(piece for piece in pieces if not isinstance(piece, Variable))
     return solid if len(solid) == len(pieces) else None
 
 
-def matching(solid: Solid) -> Match:
-    """Return a function that tells whether a text matches the pattern, from its first sign to its last."""
+def compile_pattern(solid: Solid) -> Match:
+    """Return a predicate: does a whole text match the pattern?"""
     if not any(isinstance(piece, Wild) for piece in solid):
         return "".join(piece for piece in solid if isinstance(piece, str)).__eq__
     runs = _runs(solid)
@@ -97,13 +97,15 @@ def matching(solid: Solid) -> Match:
 
 
 @lru_cache(maxsize=1024)
-def action_match(text: str) -> Match:
-    """Return the function for an action of a policy, on actions in small letters."""
-    return matching(solid_of(parse_pieces(text.lower(), wildcards=True, variables=False)) or ())
+def compile_action(text: str) -> Match:
+    """Return a predicate for a policy's Action, applied to lower-case action names."""
+    return compile_pattern(
+        without_variables(parse_pieces(text.lower(), wildcards=True, variables=False)) or ()
+    )
 
 
-def arn_matching(solid: Solid) -> Match:
-    """Return the function for an ARN in a condition, whose six parts are matched each by itself."""
+def compile_arn_pattern(solid: Solid) -> Match:
+    """Return a predicate for an ARN in a condition; its six parts are matched separately."""
     parts: list[list[str | Wild]] = [[]]
     for piece in solid:
         if isinstance(piece, Wild):
@@ -114,7 +116,7 @@ def arn_matching(solid: Solid) -> Match:
         parts += [[each] for each in pieces[1:]]
     if len(parts) != 6:
         return _anything if solid == (MANY,) else _nothing
-    matches = [matching(tuple(part for part in each if part != "")) for each in parts]
+    matches = [compile_pattern(tuple(part for part in each if part != "")) for each in parts]
 
     def match(text: str) -> bool:
         given = text.split(":", 5)

@@ -1,7 +1,7 @@
-"""Policy: a document made into rules for one principal.
+"""Policies compiled to rules for one principal.
 
-A rule has functions where the statement has texts. Variables that only the principal fills are filled, and
-conditions that only the principal decides are decided, once; the rest waits for a request.
+A rule has functions where its statement has patterns. Variables and conditions that depend only on the principal are
+resolved once, at compile time; the others are evaluated per request.
 """
 
 from __future__ import annotations
@@ -11,48 +11,59 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tavola.iam.conditions import Test, compile_test
-from tavola.iam.patterns import Context, Match, Values, action_match, expand, fill, matching, solid_of
+from tavola.iam.patterns import (
+    Context,
+    Match,
+    Values,
+    compile_action,
+    compile_pattern,
+    expand,
+    fill,
+    without_variables,
+)
 from tavola.iam.principals import Principal
 from tavola.protocol.policy_documents import PolicyDocument, PolicyStatement, Principals
 from tavola.protocol.policy_values import Piece, parse_pieces
 
 Source: TypeAlias = Literal["identity", "boundary", "session", "resource"]
 Reach: TypeAlias = Literal["nobody", "account", "everybody", "role", "direct"]
-"""How a statement of a resource policy names the principal: not at all, by its account, among everybody, by
-the role of its session, by its own name."""
+"""How a statement of a resource policy refers to the principal.
+
+Not at all, by account, by `*`, by the role of its session, or by its own ARN.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One statement, ready to be asked."""
+    """One compiled policy statement."""
 
     source: Source
-    policy: str  # what a person calls it
+    policy: str  # display name
     place: str
     sid: str | None
     denies: bool
     reach: Reach
-    acts: Match  # on an action in small letters
-    covers: Callable[[str, Context | None], bool]  # on a resource; a request fills what is open
-    is_open: bool  # its resources have variables that a request fills
-    tests: tuple[tuple[str, Test], ...]  # with their places
-    dead_at: str | None = None  # the place of a condition that never holds for this principal
+    matches_action: Match  # matches lower-case action names
+    matches_resource: Callable[[str, Context | None], bool]  # matches a resource; the request fills variables
+    has_open_variables: bool  # its resources contain variables that a request fills
+    conditions: tuple[tuple[str, Test], ...]  # (location, condition)
+    never_holds_at: str | None = None  # location of a condition that never holds for this principal
 
     @property
     def name(self) -> str:
-        """What a person finds it by."""
+        """Policy name, location and Sid, for messages."""
         return f"{self.policy}, {self.place}{f' ({self.sid})' if self.sid else ''}"
 
-    def failing(self, context: Context) -> str | None:
-        """Return the place of the first condition that does not hold, None if all do."""
-        for place, test in self.tests:
+    def first_failing(self, context: Context) -> str | None:
+        """Return the location of the first condition that fails, None if all hold."""
+        for place, test in self.conditions:
             if not test(context):
                 return place
         return None
 
     def holds(self, context: Context) -> bool:
-        """Tell whether every condition holds."""
-        for _, test in self.tests:  # noqa: SIM110 - a generator costs more than the test
+        """Return whether every condition holds."""
+        for _, test in self.conditions:  # noqa: SIM110 - a generator costs more than the test
             if not test(context):
                 return False
         return True
@@ -61,7 +72,7 @@ class Rule:
 def compile_policy(
     document: PolicyDocument, source: Source, policy: str, principal: Principal, known: Mapping[str, Values]
 ) -> tuple[Rule, ...]:
-    """Return a policy's statements as rules for one principal; `known` is what is known of it."""
+    """Compile a policy's statements for one principal; `known` holds its constant condition keys."""
     variables = document.has_variables
     return tuple(_rule(each, source, policy, principal, known, variables) for each in document.statements)
 
@@ -90,20 +101,20 @@ def _rule(
         place=statement.place,
         sid=statement.sid,
         denies=denies,
-        reach=reach_of(statement, principal) if source == "resource" else "direct",
-        acts=_acts(statement),
-        covers=covers,
-        is_open=is_open,
-        tests=tuple(tests),
-        dead_at=dead_at,
+        reach=principal_reach(statement, principal) if source == "resource" else "direct",
+        matches_action=_acts(statement),
+        matches_resource=covers,
+        has_open_variables=is_open,
+        conditions=tuple(tests),
+        never_holds_at=dead_at,
     )
 
 
-def reach_of(statement: PolicyStatement, principal: Principal) -> Reach:
-    """Return how a statement names a principal."""
+def principal_reach(statement: PolicyStatement, principal: Principal) -> Reach:
+    """Return how a statement refers to a principal."""
     if statement.not_principals is not None:
         spared = statement.not_principals
-        # AWS spares nobody whose account, role and own name are not all listed.
+        # NotPrincipal exempts a session only if its account, role and session ARN are all listed.
         names = {principal.arn, principal.account_arn, *((principal.role_arn,) if principal.role_arn else ())}
         return "nobody" if spared.everybody or names <= set(spared.arns) else "everybody"
     named = statement.principals or Principals(everybody=False)
@@ -118,9 +129,9 @@ def reach_of(statement: PolicyStatement, principal: Principal) -> Reach:
 
 def _acts(statement: PolicyStatement) -> Match:
     if statement.not_actions is not None:
-        spared = [action_match(text) for text in statement.not_actions]
+        spared = [compile_action(text) for text in statement.not_actions]
         return lambda action: not any(fits(action) for fits in spared)
-    named = [action_match(text) for text in statement.actions or ()]
+    named = [compile_action(text) for text in statement.actions or ()]
     if len(named) == 1:
         return named[0]
     return lambda action: any(fits(action) for fits in named)
@@ -129,18 +140,18 @@ def _acts(statement: PolicyStatement) -> Match:
 def _covers(
     statement: PolicyStatement, known: Mapping[str, Values], variables: bool
 ) -> tuple[Callable[[str, Context | None], bool], bool]:
-    """Return what tells whether a resource is meant, and whether it needs a request to tell."""
+    """Return a predicate for resources, and whether it depends on the request."""
     inverted = statement.not_resources is not None
     texts = statement.not_resources if inverted else statement.resources
     closed: list[Match] = []
     open_: list[tuple[Piece, ...]] = []
     for text in texts or ():
         pieces = expand(parse_pieces(text, wildcards=True, variables=variables), known)
-        solid = solid_of(pieces)
+        solid = without_variables(pieces)
         if solid is None:
             open_.append(pieces)
         else:
-            closed.append(matching(solid))
+            closed.append(compile_pattern(solid))
 
     def covers(resource: str, context: Context | None) -> bool:
         for fits in closed:
@@ -149,7 +160,7 @@ def _covers(
         if open_ and context is not None:
             for pieces in open_:
                 solid = fill(pieces, context)
-                if solid is not None and matching(solid)(resource):
+                if solid is not None and compile_pattern(solid)(resource):
                     return not inverted
         return inverted
 

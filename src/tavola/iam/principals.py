@@ -1,4 +1,4 @@
-"""Principals: who asks, under which names, and what a policy may know of them."""
+"""Principals: users, account roots and role sessions, with the condition keys they provide."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _TYPES = {"root": "Account", "user": "User", "session": "AssumedRole"}
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A user, an account's root, or a session of a role, as the directory knew it when it signed."""
+    """A user, an account's root, or a role session, as found when the request was signed."""
 
     account: str
     kind: PrincipalKind
-    name: str  # of the user or the role; "root"
+    name: str  # of the user or role; "root"
     arn: str
-    id: str  # what aws:userid says
+    id: str  # the value of aws:userid
     tags: tuple[tuple[str, str], ...] = ()
     role_arn: str | None = None  # of a session
-    session_key: str | None = None  # the access key by which the directory knows a session
+    session_key: str | None = None  # the access key of a session
     issued_at_s: float | None = None  # of a session
 
     @property
     def account_arn(self) -> str:
-        """The name under which a policy speaks of the whole account."""
+        """The ARN with which policies name the whole account."""
         return f"arn:aws:iam::{self.account}:root"
 
-    def known(self) -> dict[str, Values]:
-        """Return the condition keys that are the same for each of the principal's requests."""
+    def condition_keys(self) -> dict[str, Values]:
+        """Return the condition keys that are the same for all requests of the principal."""
         known: dict[str, Values] = {
             "aws:principalaccount": (self.account,),
             "aws:principalarn": (self.role_arn or self.arn,),
@@ -62,5 +62,5 @@ def role_arn(account: str, name: str) -> str:
 
 
 def session_arn(account: str, role: str, session: str) -> str:
-    """Return the ARN of a session that somebody has of a role."""
+    """Return the ARN of a role session."""
     return f"arn:aws:sts::{account}:assumed-role/{role}/{session}"

@@ -1,4 +1,4 @@
-"""Statements: the accesses that a PartiQL statement makes."""
+"""The access checks of PartiQL statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tavola.expressions.partiql import (
     mentioned_attributes,
     parse_statement,
 )
-from tavola.iam.accesses import Access, text_of
+from tavola.iam.access_checks import AccessCheck, text_of
 from tavola.iam.patterns import Values
 from tavola.iam.resources import Resources, table_of
 from tavola.protocol.arns import Scope
@@ -27,8 +27,8 @@ _ACTIONS = {
 }
 
 
-class StatementAccess(Access):
-    """What a statement does to the items of one partition, or to whichever it finds."""
+class StatementAccessCheck(AccessCheck):
+    """A statement's check on the items of one partition, or on an unknown set of items."""
 
     __slots__ = ("hashes", "pinned", "shared", "statement")
     is_of_items = True
@@ -50,8 +50,8 @@ class StatementAccess(Access):
         self.pinned = pinned
         self.shared = shared
 
-    def leading(self, place: int) -> Values:
-        """Return the values that the statement gives the n-th attribute of the partition key."""
+    def leading_keys(self, place: int) -> Values:
+        """Return the values that the statement fixes for the n-th partition key attribute."""
         return self.pinned.get(self.hashes[place], ()) if place < len(self.hashes) else ()
 
     def attributes(self) -> Values:
@@ -59,7 +59,7 @@ class StatementAccess(Access):
         return tuple(sorted(mentioned_attributes(self.statement)))
 
     def select(self) -> Values:
-        """Return what a SELECT reads of each item."""
+        """Return the Select value of a SELECT."""
         if self.statement.kind != "select":
             return ()
         if self.statement.columns is not None:
@@ -67,7 +67,7 @@ class StatementAccess(Access):
         return ("ALL_ATTRIBUTES",) if self.statement.index is None else ("ALL_PROJECTED_ATTRIBUTES",)
 
     def return_values(self) -> Values:
-        """Return the image that RETURNING asks for, and that of a condition that fails."""
+        """Return the image that RETURNING selects, and that of a failed condition."""
         if self.statement.kind in ("select", "exists"):
             return ()
         returning = self.statement.returning
@@ -78,20 +78,20 @@ class StatementAccess(Access):
         return (told, *((failing,) if failing not in (None, "NONE", told) else ()))
 
     def return_consumed_capacity(self) -> Values:
-        """Return the request's own word, or the default."""
+        """Return the request's value, or the default."""
         return (getattr(self.shared, "return_consumed_capacity", None) or "NONE",)
 
     def full_scan(self) -> Values:
-        """Return whether a SELECT gives no partition key."""
+        """Return whether a SELECT fixes no partition key."""
         if self.statement.kind != "select":
             return ()
         return ("false",) if self.hashes and self.hashes[0] in self.pinned else ("true",)
 
 
-def statement_accesses(
+def statement_access_checks(
     request: Any, resources: Resources, scope: Scope, *, enclosing: str = "", shared: Any = None
-) -> Iterator[Access]:
-    """Give the accesses of one statement: one for each partition that it names; none if it cannot be read."""
+) -> Iterator[AccessCheck]:
+    """Yield the access checks of one statement, one per partition it names; none if it cannot be parsed."""
     try:
         statement = parse_statement(request.statement)
         given = equalities(statement, request.parameters or ())
@@ -108,7 +108,7 @@ def statement_accesses(
     pinned = {name: _texts(given[name]) for name in hashes if name in given}
     first = pinned.get(hashes[0], ()) if hashes else ()
     for each in [{hashes[0]: (value,)} for value in first] or [{}]:
-        yield StatementAccess(
+        yield StatementAccessCheck(
             resource, request, facts, statement, hashes, {**pinned, **each}, enclosing, shared or request
         )
 

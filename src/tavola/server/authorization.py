@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tavola.clock import Clock
-from tavola.iam import Circumstances, Credential, Directory, Guards, Principal
+from tavola.iam import ConnectionProperties, Credential, Directory, Guards, Principal
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.server.callers import Caller, Peer, agent_of, stranger
@@ -76,7 +76,7 @@ class StrictCallers:
     def _caller(self, claim: Claim[Credential], peer: Peer, agent: str) -> Caller:
         principal = claim.credential.principal
         scope = Scope(principal.account, claim.region)
-        circumstances = Circumstances(source_ip=peer.address, secure=peer.secure, user_agent=agent)
+        circumstances = ConnectionProperties(source_ip=peer.address, secure=peer.secure, user_agent=agent)
         guard = self._guards.guard(self._directory, principal, scope, circumstances)
         identity = identity_of(principal, claim.key_id)
         return Caller(scope, identity, peer.address, agent, peer.secure, "allowed", guard)

@@ -52,11 +52,11 @@ def init(
         raise click.exceptions.Exit(Exit.CONFLICT)
     with told(f"Cannot make {path}."):
         from tavola.entropy import SYSTEM_ENTROPY
-        from tavola.iam import Account, Directory, add_key, add_user, attach, save_directory
+        from tavola.iam import Account, Directory, add_key, add_user, attach_policy, save_directory
 
         directory = Directory({account: Account()})
         directory = add_user(directory, account, user, SYSTEM_ENTROPY)
-        directory = attach(directory, account, "user", user, "AdministratorAccess")
+        directory = attach_policy(directory, account, "user", user, "AdministratorAccess")
         directory, key = add_key(directory, account, user, SYSTEM_ENTROPY)
         save_directory(path, directory)
     note(f"Made {path}, for your eyes alone: user {user} of account {account} may do everything.")
@@ -194,7 +194,7 @@ def attach_(
     ] = False,
 ) -> None:
     """Attach a policy to a user, group or role."""
-    from tavola.iam import attach, put_inline, put_policy
+    from tavola.iam import attach_policy, put_inline_policy, put_policy
 
     kind, name = _who(who)
     if inline and file is None:
@@ -204,10 +204,10 @@ def attach_(
     def change(directory: Directory) -> Directory:
         number = account_of(directory, account)
         if file is not None and inline:
-            return put_inline(directory, number, kind, name, policy, _document(file, "--file"))
+            return put_inline_policy(directory, number, kind, name, policy, _document(file, "--file"))
         if file is not None:
             directory = put_policy(directory, number, policy, _document(file, "--file"))
-        return attach(directory, number, kind, name, policy)
+        return attach_policy(directory, number, kind, name, policy)
 
     changed = _change(iam, f"Cannot attach {policy} to {who}.", change)
     note(f"Attached {policy} to {who}.")
@@ -222,13 +222,13 @@ def detach_(
     account: AccountOption = None,
 ) -> None:
     """Take a policy, attached or inline, from a user, group or role."""
-    from tavola.iam import detach
+    from tavola.iam import detach_policy
 
     kind, name = _who(who)
     _change(
         iam,
         f"Cannot detach {policy} from {who}.",
-        lambda found: detach(found, account_of(found, account), kind, name, policy),
+        lambda found: detach_policy(found, account_of(found, account), kind, name, policy),
     )
     note(f"Detached {policy} from {who}.")
 
@@ -303,12 +303,12 @@ def remove_(
     account: AccountOption = None,
 ) -> None:
     """Remove a user, group, role, policy, access key or session."""
-    from tavola.iam import remove
+    from tavola.iam import remove_entry
 
     _change(
         iam,
         f"Cannot remove {kind} {name}.",
-        lambda found: remove(found, account_of(found, account), kind, name),
+        lambda found: remove_entry(found, account_of(found, account), kind, name),
     )
     note(f"Removed {kind} {name}.")
 

@@ -78,12 +78,12 @@ def explain(
         raise click.exceptions.Exit(Exit.USAGE)
     with told("Cannot explain."):
         from tavola.iam import (
-            Circumstances,
+            ConnectionProperties,
             DescribedTable,
             Guards,
             explain_action,
-            explanation,
             load_directory,
+            render_explanation,
         )
         from tavola.protocol.arns import Scope
 
@@ -92,7 +92,9 @@ def explain(
         _warn_of(action)
         principal = directory.principal(who, account_of(directory, account))
         scope = Scope(principal.account, region)
-        guard = Guards().guard(directory, principal, scope, Circumstances(source_ip=source_ip, secure=secure))
+        guard = Guards().guard(
+            directory, principal, scope, ConnectionProperties(source_ip=source_ip, secure=secure)
+        )
         policy = None if resource_policy is None else text_of(resource_policy, "--resource-policy")
         if request is not None:
             described = DescribedTable(scope, table_key, index or [], policy)
@@ -104,7 +106,7 @@ def explain(
                     guard, action, resource or "", scope, keys=key or (), context=stated, policy=policy
                 ),
             )
-    document = explanation(principal, explained)
+    document = render_explanation(principal, explained)
     if as_json:
         say_json("tavola.iam.explain/1", document)
     else:

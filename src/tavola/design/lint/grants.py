@@ -18,7 +18,7 @@ from typing import Any
 
 from tavola.design.findings import DesignPath
 from tavola.design.lint.rule import LintContext
-from tavola.iam import Principal, Rule, Rulebook, compile_policy, decide, narrow
+from tavola.iam import Principal, PrincipalPolicies, Rule, compile_policy, decide, select_rules
 from tavola.model.document import EntityDesign, KeyDesign, Policy, TableDesign
 from tavola.protocol.policy_documents import (
     ConditionTest,
@@ -88,7 +88,7 @@ class Grants:
     @cached_property
     def _known(self) -> dict[str, tuple[str, ...]]:
         """What is known of who asks: every variable that the policy fills in is the same name."""
-        known = dict(_SOMEBODY.known())
+        known = dict(_SOMEBODY.condition_keys())
         for statement in self.document.statements if self.document.has_variables else ():
             texts = (*(statement.resources or ()), *(v for test in statement.conditions for v in test.values))
             for text in texts:
@@ -98,12 +98,12 @@ class Grants:
         return known
 
     @cached_property
-    def _book(self) -> Rulebook:
+    def _book(self) -> PrincipalPolicies:
         """Its rules as they stand."""
-        return Rulebook(_SOMEBODY, tuple(rule for _, rule in self.rules))
+        return PrincipalPolicies(_SOMEBODY, tuple(rule for _, rule in self.rules))
 
     @cached_property
-    def _bare_book(self) -> Rulebook:
+    def _bare_book(self) -> PrincipalPolicies:
         """Its rules by partition keys alone: what else an Allow asks is taken to hold, what else a Deny asks not to."""
         kept = []
         for statement in self.document.statements:
@@ -111,7 +111,7 @@ class Grants:
             if statement.allows or len(by_key) == len(statement.conditions):
                 kept.append(replace(statement, conditions=by_key))
         document = replace(self.document, statements=tuple(kept))
-        return Rulebook(
+        return PrincipalPolicies(
             _SOMEBODY, compile_policy(document, "identity", self.policy.name, _SOMEBODY, self._known)
         )
 
@@ -126,7 +126,7 @@ class Grants:
         meant = [
             (statement, rule)
             for statement, rule in self.rules
-            if rule.acts(action) and rule.covers(arn, None)
+            if rule.matches_action(action) and rule.matches_resource(arn, None)
         ]
         if any(rule.denies and not statement.conditions for statement, rule in meant):
             return ()
@@ -143,9 +143,9 @@ class Grants:
         return self._decided(self._bare_book, action, resource_of(table, index), leading)
 
     def _decided(
-        self, book: Rulebook, action: str, arn: str, leading: tuple[str, ...]
+        self, book: PrincipalPolicies, action: str, arn: str, leading: tuple[str, ...]
     ) -> PolicyStatement | None:
-        decision = decide(narrow(book, (), action, arn, foreign=False), _Asked(leading), arn)
+        decision = decide(select_rules(book, (), action, arn, cross_account=False), _Asked(leading), arn)
         if not decision.allowed or decision.rule is None:
             return None
         place = decision.rule.place

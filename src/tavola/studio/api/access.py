@@ -15,17 +15,17 @@ import msgspec
 
 from tavola.iam import (
     ACTIONS,
-    Circumstances,
     ConditionMisfit,
+    ConnectionProperties,
     Directory,
-    Explained,
+    ExplainedDecision,
     Guards,
     KeyUnknown,
     NotInDirectory,
     Principal,
     explain_action,
     explain_request,
-    explanation,
+    render_explanation,
     unknown_actions,
     unknown_keys,
 )
@@ -280,10 +280,10 @@ async def explain(studio: Studio, asked: Explain) -> Explanation:
         )
     principal = directory.principal(asked.principal, account or "")
     scope = Scope(principal.account, studio.where.region or "us-east-1")
-    here = Circumstances(source_ip=asked.source_ip or None, secure=asked.secure)
+    here = ConnectionProperties(source_ip=asked.source_ip or None, secure=asked.secure)
     guard = Guards(studio.clock).guard(directory, principal, scope, here)
     facts = LiveFacts(studio.db)
-    explained: tuple[Explained, ...]
+    explained: tuple[ExplainedDecision, ...]
     if asked.operation and asked.request is not None:
         operation, body = asked.operation, msgspec.json.encode(asked.request)
         if operation.removeprefix("dynamodb:") not in OPERATIONS:
@@ -328,7 +328,7 @@ async def explain(studio: Studio, asked: Explain) -> Explanation:
             "Either an operation with its request, or an action with a resource, says what is asked.",
             "Give one of the two.",
         )
-    document = {"schema": "tavola.iam.explain/1", **explanation(principal, explained)}
+    document = {"schema": "tavola.iam.explain/1", **render_explanation(principal, explained)}
     return msgspec.convert(document, Explanation)
 
 

@@ -52,7 +52,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
     rule = next(rule for found, rule in each.rules if found is statement)
-    if not any(rule.acts(action) for action in _ASKED):
+    if not any(rule.matches_action(action) for action in _ASKED):
         return  # a vector index, or none at all, is asked otherwise
     for table in each.tables:
         known = {index.name for index in table.indexes}
@@ -92,7 +92,7 @@ def _touches(each: Grants, statement: PolicyStatement) -> bool:
     rule = next(rule for found, rule in each.rules if found is statement)
     names = {arn_name(table) for table in each.tables}
     return any(name in names for name, _ in _named(statement)) or any(
-        rule.covers(resource_of(table, index), None)
+        rule.matches_resource(resource_of(table, index), None)
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))
     )

@@ -108,7 +108,7 @@ def _follows_the_stream(each: Grants, table: TableDesign) -> bool:
     """Tell whether the policy is of a process that reads the table's stream, and so every tenant's changes."""
     stream = f"{resource_of(table)}/stream/x"
     return any(
-        not rule.denies and rule.acts("dynamodb:getrecords") and rule.covers(stream, None)
+        not rule.denies and rule.matches_action("dynamodb:getrecords") and rule.matches_resource(stream, None)
         for statement, rule in each.rules
         if not _every_action(statement)
     )

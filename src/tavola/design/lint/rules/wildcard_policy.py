@@ -97,7 +97,7 @@ def _touches(each: Grants, statement: PolicyStatement) -> bool:
     """Tell whether a statement is about a table of the design at all."""
     compiled = next(rule for found, rule in each.rules if found is statement)
     return any(
-        compiled.covers(resource_of(table, index), None)
+        compiled.matches_resource(resource_of(table, index), None)
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))
     )

@@ -1,6 +1,6 @@
-"""Explaining: what would be decided, by which statement, and what was considered, as one document.
+"""Explanations of decisions as JSON documents: the outcome, the deciding statement, and every rule considered.
 
-Written once for whoever asks: the command line describes tables in words, the studio looks at those that are there.
+Shared by the command line, which describes tables in words, and the studio, which inspects live tables.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tavola.iam.accesses import StatedAccess
+from tavola.iam.access_checks import StatedAccessCheck
 from tavola.iam.errors import IamError
-from tavola.iam.guard import Explained, Guard
+from tavola.iam.guard import ExplainedDecision, Guard
 from tavola.iam.policy import Rule
 from tavola.iam.principals import Principal
 from tavola.iam.resources import Resources
@@ -20,26 +20,26 @@ from tavola.protocol.resources import TableFacts
 
 
 class KeyUnknown(IamError):
-    """A request for items of a table of whose key nothing is known: policies go by the values of keys."""
+    """The table's key is unknown, but policies depend on key values."""
 
     def __init__(self) -> None:
         super().__init__("Policies go by the values of keys, and nothing says which attribute is one.")
 
 
 class ConditionMisfit(IamError):
-    """A query whose condition is not on the key that the table or index has."""
+    """The query's condition does not use the key of the table or index."""
 
     def __init__(self) -> None:
         super().__init__("The key condition does not fit the key that was described.")
 
 
 class DescribedTable:
-    """Tables as somebody describes them in words, in the place of an engine's: `pk sk`, or `a b / c d`."""
+    """A table described in words instead of read from an engine: `pk sk`, or `a b / c d`."""
 
     def __init__(
         self, scope: Scope, table_key: str | None, indexes: Sequence[str] = (), policy: str | None = None
     ) -> None:
-        """Take the table's key, and each index's as `NAME=pk sk`; `pk:N` is a number."""
+        """Take the table's key, and index keys as `NAME=pk sk`; `pk:N` is a number."""
         self._scope = scope
         self._policy = policy
         self._types: dict[str, str] = {}
@@ -47,7 +47,7 @@ class DescribedTable:
         self._indexes = {name: self._names(key) for name, _, key in (text.partition("=") for text in indexes)}
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
-        """Return the table that was described, whichever is asked for."""
+        """Return the described table, whatever name is requested."""
         if self._key is None:
             return None
         hashes, ranges = self._key
@@ -61,11 +61,11 @@ class DescribedTable:
         )
 
     def iterator_stream(self, iterator: str) -> str | None:
-        """Return nothing: an iterator means something to the engine that gave it."""
+        """Return None: only the engine that issued an iterator can read it."""
         return None
 
     def _names(self, key: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the partition and the sort attributes of a key in words."""
+        """Return the partition and sort attributes of a key description."""
         hashes, _, ranges = key.partition("/") if "/" in key else key.strip().partition(" ")
         both = []
         for words in (hashes, ranges):
@@ -75,11 +75,13 @@ class DescribedTable:
         return both[0], both[1]
 
 
-def explain_request(guard: Guard, operation: str, body: bytes, resources: Resources) -> tuple[Explained, ...]:
-    """Return the decision on each access of a request in JSON, with the way to it."""
+def explain_request(
+    guard: Guard, operation: str, body: bytes, resources: Resources
+) -> tuple[ExplainedDecision, ...]:
+    """Return the decision on each access check of a JSON request, with its evaluation."""
     name = operation.removeprefix("dynamodb:")
     parsed = parse(name, body)
-    asked = list(guard.asked(name, parsed, resources))
+    asked = list(guard.access_checks(name, parsed, resources))
     if any(each.is_of_items and each.facts is None for each in asked):
         raise KeyUnknown
     if name == "Query" and not any(each.values("dynamodb:leadingkeys") for each in asked):
@@ -97,41 +99,41 @@ def explain_action(
     context: Mapping[str, Sequence[str]] | None = None,
     facts: TableFacts | None = None,
     policy: str | None = None,
-) -> Explained:
-    """Return the decision on an action on a resource under stated conditions; of the table are its facts, or a policy."""
+) -> ExplainedDecision:
+    """Return the decision on an action on a resource under stated conditions, given the table's facts or a policy."""
     arn = resource if resource == "*" or resource.startswith("arn:") else table_arn(scope, resource)
     values = {name.lower(): tuple(given) for name, given in (context or {}).items()}
     if keys:
         values |= dict.fromkeys(("dynamodb:leadingkeys", "dynamodb:firstpartitionkeyvalues"), tuple(keys))
     known = facts or TableFacts(arn=arn, hash="", range=None, types={}, indexes={}, policy=policy)
     named = action if ":" in action else f"dynamodb:{action}"
-    return guard.explain_access(StatedAccess(named, arn, known, values))
+    return guard.explain_access(StatedAccessCheck(named, arn, known, values))
 
 
-def explanation(principal: Principal, explained: Sequence[Explained]) -> dict[str, Any]:
-    """Return decisions as a document: whether all is allowed, and of each access by what."""
+def render_explanation(principal: Principal, explained: Sequence[ExplainedDecision]) -> dict[str, Any]:
+    """Return decisions as a document: whether everything is allowed, and what decided each check."""
     return {
         "principal": principal.arn,
         "allowed": all(each.decision.allowed for each in explained),
-        "accesses": [_plain(each) for each in explained],
+        "accesses": [_render_decision(each) for each in explained],
     }
 
 
-def _plain(explained: Explained) -> dict[str, Any]:
+def _render_decision(explained: ExplainedDecision) -> dict[str, Any]:
     return {
         "action": explained.action,
         "resource": explained.resource,
         "allowed": explained.decision.allowed,
         "reason": explained.decision.reason,
-        "decided_by": None if explained.decision.rule is None else _rule(explained.decision.rule),
+        "decided_by": None if explained.decision.rule is None else _render_rule(explained.decision.rule),
         "considered": [
-            {**_rule(each.rule), "outcome": each.outcome, "condition": each.place}
-            for each in explained.considered
+            {**_render_rule(each.rule), "outcome": each.outcome, "condition": each.place}
+            for each in explained.evaluated
         ],
     }
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _render_rule(rule: Rule) -> dict[str, Any]:
     return {
         "source": rule.source,
         "policy": rule.policy,

@@ -1,10 +1,9 @@
-"""Accesses: one action on one resource, and what a condition may ask of the request that makes it.
+"""Access checks: one action on one resource, with the values that policy conditions may test.
 
-A request makes one access or several: each member of a batch or transaction is one, so that an item is decided
-about in the same way on every path to it. What a condition does not ask for is never worked out.
+Each item of a batch or transaction is a check of its own, so that an item is protected in the same way on every path
+to it. Condition values are computed only when a policy tests them.
 
-A request that cannot be understood has no values here. It is refused when it is carried out, by the very
-functions that did not understand it here, and nothing of it is done.
+A request that cannot be parsed has no condition values here; the operation itself refuses it with AWS's message.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _EXPRESSIONS: dict[str, Callable[[str, Bindings], Any]] = {
     ),
     "update_expression": compile_update,
 }
-# Older parameters, whose members' names, or whose elements, are attributes.
+# Legacy parameters whose member names, or whose elements, are attribute names.
 _LEGACY = (
     "attribute_updates",
     "attributes_to_get",
@@ -52,8 +51,8 @@ _LEGACY = (
 _READS = frozenset(f"dynamodb:{name}" for name in ("GetItem", "BatchGetItem", "ListItemVersions"))
 
 
-class Access:
-    """An action on a resource that no condition key of DynamoDB's says more about."""
+class AccessCheck:
+    """An action on a resource, without any DynamoDB condition keys of its own."""
 
     __slots__ = ("action", "enclosing", "facts", "request", "resource")
     is_of_items = False
@@ -68,58 +67,60 @@ class Access:
     ) -> None:
         self.action = action
         self.resource = resource
-        self.request = request  # the part of a request that makes this access
+        self.request = request  # the part of the request that causes this check
         self.facts = facts
         self.enclosing = enclosing
 
     def values(self, key: str) -> Values:
-        """Return the values of a condition key that the request or the resource gives."""
+        """Return the values of a condition key that the request or the resource provides."""
         ask = _KEYS.get(key)
         if ask is not None:
             return ask(self)
         if key.startswith("aws:resourcetag/"):
             return (
-                () if self.facts is None else _tagged(self.facts.tags, key.removeprefix("aws:resourcetag/"))
+                ()
+                if self.facts is None
+                else _tag_values(self.facts.tags, key.removeprefix("aws:resourcetag/"))
             )
         if key.startswith("aws:requesttag/"):
-            return _tagged(self.tags(), key.removeprefix("aws:requesttag/"))
+            return _tag_values(self.tags(), key.removeprefix("aws:requesttag/"))
         return ()
 
-    def leading(self, place: int) -> Values:
-        """Return the value of the n-th attribute of the partition key."""
+    def leading_keys(self, place: int) -> Values:
+        """Return the values of the n-th partition key attribute (dynamodb:LeadingKeys)."""
         return ()
 
     def attributes(self) -> Values:
-        """Return the top-level attributes that the request names."""
+        """Return the top-level attributes that the request names (dynamodb:Attributes)."""
         return ()
 
     def select(self) -> Values:
-        """Return what is read of each item."""
+        """Return the Select value of a read (dynamodb:Select)."""
         return ()
 
     def return_values(self) -> Values:
-        """Return which image of an item a write answers with, be it when its condition fails."""
+        """Return the ReturnValues of a write, including those returned when its condition fails."""
         return ()
 
     def return_consumed_capacity(self) -> Values:
-        """Return how much of what was consumed is told."""
+        """Return the ReturnConsumedCapacity value."""
         return ()
 
     def full_scan(self) -> Values:
-        """Return whether a statement goes over a whole table."""
+        """Return whether a PartiQL statement scans a whole table (dynamodb:FullTableScan)."""
         return ()
 
     def tags(self) -> Mapping[str, str]:
-        """Return the tags that the request gives to the resource."""
+        """Return the tags that the request adds to the resource."""
         return {tag.key: tag.value for tag in getattr(self.request, "tags", None) or ()}
 
     def tag_keys(self) -> Values:
-        """Return the keys of the tags that the request gives or takes away."""
+        """Return the keys of the tags that the request adds or removes."""
         return tuple(self.tags()) or tuple(getattr(self.request, "tag_keys", None) or ())
 
 
-class StatedAccess(Access):
-    """An access that somebody describes, and that no request makes."""
+class StatedAccessCheck(AccessCheck):
+    """A check described by a user (for `explain`) instead of made by a request."""
 
     __slots__ = ("stated",)
 
@@ -130,12 +131,15 @@ class StatedAccess(Access):
         self.stated = stated
 
     def values(self, key: str) -> Values:
-        """Return what was said of a condition key."""
+        """Return the stated values of a condition key."""
         return self.stated.get(key, ())
 
 
-class ItemAccess(Access):
-    """An access to the item of one key, told by its key or by the whole item; `shared` has what its batch says."""
+class ItemAccessCheck(AccessCheck):
+    """A check on one item, identified by its key or the whole item.
+
+    `shared` holds the settings of its batch.
+    """
 
     __slots__ = ("key", "shared")
     is_of_items = True
@@ -158,8 +162,8 @@ class ItemAccess(Access):
         self.key = key
         self.shared = request if shared is None else shared
 
-    def leading(self, place: int) -> Values:
-        """Return the partition key's value."""
+    def leading_keys(self, place: int) -> Values:
+        """Return the partition key value."""
         if place or self.facts is None:
             return ()
         return text_of(self.key.get(self.facts.hash))
@@ -169,28 +173,28 @@ class ItemAccess(Access):
         return tuple(dict.fromkeys((*self.key, *named_attributes(self.request))))
 
     def select(self) -> Values:
-        """Return what is read: of a read, everything or what a projection names."""
+        """Return the Select value: all attributes, or those of a projection."""
         if self.action not in _READS:
             return ()
         return ("SPECIFIC_ATTRIBUTES",) if _projects(self.request) else ("ALL_ATTRIBUTES",)
 
     def return_values(self) -> Values:
-        """Return the image of a success, and of a failure where one is asked for."""
+        """Return the ReturnValues of success and, where requested, of a failed condition."""
         if self.action in _READS:
             return ()
-        told = getattr(self.request, "return_values", None)
+        returned = getattr(self.request, "return_values", None)
         failing = getattr(self.request, "return_values_on_condition_check_failure", None)
-        if told is None and failing is not None:
+        if returned is None and failing is not None:
             return (failing,)
-        return (told or "NONE", *((failing,) if failing not in (None, "NONE", told) else ()))
+        return (returned or "NONE", *((failing,) if failing not in (None, "NONE", returned) else ()))
 
     def return_consumed_capacity(self) -> Values:
-        """Return the request's own word, or the default."""
+        """Return the request's value, or the default."""
         return (getattr(self.shared, "return_consumed_capacity", None) or "NONE",)
 
 
-class RangeAccess(Access):
-    """An access to many items of a table or an index: a query, a scan, a search."""
+class RangeAccessCheck(AccessCheck):
+    """A check on many items of a table or index: a query, scan or search."""
 
     __slots__ = ("index",)
     is_of_items = True
@@ -201,8 +205,8 @@ class RangeAccess(Access):
         super().__init__(action, resource, request, facts)
         self.index = index
 
-    def leading(self, place: int) -> Values:
-        """Return the values that the key condition gives the partition key; a scan has none."""
+    def leading_keys(self, place: int) -> Values:
+        """Return the partition key values of the key condition; a scan has none."""
         schema = _schema(self.facts, self.index)
         if schema is None or place >= len(schema.hash):
             return ()
@@ -235,25 +239,25 @@ class RangeAccess(Access):
         return ()
 
     def attributes(self) -> Values:
-        """Return what the expressions name."""
+        """Return the attributes that the expressions name."""
         return named_attributes(self.request)
 
     def select(self) -> Values:
-        """Return what is read of each item, as it was asked for or by default."""
-        asked = getattr(self.request, "select", None)
-        if asked is not None:
-            return (asked,)
+        """Return the request's Select, or its default."""
+        select = getattr(self.request, "select", None)
+        if select is not None:
+            return (select,)
         if _projects(self.request):
             return ("SPECIFIC_ATTRIBUTES",)
         return ("ALL_ATTRIBUTES",) if self.index is None else ("ALL_PROJECTED_ATTRIBUTES",)
 
     def return_consumed_capacity(self) -> Values:
-        """Return the request's own word, or the default."""
+        """Return the request's value, or the default."""
         return (getattr(self.request, "return_consumed_capacity", None) or "NONE",)
 
 
 def text_of(value: Any) -> Values:
-    """Return a key's value as a policy compares it: text as it is, a number canonically, bytes as base64."""
+    """Return a key value as policies compare it: text unchanged, numbers canonical, bytes in base64."""
     if type(value) is dict and len(value) == 1:
         text = value.get("S")
         if type(text) is str:
@@ -267,7 +271,7 @@ def text_of(value: Any) -> Values:
 
 
 def named_attributes(part: Any) -> Values:
-    """Return the top-level attributes that a request's expressions and older parameters name."""
+    """Return the top-level attributes that a request's expressions and legacy parameters name."""
     names: dict[str, None] = {}
     bindings: Bindings | None = None
     for field, compiled in _EXPRESSIONS.items():
@@ -297,7 +301,7 @@ def _projects(part: Any) -> bool:
 
 
 def _schema(facts: TableFacts | None, index: str | None) -> KeySchema | None:
-    """Return the key of a table or index, None if there is no such."""
+    """Return the key schema of a table or index, None if it does not exist."""
     if facts is None:
         return None
     names = (
@@ -313,22 +317,22 @@ def _schema(facts: TableFacts | None, index: str | None) -> KeySchema | None:
     )
 
 
-def _tagged(tags: Mapping[str, str], key: str) -> Values:
-    """Return the values of the tags whose key this is; condition keys have no case, so there may be two."""
+def _tag_values(tags: Mapping[str, str], key: str) -> Values:
+    """Return the values of tags with a key; condition keys ignore case, so two tags may match."""
     return tuple(value for name, value in tags.items() if name.lower() == key)
 
 
-_KEYS: dict[str, Callable[[Access], Values]] = {
+_KEYS: dict[str, Callable[[AccessCheck], Values]] = {
     "aws:tagkeys": lambda access: access.tag_keys(),
     "dynamodb:attributes": lambda access: access.attributes(),
     "dynamodb:enclosingoperation": lambda access: (access.enclosing,) if access.enclosing else (),
-    "dynamodb:firstpartitionkeyvalues": lambda access: access.leading(0),
-    "dynamodb:fourthpartitionkeyvalues": lambda access: access.leading(3),
+    "dynamodb:firstpartitionkeyvalues": lambda access: access.leading_keys(0),
+    "dynamodb:fourthpartitionkeyvalues": lambda access: access.leading_keys(3),
     "dynamodb:fulltablescan": lambda access: access.full_scan(),
-    "dynamodb:leadingkeys": lambda access: access.leading(0),
+    "dynamodb:leadingkeys": lambda access: access.leading_keys(0),
     "dynamodb:returnconsumedcapacity": lambda access: access.return_consumed_capacity(),
     "dynamodb:returnvalues": lambda access: access.return_values(),
-    "dynamodb:secondpartitionkeyvalues": lambda access: access.leading(1),
+    "dynamodb:secondpartitionkeyvalues": lambda access: access.leading_keys(1),
     "dynamodb:select": lambda access: access.select(),
-    "dynamodb:thirdpartitionkeyvalues": lambda access: access.leading(2),
+    "dynamodb:thirdpartitionkeyvalues": lambda access: access.leading_keys(2),
 }
