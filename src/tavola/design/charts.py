@@ -17,8 +17,6 @@ FORMATS = ("svg", "png")
 class ChartRefused(TavolaError):
     """A chart in a format that cannot be drawn."""
 
-    kind = ErrorKind.USAGE
-
 
 class ChartLibraryMissing(TavolaError):
     """matplotlib is not installed."""
