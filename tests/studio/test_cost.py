@@ -21,10 +21,10 @@ from tavola.design.cost import (
     Assumptions,
     CostRefused,
     Sliders,
-    curves,
-    estimate,
-    turned,
-    ways,
+    apply_sliders,
+    compute_curves,
+    estimate_month,
+    payment_options,
     write_pattern_units,
 )
 from tavola.engine import Engine
@@ -199,7 +199,9 @@ def test_a_command_has_every_digit() -> None:
 def test_another_index_is_paid_with_every_write_and_holds_every_item(name: str) -> None:
     """Each more index costs as much as the one before it: a put is written once more whole, and stored once more."""
     design, book = design_of(name), load_book("us-east-1")
-    months = [estimate(turned(design, Sliders(indexes=many)), Assumptions(), book) for many in range(4)]
+    months = [
+        estimate_month(apply_sliders(design, Sliders(indexes=many)), Assumptions(), book) for many in range(4)
+    ]
     reads = [sum(bill.amount for bill in month.bills if bill.kind == "read") for month in months]
 
     steps = {later.total - month.total for month, later in pairwise(months)}
@@ -207,7 +209,7 @@ def test_another_index_is_paid_with_every_write_and_holds_every_item(name: str) 
     assert steps.pop() > 0
     assert len(set(reads)) == 1
     table = design.tables[0]
-    one = turned(design, Sliders(indexes=1)).tables[0]
+    one = apply_sliders(design, Sliders(indexes=1)).tables[0]
     for entity, changed in zip(table.entities, one.entities, strict=True):
         for write, again in zip(entity.writes, changed.writes, strict=True):
             own = write_pattern_units(table, entity, write)
@@ -223,10 +225,10 @@ def test_indexes_are_no_more_than_a_table_can_have() -> None:
     """Twenty global indexes are the most, those that it has among them."""
     design = design_of(APPLICATIONS[0])
     with pytest.raises(CostRefused, match="could have"):
-        turned(design, Sliders(indexes=20))
+        apply_sliders(design, Sliders(indexes=20))
     with pytest.raises(CostRefused, match="give 0 to 20"):
         Sliders(indexes=21)
-    assert not Sliders(indexes=1).rests
+    assert not Sliders(indexes=1).is_unchanged
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
@@ -281,13 +283,13 @@ def test_sliders_at_rest_change_nothing() -> None:
     """A slider at one gives back the design itself; turned, only what it says is changed."""
     design = design_of(APPLICATIONS[0])
 
-    assert turned(design, Sliders()) is design
+    assert apply_sliders(design, Sliders()) is design
     book = load_book("us-east-1")
-    base = estimate(design, Assumptions(), book)
-    stored = estimate(turned(design, Sliders(items=3.0)), Assumptions(), book)
+    base = estimate_month(design, Assumptions(), book)
+    stored = estimate_month(apply_sliders(design, Sliders(items=3.0)), Assumptions(), book)
     assert stored.of("storage") == pytest.approx(base.of("storage") * 3)
     assert stored.requests == base.requests
-    often = estimate(turned(design, Sliders(reads=2.0)), Assumptions(), book)
+    often = estimate_month(apply_sliders(design, Sliders(reads=2.0)), Assumptions(), book)
     assert often.of("storage") == base.of("storage")
     reads = sum(bill.amount for bill in base.bills if bill.kind == "read")
     assert often.requests - base.requests == pytest.approx(reads)
@@ -296,7 +298,7 @@ def test_sliders_at_rest_change_nothing() -> None:
 def test_more_of_anything_never_costs_less() -> None:
     """Larger items, surer reads, more transactions and higher peaks are dearer, or cost the same."""
     design, book = design_of(APPLICATIONS[0]), load_book("us-east-1")
-    base = estimate(design, Assumptions(), book).total
+    base = estimate_month(design, Assumptions(), book).total
 
     for dearer in (
         Sliders(item_bytes=4.0),
@@ -304,11 +306,13 @@ def test_more_of_anything_never_costs_less() -> None:
         Sliders(transactions="all"),
         Sliders(reads=1.5),
     ):
-        assert estimate(turned(design, dearer), Assumptions(), book).total > base
-    assert estimate(turned(design, Sliders(transactions="none")), Assumptions(), book).total < base
+        assert estimate_month(apply_sliders(design, dearer), Assumptions(), book).total > base
+    assert (
+        estimate_month(apply_sliders(design, Sliders(transactions="none")), Assumptions(), book).total < base
+    )
     provisioned = Assumptions(mode="provisioned")
-    even = estimate(turned(design, Sliders(peak=1.0)), provisioned, book).total
-    assert estimate(turned(design, Sliders(peak=8.0)), provisioned, book).total > even
+    even = estimate_month(apply_sliders(design, Sliders(peak=1.0)), provisioned, book).total
+    assert estimate_month(apply_sliders(design, Sliders(peak=8.0)), provisioned, book).total > even
 
 
 @pytest.mark.parametrize("free_tier", [False, True])
@@ -316,14 +320,18 @@ def test_curves_are_months_at_so_many_times_the_traffic(free_tier: bool) -> None
     """Each point is what the ways of paying cost of a design with its rates multiplied, to the cent."""
     design, book = design_of(APPLICATIONS[1]), load_book("us-east-1")
     assumptions = Assumptions(free_tier=free_tier)
-    found = curves(design, assumptions, book)
+    found = compute_curves(design, assumptions, book)
 
-    assert [line.name for line in found.lines] == [way.name for way in ways(design, assumptions, book)]
+    assert [line.name for line in found.lines] == [
+        way.name for way in payment_options(design, assumptions, book)
+    ]
     for at in (0, 4, 6, 12):
         factor = found.factors[at]
         months = {
             way.name: way.total
-            for way in ways(turned(design, Sliders(reads=factor, writes=factor)), assumptions, book)
+            for way in payment_options(
+                apply_sliders(design, Sliders(reads=factor, writes=factor)), assumptions, book
+            )
         }
         for line in found.lines:
             assert abs(line.totals[at] - (months[line.name] or 0)) < Decimal("0.005"), (line.name, factor)
@@ -332,13 +340,15 @@ def test_curves_are_months_at_so_many_times_the_traffic(free_tier: bool) -> None
 def test_where_two_ways_of_paying_meet_the_cheaper_one_changes() -> None:
     """Below the meeting paying on demand is cheaper than provisioned units, and above it dearer."""
     design, book = design_of(APPLICATIONS[1]), load_book("us-east-1")
-    found = curves(design, Assumptions(), book)
+    found = compute_curves(design, Assumptions(), book)
     [meeting] = [each for each in found.meetings if each.cheaper_above == "provisioned, scaled"]
 
     def gap(factor: float) -> Decimal:
         totals = {
             way.name: way.total or Decimal(0)
-            for way in ways(turned(design, Sliders(reads=factor, writes=factor)), Assumptions(), book)
+            for way in payment_options(
+                apply_sliders(design, Sliders(reads=factor, writes=factor)), Assumptions(), book
+            )
         }
         return totals["on demand"] - totals["provisioned, scaled"]
 

@@ -233,11 +233,12 @@ def test_money_is_that_of_the_region_on_demand(engine: Engine) -> None:
 
 def test_the_forecast_is_what_tavola_cost_says(engine: Engine) -> None:
     """Units and the month's money of a pattern are those of its bill."""
-    from tavola.design.cost import Assumptions, estimate
+    from tavola.design.cost import Assumptions, estimate_month
     from tavola.prices import load_book
 
     bills = {
-        bill.title: bill for bill in estimate(bookshop_design(), Assumptions(), load_book("us-east-1")).bills
+        bill.title: bill
+        for bill in estimate_month(bookshop_design(), Assumptions(), load_book("us-east-1")).bills
     }
 
     async def story() -> None:

@@ -1,4 +1,7 @@
-"""Findings: what is wrong with a design, where, and what to do about it."""
+"""Findings: a defect in a design, its place, and what to do about it.
+
+The linter, the solver, the simulator and target checks report findings in this form.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "advice"]
 SEVERITIES: tuple[Severity, ...] = (
-    "error",  # it will fail, lose data or give wrong answers
-    "warning",  # it will throttle, cost or break in time
-    "advice",  # another way is cheaper or clearer
+    "error",  # fails, loses data or returns wrong results
+    "warning",  # throttles, costs or breaks in time
+    "advice",  # there is a cheaper or clearer way
 )
 
 DesignPathKind = Literal[
@@ -29,10 +32,10 @@ DesignPathKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class DesignPath:
-    """A part of a design, by the name that its declaration has: `Ticket.ByStatus`, `Tickets.status_index`."""
+    """The path of a part of a design, as it is declared: `Ticket.ByStatus`, `Tickets.status_index`."""
 
     kind: DesignPathKind
-    table: str  # the table it belongs to, by its name in DynamoDB; empty: the whole design
+    table: str  # name in DynamoDB of the table that it belongs to; empty: the whole design
     name: str
 
     def __str__(self) -> str:
@@ -41,7 +44,7 @@ class DesignPath:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One defect: the rule that found it, and in sentences what is wrong there and what would mend it."""
+    """One defect: the rule that found it, the place, what is wrong and what to do."""
 
     rule: str
     severity: Severity

@@ -19,12 +19,12 @@ import msgspec
 from tavola.design.cost import (
     Assumptions,
     Consistency,
-    Costing,
     CostRefused,
+    CostReport,
     Sliders,
     Transactions,
-    cost_of,
-    turned,
+    apply_sliders,
+    report_cost,
 )
 from tavola.model.document import Design, DocumentRefused, TableDesign, check_references
 from tavola.prices import PriceBook, books, labelled_book, load_book
@@ -102,11 +102,11 @@ DEFAULT_REGION = "us-east-1"
 
 _KNOWN_MAX = 24  # costings that are kept
 
-_known: dict[tuple[int, bytes], tuple[Design, Costing]] = {}
+_known: dict[tuple[int, bytes], tuple[Design, CostReport]] = {}
 _parts: dict[tuple[int, tuple[str, ...]], tuple[Design, Design]] = {}
 
 
-def costing_of(studio: Studio, asked: AskCost, sliders: Sliders) -> Costing:
+def costing_of(studio: Studio, asked: AskCost, sliders: Sliders) -> CostReport:
     """Return the month of a design; the last few are kept, for the declared one stands while sliders move."""
     design = design_for(studio, asked)
     book, today = book_of(studio, asked.assumptions)
@@ -116,7 +116,7 @@ def costing_of(studio: Studio, asked: AskCost, sliders: Sliders) -> Costing:
         if len(_known) >= _KNOWN_MAX:
             _known.clear()
         assumptions = assumptions_of(asked.assumptions, design, sliders)
-        known = _known[key] = (design, cost_of(turned(design, sliders), assumptions, book, today))
+        known = _known[key] = (design, report_cost(apply_sliders(design, sliders), assumptions, book, today))
     return known[1]
 
 

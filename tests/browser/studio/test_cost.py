@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tavola.cli.designs import load_design
-from tavola.design.cost import Assumptions, Sliders, cost_of, turned
+from tavola.design.cost import Assumptions, Sliders, apply_sliders, report_cost
 from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.prices import load_book
@@ -54,8 +54,11 @@ def total(page: Page) -> Locator:
 
 def altered(**sliders: Any) -> str:
     """Return what the same functions say of the altered design."""
-    told = cost_of(
-        turned(desk(), Sliders(**sliders)), Assumptions(), load_book("us-east-1"), datetime.date(2026, 11, 1)
+    told = report_cost(
+        apply_sliders(desk(), Sliders(**sliders)),
+        Assumptions(),
+        load_book("us-east-1"),
+        datetime.date(2026, 11, 1),
     )
     return cents(told.month.total)
 

@@ -11,13 +11,13 @@ from tavola.design.cost import (
     EXAMPLE,
     Assumptions,
     CostRefused,
-    Demand,
+    TableDemand,
     calculate,
     calculation_document,
     calculation_text,
-    steps,
+    compare_with_document,
 )
-from tavola.design.cost.calculator import as_document
+from tavola.design.cost.calculator import document_figures
 from tavola.prices import labelled_book, load_book
 
 SEED = labelled_book(DOCUMENT)
@@ -41,8 +41,8 @@ TODAY = load_book("us-east-1")
 )
 def test_units_are_rounded_up(kb: float, eventual: float, strong: float, write: float) -> None:
     """Pitfall 11: a read pays for each 4 KB begun and a write for each 1 KB begun; eventual reads keep their halves."""
-    told = calculate(Demand(1, 1, kb), TODAY)
-    half = calculate(Demand(1, 1, kb, consistent=False), TODAY)
+    told = calculate(TableDemand(1, 1, kb), TODAY)
+    half = calculate(TableDemand(1, 1, kb, consistent=False), TODAY)
 
     assert (told.read_units, told.write_units) == (strong, write)
     assert half.read_units == eventual
@@ -50,7 +50,7 @@ def test_units_are_rounded_up(kb: float, eventual: float, strong: float, write: 
 
 def test_half_units_are_not_lost() -> None:
     """Pitfall 11: three eventual reads a second need two units, and cost one and a half on demand."""
-    told = calculate(Demand(3, 0, 1, consistent=False), TODAY)
+    told = calculate(TableDemand(3, 0, 1, consistent=False), TODAY)
 
     assert told.read_capacity == 2
     assert told.on_demand.reads == Decimal("1.5") * 730 * 3_600 * Decimal("0.125") / 1_000_000
@@ -58,15 +58,15 @@ def test_half_units_are_not_lost() -> None:
 
 def test_the_document_counts_wrongly_where_we_do_not() -> None:
     """Pitfall 11: the document takes one unit for 4.5 KB read and for 1.9 KB written; each is two."""
-    read, write = Demand(100, 0, 4.5), Demand(0, 100, 1.9)
+    read, write = TableDemand(100, 0, 4.5), TableDemand(0, 100, 1.9)
 
-    assert calculate(read, SEED).fixed.reads == 2 * as_document(read, SEED)[1].reads
-    assert calculate(write, SEED).fixed.writes == 2 * as_document(write, SEED)[1].writes
+    assert calculate(read, SEED).fixed.reads == 2 * document_figures(read, SEED)[1].reads
+    assert calculate(write, SEED).fixed.writes == 2 * document_figures(write, SEED)[1].writes
 
 
 def test_the_documents_own_example_gives_its_figures() -> None:
     """100 reads and 20 writes a second of 3 KB, 50 GB, half the day, at its prices: each figure that it prints."""
-    on_demand, provisioned = as_document(EXAMPLE, SEED)
+    on_demand, provisioned = document_figures(EXAMPLE, SEED)
 
     assert (provisioned.reads, provisioned.writes, provisioned.total) == (
         Decimal("47.45"),
@@ -93,7 +93,7 @@ def test_the_example_counted_right() -> None:
 
 def test_each_step_says_what_differs() -> None:
     """From the document's figures to today's in steps, each with its reason and both sums."""
-    told = steps(EXAMPLE, SEED, TODAY)
+    told = compare_with_document(EXAMPLE, SEED, TODAY)
 
     assert [round(each.on_demand, 2) for each in told] == [
         Decimal("206.90"),
@@ -110,10 +110,10 @@ def test_each_step_says_what_differs() -> None:
 
 def test_little_traffic_is_paid_by_the_request() -> None:
     """An hour a day of traffic is cheaper on demand than units that stand all day."""
-    told = calculate(Demand(100, 100, 1, hours_per_day=1), TODAY, Assumptions(target=70))
+    told = calculate(TableDemand(100, 100, 1, hours_per_day=1), TODAY, Assumptions(target=70))
 
     assert told.on_demand.total < told.fixed.total
-    assert calculate(Demand(1, 0, 1, hours_per_day=1), TODAY).recommended == "on demand"
+    assert calculate(TableDemand(1, 0, 1, hours_per_day=1), TODAY).recommended == "on demand"
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_little_traffic_is_paid_by_the_request() -> None:
 def test_numbers_that_cannot_be_are_refused(wrong: tuple[float, float, float]) -> None:
     """A rate below zero or without end, and an item of no size or over 400 KB, are told."""
     with pytest.raises(CostRefused, match="give"):
-        Demand(*wrong)
+        TableDemand(*wrong)
 
 
 def test_backups_and_what_is_free_are_in_the_sums() -> None:
     """Backups are paid, and what an account has free is taken off, in every way of paying."""
-    demand = Demand(1, 1, 1, 50)
+    demand = TableDemand(1, 1, 1, 50)
     plain, more, less = (
         calculate(demand, TODAY, Assumptions(**told)) for told in ({}, {"backups": 5}, {"free_tier": True})
     )
@@ -141,7 +141,7 @@ def test_backups_and_what_is_free_are_in_the_sums() -> None:
 
 def test_a_sum_without_a_price_is_not_known() -> None:
     """Where the book lacks a price, no sum is told as if the thing cost nothing, and nothing is recommended."""
-    told = calculate(Demand(1, 1, 1, 50), load_book("ap-northeast-2"))
+    told = calculate(TableDemand(1, 1, 1, 50), load_book("ap-northeast-2"))
 
     assert "storage_gb_month" in told.unpriced
     assert told.recommended is None
@@ -155,6 +155,6 @@ def test_a_sum_without_a_price_is_not_known() -> None:
 
 def test_fixed_units_are_said_to_have_no_room() -> None:
     """Units fixed at the need throttle at the first moment of more: that is said, with what scaling costs."""
-    told = calculation_text(calculate(Demand(100, 100, 1), TODAY), (), ())
+    told = calculation_text(calculate(TableDemand(100, 100, 1), TODAY), (), ())
 
     assert "what comes beyond them in a second is throttled" in " ".join(told.split())

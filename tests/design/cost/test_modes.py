@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.design.cost import Assumptions, break_evens, cost_of, estimate, recommendation, ways
+from tavola.design.cost import (
+    Assumptions,
+    break_evens,
+    estimate_month,
+    payment_options,
+    recommend_payment,
+    report_cost,
+)
 from tavola.design.cost.break_even import storage_share, utilisation_share
 from tavola.model.document import Design
 from tavola.prices import labelled_book, load_book
@@ -38,7 +45,7 @@ def test_provisioned_units_pay_from_29_per_cent() -> None:
 @pytest.mark.parametrize(("target", "wins"), [(28, False), (30, True)])
 def test_the_break_even_point_is_where_the_sums_meet(target: int, wins: bool) -> None:
     """Even traffic at a target just below the point is cheaper on demand, and just above it provisioned."""
-    told = {way.name: way.total for way in ways(shop(1_000), Assumptions(target=target), BOOK)}
+    told = {way.name: way.total for way in payment_options(shop(1_000), Assumptions(target=target), BOOK)}
 
     on_demand, provisioned = told["on demand"], told["provisioned, scaled"]
     assert on_demand is not None
@@ -51,10 +58,10 @@ def test_standard_ia_wins_where_storage_is_enough() -> None:
     busy, full = shop(1_000, 1_000), shop(1, 100_000_000)
 
     for told, wins in ((busy, False), (full, True)):
-        month = estimate(told, Assumptions(), BOOK)
+        month = estimate_month(told, Assumptions(), BOOK)
         share = storage_share(BOOK, month)
         assert share is not None
-        rare = estimate(told, Assumptions(table_class="STANDARD_INFREQUENT_ACCESS"), BOOK)
+        rare = estimate_month(told, Assumptions(table_class="STANDARD_INFREQUENT_ACCESS"), BOOK)
         assert (rare.total < month.total) is wins
         assert (month.of("storage") / month.requests > share) is wins
 
@@ -62,7 +69,8 @@ def test_standard_ia_wins_where_storage_is_enough() -> None:
 def test_every_point_has_a_sentence() -> None:
     """Reads, writes, the class and both terms have their points; a book without prices has fewer."""
     standard, provisioned = (
-        estimate(shop(100, 1_000), Assumptions(mode=mode), BOOK) for mode in ("on-demand", "provisioned")
+        estimate_month(shop(100, 1_000), Assumptions(mode=mode), BOOK)
+        for mode in ("on-demand", "provisioned")
     )
 
     names = [each.name for each in break_evens(BOOK, standard, provisioned)]
@@ -80,7 +88,7 @@ def test_every_point_has_a_sentence() -> None:
 
 def test_a_way_without_a_price_says_why() -> None:
     """Where a book has no price for Standard-IA, that way has no sum and a reason."""
-    told = {way.name: way for way in ways(shop(10), Assumptions(), labelled_book("support-desk"))}
+    told = {way.name: way for way in payment_options(shop(10), Assumptions(), labelled_book("support-desk"))}
 
     assert told["on demand"].total is not None
     assert told["on demand, Standard-IA"].total is None
@@ -90,16 +98,16 @@ def test_a_way_without_a_price_says_why() -> None:
 
 def test_a_recommendation_gives_its_reason() -> None:
     """Even traffic is to be provisioned; rare peaks are paid by the request; nothing at all wants rates."""
-    even = recommendation(shop(100), Assumptions(), BOOK)
-    peaky = recommendation(shop(1, peak_per_second=5_000), Assumptions(), BOOK)
+    even = recommend_payment(shop(100), Assumptions(), BOOK)
+    peaky = recommend_payment(shop(1, peak_per_second=5_000), Assumptions(), BOOK)
 
     assert even.startswith("Pay provisioned, scaled: ")
     assert "above the 29% from which provisioned units pay" in even
     assert "No pattern declares peak_per_second" in even
     assert peaky.startswith("Stay as it is")
     assert "below the 29%" in peaky
-    assert "costs nothing yet" in recommendation(shop(0), Assumptions(), BOOK)
-    assert "only what is paid for standing there" in recommendation(
+    assert "costs nothing yet" in recommend_payment(shop(0), Assumptions(), BOOK)
+    assert "only what is paid for standing there" in recommend_payment(
         shop(0, items=1_000_000), Assumptions(), BOOK
     )
 
@@ -114,16 +122,16 @@ def test_fixed_units_are_held_against_scaled_ones() -> None:
     )  # fmt: skip
     free = shop(7)
 
-    assert estimate(fixed, Assumptions(), BOOK).total == Decimal(730) * 1_000 * (
+    assert estimate_month(fixed, Assumptions(), BOOK).total == Decimal(730) * 1_000 * (
         Decimal("0.00013") + Decimal("0.00065")
     )
-    assert [way.total for way in ways(fixed, Assumptions(), BOOK)] == [
-        way.total for way in ways(free, Assumptions(), BOOK)
+    assert [way.total for way in payment_options(fixed, Assumptions(), BOOK)] == [
+        way.total for way in payment_options(free, Assumptions(), BOOK)
     ]
-    assert recommendation(fixed, Assumptions(), BOOK).startswith(
+    assert recommend_payment(fixed, Assumptions(), BOOK).startswith(
         "Pay provisioned, scaled: $564.56 a month less"
     )
-    told = cost_of(fixed, Assumptions(), BOOK, BOOK.date)
+    told = report_cost(fixed, Assumptions(), BOOK, BOOK.date)
     assert "scaled to this traffic they would be 70% used" in told.break_evens[1].sentence
     [saving] = [each for each in told.savings if each.place == "provisioned"]
     assert saving.sentence == "provisioned units with auto scaling instead of fixed ones"
@@ -142,7 +150,7 @@ def test_reads_and_writes_are_weighed_by_what_they_cost() -> None:
         )
     )  # fmt: skip
 
-    assert "25% used, below the 29% from which provisioned units pay" in recommendation(
+    assert "25% used, below the 29% from which provisioned units pay" in recommend_payment(
         told, Assumptions(), BOOK
     )
 
@@ -171,9 +179,9 @@ def test_a_reason_never_contradicts_its_advice(
     )  # fmt: skip
     assumed = Assumptions(free_tier=free)
 
-    sentence = recommendation(told, assumed, BOOK)
+    sentence = recommend_payment(told, assumed, BOOK)
 
-    free_ways = [way for way in ways(told, assumed, BOOK) if way.reserved is None]
+    free_ways = [way for way in payment_options(told, assumed, BOOK) if way.reserved is None]
     best = min(free_ways, key=lambda way: (way.total or Decimal(0), way.name))
     if "from which provisioned units pay" in sentence:
         assert ("used, above" in sentence) is (best.mode == "provisioned")
@@ -188,13 +196,13 @@ def test_a_month_without_cost_says_why() -> None:
     barren = replace(BOOK, prices={"export_gb": BOOK.prices["export_gb"]})
     few = shop(0, 1_000, peak_per_second=0)
 
-    told = recommendation(shop(10, 10), Assumptions(), barren)
+    told = recommend_payment(shop(10, 10), Assumptions(), barren)
     assert "has none of the prices that this takes (write_request_unit, storage_gb_month)" in told
-    assert "within what an account has free" in recommendation(few, Assumptions(free_tier=True), BOOK)
+    assert "within what an account has free" in recommend_payment(few, Assumptions(free_tier=True), BOOK)
 
 
 def test_nothing_is_cheaper_by_nothing() -> None:
     """Reserved capacity that saves less than a cent is not told."""
-    assert "cheaper still" not in recommendation(
+    assert "cheaper still" not in recommend_payment(
         shop(1), Assumptions(mode="provisioned", free_tier=True), BOOK
     )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tavola.design.cost import Assumptions, CostRefused, Month, estimate
+from tavola.design.cost import Assumptions, CostRefused, MonthlyBill, estimate_month
 from tavola.design.cost.assumptions import Mode
-from tavola.design.cost.traffic import day, scaled
+from tavola.design.cost.traffic import autoscaled_units, daily_demand
 from tavola.model.document import Design, Scaling, design_of
 from tavola.model.sizes import stored_entry_bytes
 from tavola.prices import labelled_book, load_book
@@ -76,12 +76,12 @@ def shop(
     )
 
 
-def month(told: Design, **assumed: Any) -> Month:
+def month(told: Design, **assumed: Any) -> MonthlyBill:
     """Return a month at today's prices."""
-    return estimate(told, Assumptions(**assumed), BOOK)
+    return estimate_month(told, Assumptions(**assumed), BOOK)
 
 
-def line(told: Month, what: str, index: str | None = None) -> Decimal:
+def line(told: MonthlyBill, what: str, index: str | None = None) -> Decimal:
     """Return the amount of one line."""
     return sum((each.amount for each in told.lines if (each.what, each.index) == (what, index)), Decimal(0))
 
@@ -193,7 +193,9 @@ def test_reserved_blocks_are_those_that_pay() -> None:
         month(small, mode="provisioned", reserved="one_year").total == month(small, mode="provisioned").total
     )
     with pytest.raises(CostRefused, match="no discount"):
-        estimate(large, Assumptions(mode="provisioned", reserved="one_year"), labelled_book("support-desk"))
+        estimate_month(
+            large, Assumptions(mode="provisioned", reserved="one_year"), labelled_book("support-desk")
+        )
 
 
 def test_reserved_units_are_no_replicas_and_no_standard_ia() -> None:
@@ -321,7 +323,7 @@ def test_what_nobody_said_is_named() -> None:
 
 def test_a_book_without_a_price_says_so() -> None:
     """What a book has no price for is not in the sum, and is named."""
-    told = estimate(shop(), Assumptions(), labelled_book("support-desk"))
+    told = estimate_month(shop(), Assumptions(), labelled_book("support-desk"))
 
     assert told.unpriced == ("pitr_gb_month",)
 
@@ -352,7 +354,7 @@ def test_numbers_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("hours", [24, 12, 1])
 def test_a_day_holds_its_mean_and_reaches_its_peak(mean: float, peak: float, hours: int) -> None:
     """The hours of a day never hold less than the mean asks for, and one of them reaches the peak."""
-    told = day(mean, peak, hours)
+    told = daily_demand(mean, peak, hours)
 
     assert len(told) == 24
     assert max(told) == peak
@@ -361,7 +363,7 @@ def test_a_day_holds_its_mean_and_reaches_its_peak(mean: float, peak: float, hou
 
 def test_units_are_whole_and_within_bounds() -> None:
     """Auto scaling holds the demand at its target, rounded up."""
-    assert scaled((0.0, 7.0, 7.1, 700.0), target=70, least=2, most=500) == (2, 10, 11, 500)
+    assert autoscaled_units((0.0, 7.0, 7.1, 700.0), target=70, least=2, most=500) == (2, 10, 11, 500)
 
 
 rates = st.floats(0, 10_000, allow_nan=False)
@@ -383,7 +385,7 @@ def test_lines_and_bills_add_up(
 ) -> None:
     """Every line is its quantity at the book's price, credits aside, and the bills give the requests to the last digit."""
     replicas = ("eu-west-1",) if copied else ()
-    told = estimate(
+    told = estimate_month(
         shop(reads=reads, writes=writes, changes=changes, size=size, replicas=replicas), way, BOOK
     )
 
@@ -489,7 +491,7 @@ def test_more_never_costs_less(
     )
 
     # Charges are rounded to ten digits each, so equal designs may differ by as many halves of the last one.
-    assert estimate(large, way, BOOK).total >= estimate(small, way, BOOK).total - Decimal("1e-8")
+    assert estimate_month(large, way, BOOK).total >= estimate_month(small, way, BOOK).total - Decimal("1e-8")
 
 
 @settings(max_examples=40)
@@ -501,7 +503,7 @@ def test_a_higher_peak_costs_no_less_but_for_whole_units(
     trough may save less than one an hour at each place. Where scaling has reached its bound the rest is not served, and
     what is not served is not paid."""
     low, high = (
-        estimate(
+        estimate_month(
             shaped(shape, reads=1, writes=writes, size=900, peak=writes * times, items=0),
             Assumptions(mode=mode),
             BOOK,
@@ -518,7 +520,7 @@ def test_a_higher_peak_costs_no_less_but_for_whole_units(
 
 def test_whole_units_are_a_step_of_their_own() -> None:
     """A unit is held whole: 0.71 a second at 70 % take two all day, and 0.75 at noon with less at night fewer."""
-    even, uneven = (sum(scaled(day(0.71, peak), target=70)) for peak in (0.71, 0.75))
+    even, uneven = (sum(autoscaled_units(daily_demand(0.71, peak), target=70)) for peak in (0.71, 0.75))
 
     assert even == 48
     assert 24 < uneven < 48
@@ -551,4 +553,4 @@ def test_the_applications_have_a_month(name: str) -> None:
     doubled = replace(
         BOOK, prices={key_: replace(each, amount=each.amount * 2) for key_, each in BOOK.prices.items()}
     )
-    assert estimate(found, Assumptions(), doubled).total == pytest.approx(2 * told.total)
+    assert estimate_month(found, Assumptions(), doubled).total == pytest.approx(2 * told.total)

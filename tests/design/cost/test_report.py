@@ -11,14 +11,14 @@ import pytest
 from tavola.design.cost import (
     BOOK_DAYS_MAX,
     Assumptions,
-    Demand,
-    as_document,
-    as_text,
+    TableDemand,
     book_notes,
     calculate,
     calculation_document,
     calculation_text,
-    cost_of,
+    render_document,
+    render_text,
+    report_cost,
 )
 from tavola.model.document import Design
 from tavola.prices import labelled_book, load_book
@@ -43,7 +43,7 @@ def shop(**more: Any) -> Design:
 
 def page(told: Design, **assumed: Any) -> str:
     """Return a page with its lines joined."""
-    return " ".join(as_text(cost_of(told, Assumptions(**assumed), BOOK, TODAY)).split())
+    return " ".join(render_text(report_cost(told, Assumptions(**assumed), BOOK, TODAY)).split())
 
 
 def test_a_page_says_what_it_was_computed_from() -> None:
@@ -74,7 +74,7 @@ def test_a_design_without_any_rate_says_so_in_a_sentence() -> None:
 
 def test_a_document_is_plain_data() -> None:
     """Everything in the document is text, numbers, lists and objects; money is exact text without an exponent."""
-    told = as_document(cost_of(shop(per_second=0.0001), Assumptions(), BOOK, TODAY))
+    told = render_document(report_cost(shop(per_second=0.0001), Assumptions(), BOOK, TODAY))
 
     assert all("E" not in line["amount"] and "E" not in line["quantity"] for line in told["lines"])
     assert {"lines", "access_patterns", "ways", "break_even", "savings", "recommendation", "notes"} <= set(
@@ -100,7 +100,7 @@ def test_a_document_s_prices_are_called_its_own() -> None:
 
 def test_a_calculation_says_its_units() -> None:
     """The calculator's page has the units of a read and a write, and every sum its book."""
-    told = calculate(Demand(3, 0, 1, consistent=False), BOOK)
+    told = calculate(TableDemand(3, 0, 1, consistent=False), BOOK)
 
     text_ = calculation_text(told, (), ())
     assert "A read takes 0.5 units and a write 1 unit: 2 read and 1 write units a second" in " ".join(
@@ -112,7 +112,7 @@ def test_a_calculation_says_its_units() -> None:
 
 def test_no_demand_is_told() -> None:
     """Rates of zero and nothing stored are one clear sentence."""
-    text_ = calculation_text(calculate(Demand(0, 0, 1), BOOK), (), ())
+    text_ = calculation_text(calculate(TableDemand(0, 0, 1), BOOK), (), ())
 
     assert "There is no traffic and nothing stored" in text_
 
@@ -120,7 +120,7 @@ def test_no_demand_is_told() -> None:
 def test_an_unknown_way_does_not_widen_the_page() -> None:
     """Why a way of paying has no sum stands below the table, and no line is wider than a page."""
     seoul = load_book("ap-northeast-2")
-    told = as_text(cost_of(shop(per_second=1), Assumptions(), seoul, TODAY))
+    told = render_text(report_cost(shop(per_second=1), Assumptions(), seoul, TODAY))
 
     assert "not known of" in told
     assert max(map(len, told.splitlines())) <= 110

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tavola.cli.designs import load_design
-from tavola.design.cost import Assumptions, Saving, estimate, savings
+from tavola.design.cost import Assumptions, Saving, estimate_month, savings
 from tavola.design.cost.alterations import (
-    apart,
-    narrowed,
     needed_attributes,
-    regathered,
-    shortened,
+    with_narrow_projection,
+    with_shards,
+    with_short_names,
+    with_split_entity,
     with_table,
 )
 from tavola.design.cost.savings import PLANNED
@@ -101,7 +101,7 @@ def test_fields_that_are_read_say_what_to_project() -> None:
     told = shop(reads=("title",)).tables[0]
     needed = needed_attributes(design(told), told, told.indexes[0])
     assert needed == frozenset({"title"})
-    thin = narrowed(told, told.indexes[0], frozenset())
+    thin = with_narrow_projection(told, told.indexes[0], frozenset())
     assert thin is not None
     assert thin.indexes[0].projection == ("_entity",)
 
@@ -110,7 +110,7 @@ def test_a_declared_entry_shrinks_with_its_projection() -> None:
     """What a pattern declares of its items' size is cut in proportion when less is projected."""
     told = shop(result="Summary", on_index=3_000).tables[0]
 
-    thin = narrowed(told, told.indexes[0], frozenset({"ticket_id", "title"}))
+    thin = with_narrow_projection(told, told.indexes[0], frozenset({"ticket_id", "title"}))
 
     assert thin is not None
     access = thin.entities[0].patterns[0].access
@@ -127,7 +127,7 @@ def test_an_index_that_nobody_reads_is_dropped() -> None:
 
     told = found(unused, "unused index")
 
-    month = estimate(unused, Assumptions(), BOOK)
+    month = estimate_month(unused, Assumptions(), BOOK)
     assert told[0].amount == sum(line.amount for line in month.lines if line.index == "by_status")
     route = Need(
         "old ones", "Ticket", (Given("status"),), route=Route("query", "by_status", (Given("g1pk"),))
@@ -143,7 +143,7 @@ def test_eventual_reads_save_half() -> None:
     told = found(shop(primary={"consistent": True}), "eventual reads")
 
     assert [each.place for each in told] == ["Ticket.Key"]
-    month = estimate(shop(primary={"consistent": True}), Assumptions(), BOOK)
+    month = estimate_month(shop(primary={"consistent": True}), Assumptions(), BOOK)
     bill = next(each for each in month.bills if each.place == "Ticket.Key")
     assert told[0].amount == bill.amount / 2
     assert not found(shop(), "eventual reads")
@@ -177,12 +177,12 @@ def test_a_split_keeps_every_byte() -> None:
     """The two items together are as large as the one was, and one more key."""
     told = shop().tables[0]
 
-    split = apart(design(told), told, told.entities[0], frozenset({"views"}))
+    split = with_split_entity(design(told), told, told.entities[0], frozenset({"views"}))
 
     assert split is None  # ByStatus gives whole items, so an index would lack the field
     told = shop(result="Summary").tables[0]
     whole = shop(result="Summary")
-    split = apart(whole, told, told.entities[0], frozenset({"views"}))
+    split = with_split_entity(whole, told, told.entities[0], frozenset({"views"}))
     assert split is not None
     rest, beside = split.entities
     assert 3_000 < item_bytes(split, rest) + item_bytes(split, beside) < 3_100
@@ -205,7 +205,7 @@ def test_shorter_names_save_where_they_cross_a_unit() -> None:
     assert found(told(1_030), "shorter names")[0].amount == Decimal("0.625") / 1_000_000 * 730 * 3_600 * 100
     assert not found(told(900), "shorter names")
 
-    names = {field.attribute for field in shortened(told(900).tables[0]).entities[0].fields}
+    names = {field.attribute for field in with_short_names(told(900).tables[0]).entities[0].fields}
     assert names == {"aa", "ab"}
 
 
@@ -241,7 +241,7 @@ def test_shards_beyond_the_rate_are_told(reads: float, writes: float, enough: in
     assert PLANNED == HEADROOM
     if told_:
         [sharded] = told.tables[0].entities
-        fewer = with_table(told, regathered(told.tables[0], sharded, sharded.keys[0], enough))
+        fewer = with_table(told, with_shards(told.tables[0], sharded, sharded.keys[0], enough))
         assert "too-few-shards" not in {finding.rule for finding in lint(fewer).findings}
 
 
@@ -282,8 +282,11 @@ def test_an_index_collection_that_gives_a_field_keeps_it() -> None:
     asked = collection("File", "STATUS#{status}", "Ticket", index="by_status", items=1)
     told = replace(whole.tables[0], collections=(asked,))
 
-    assert apart(whole, whole.tables[0], whole.tables[0].entities[0], frozenset({"views"})) is not None
-    assert apart(with_table(whole, told), told, told.entities[0], frozenset({"views"})) is None
+    assert (
+        with_split_entity(whole, whole.tables[0], whole.tables[0].entities[0], frozenset({"views"}))
+        is not None
+    )
+    assert with_split_entity(with_table(whole, told), told, told.entities[0], frozenset({"views"})) is None
 
 
 def test_what_an_item_must_have_stays_in_it() -> None:
@@ -305,8 +308,8 @@ def test_what_an_item_must_have_stays_in_it() -> None:
     assert saving.sentence.startswith("keep body in an item")
     shop_ = told.tables[0]
     for name in ("expires", "rev", "owner", "email"):
-        assert apart(told, shop_, shop_.entities[0], frozenset({"body", name})) is None
-    split = apart(told, shop_, shop_.entities[0], frozenset({"body"}))
+        assert with_split_entity(told, shop_, shop_.entities[0], frozenset({"body", name})) is None
+    split = with_split_entity(told, shop_, shop_.entities[0], frozenset({"body"}))
     assert split is not None
     assert [write.title for write in split.entities[0].writes] == ["put it", "rewrite"]
 
@@ -325,15 +328,17 @@ def test_collections_may_be_read_eventually() -> None:
     [saving] = found(told, "eventual reads")
 
     assert saving.place == "File"
-    assert saving.amount == estimate(told, Assumptions(), BOOK).total / 2
+    assert saving.amount == estimate_month(told, Assumptions(), BOOK).total / 2
 
 
 def test_billing_is_among_what_would_change_it() -> None:
     """Even traffic is cheaper with provisioned units, and that is told with its amount."""
     told = {each.place: each.amount for each in found(shop(), "billing")}
 
-    on_demand = estimate(shop(), Assumptions(mode="on-demand"), BOOK).total
-    assert told["provisioned"] == on_demand - estimate(shop(), Assumptions(mode="provisioned"), BOOK).total
+    on_demand = estimate_month(shop(), Assumptions(mode="on-demand"), BOOK).total
+    assert (
+        told["provisioned"] == on_demand - estimate_month(shop(), Assumptions(mode="provisioned"), BOOK).total
+    )
     assert "on demand" not in told
 
 
@@ -349,12 +354,12 @@ def test_a_saving_is_the_difference_of_two_months() -> None:
     """A saving is what the changed design's own month is less."""
     whole = shop(result="Summary")
     told = whole.tables[0]
-    thin = narrowed(told, told.indexes[0], frozenset({"ticket_id", "title"}))
+    thin = with_narrow_projection(told, told.indexes[0], frozenset({"ticket_id", "title"}))
     assert thin is not None
 
-    after = estimate(with_table(whole, thin), Assumptions(), BOOK).total
+    after = estimate_month(with_table(whole, thin), Assumptions(), BOOK).total
 
-    before = estimate(whole, Assumptions(), BOOK).total
+    before = estimate_month(whole, Assumptions(), BOOK).total
     assert found(whole, "narrower projection")[0].amount == pytest.approx(before - after)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from tavola.design.cost import Assumptions, estimate, savings
+from tavola.design.cost import Assumptions, estimate_month, savings
 from tavola.design.findings import Finding
 from tavola.design.lint import lint
 from tavola.design.lint.alternatives import index_key_monthly_cost
@@ -52,7 +52,7 @@ def found(told: Design, rule: str) -> Finding:
 def test_a_key_that_changes_is_told_by_what_it_costs_more() -> None:
     """The sum is the bill's own line of key changes: what is paid anyway is not counted."""
     told = orders(keyed=True)
-    month = estimate(told, Assumptions(), BOOK)
+    month = estimate_month(told, Assumptions(), BOOK)
     billed = sum((line.amount for line in month.lines if line.what == "key changes"), Decimal(0))
 
     more, _ = index_key_monthly_cost(

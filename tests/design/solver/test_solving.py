@@ -12,7 +12,7 @@ import pytest
 
 from tavola import connect
 from tavola.apps.gallery.samples import SAMPLES
-from tavola.design.cost import Assumptions, estimate
+from tavola.design.cost import Assumptions, estimate_month
 from tavola.design.lint.rule import LintContext
 from tavola.design.lint.runner import lint
 from tavola.design.solver import STYLES, Solved, Style, declared, solve
@@ -62,8 +62,8 @@ def test_a_solved_design_is_no_dearer_than_ours(name: str) -> None:
     assert found.before is not None
     assert found.month.total <= found.before.total
     if not any("counts as one a second" in note for note in found.notes):  # else both are weighed so
-        assert found.before.total == estimate(given(name), Assumptions(), book).total
-        assert found.month.total == estimate(found.design, Assumptions(), book).total
+        assert found.before.total == estimate_month(given(name), Assumptions(), book).total
+        assert found.month.total == estimate_month(found.design, Assumptions(), book).total
     assert seconds < SECONDS_MAX
 
 

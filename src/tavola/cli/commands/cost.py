@@ -138,7 +138,7 @@ def cost(
     }
     with told(f"Cannot compute the cost{'' if target is None else f' of {target}'}."):
         from tavola.design.charts import chart_format
-        from tavola.design.cost import Assumptions, Demand
+        from tavola.design.cost import Assumptions, TableDemand
 
         _only_what_applies([name for name, there in given.items() if there], calculated=calculated)
         _only_one(("--json", as_json), ("--csv", as_csv))
@@ -159,7 +159,7 @@ def cost(
             options["sparse_share"] = sparse_share
         if target is None:
             sizes = _sizes(storage_gb, ("table",))
-            demand = Demand(
+            demand = TableDemand(
                 reads or 0.0,
                 writes or 0.0,
                 1.0 if item_kb is None else item_kb,
@@ -175,16 +175,16 @@ def cost(
         assumptions = Assumptions(**options, storage_gb=_sizes(storage_gb, names))
         from tavola.design import cost as room
 
-        costing = room.cost_of(design, assumptions, book, today)
+        costing = room.report_cost(design, assumptions, book, today)
         if chart is not None:
             deliver(chart, room.draw_chart(costing, form or "svg"), "--chart")
             note(f"Drew {chart}.")
     if as_json:
-        say_json("tavola.cost/1", room.as_document(costing))
+        say_json("tavola.cost/1", room.render_document(costing))
     elif as_csv:
-        say(room.as_csv(costing).rstrip())
+        say(room.render_csv(costing).rstrip())
     else:
-        say(room.as_text(costing))
+        say(room.render_text(costing))
 
 
 _CLASSES = {TableClass.STANDARD: "STANDARD", TableClass.STANDARD_IA: "STANDARD_INFREQUENT_ACCESS"}
@@ -228,7 +228,7 @@ def _calculated(
     calculation = cost.calculate(demand, book, assumptions)
     steps: Any = ()
     if book.label == cost.DOCUMENT:
-        steps = cost.steps(demand, labelled_book(cost.DOCUMENT), load_book(DEFAULT_REGION))
+        steps = cost.compare_with_document(demand, labelled_book(cost.DOCUMENT), load_book(DEFAULT_REGION))
     notes = cost.book_notes(book, today)
     if as_json:
         say_json("tavola.cost-calculation/1", cost.calculation_document(calculation, steps, notes))

@@ -8,10 +8,19 @@ does not say is guessed, and said to be a guess.
 from tavola.design.cost.assumptions import HOURS_PER_MONTH, Assumptions, CostRefused
 from tavola.design.cost.break_even import BreakEven, break_evens
 from tavola.design.cost.calculation_report import calculation_csv, calculation_document, calculation_text
-from tavola.design.cost.calculator import DOCUMENT, EXAMPLE, Calculation, Demand, Step, Sums, calculate, steps
+from tavola.design.cost.calculator import (
+    DOCUMENT,
+    EXAMPLE,
+    Calculation,
+    ComparisonStep,
+    CostBreakdown,
+    TableDemand,
+    calculate,
+    compare_with_document,
+)
 from tavola.design.cost.capacity import (
     IndexEffect,
-    Units,
+    RequestUnits,
     collection_units,
     index_effects,
     need_units,
@@ -19,14 +28,14 @@ from tavola.design.cost.capacity import (
     write_pattern_units,
 )
 from tavola.design.cost.charts import draw_chart
-from tavola.design.cost.cost_report import BOOK_DAYS_MAX, Costing, book_notes, cost_of
-from tavola.design.cost.curves import FACTORS, Curves, curves
-from tavola.design.cost.month import Bill, Capacity, Line, Month, estimate
-from tavola.design.cost.payment_options import Way, recommendation, ways
-from tavola.design.cost.report import as_csv, as_document, as_text
+from tavola.design.cost.cost_report import BOOK_DAYS_MAX, CostReport, book_notes, report_cost
+from tavola.design.cost.curves import FACTORS, CostCurves, compute_curves
+from tavola.design.cost.month import AccessBill, BillLine, MonthlyBill, ProvisionedCapacity, estimate_month
+from tavola.design.cost.payment_options import PaymentOption, payment_options, recommend_payment
+from tavola.design.cost.report import render_csv, render_document, render_text
 from tavola.design.cost.savings import Saving, savings
-from tavola.design.cost.sliders import Consistency, Sliders, Transactions, access_ids, turned
-from tavola.design.cost.traffic import Access, Flow, accesses, flows
+from tavola.design.cost.sliders import Consistency, Sliders, Transactions, access_ids, apply_sliders
+from tavola.design.cost.traffic import PlaceTraffic, RatedAccess, rated_accesses, traffic_by_place
 from tavola.model.sizes import item_bytes
 
 __all__ = [
@@ -35,33 +44,30 @@ __all__ = [
     "EXAMPLE",
     "FACTORS",
     "HOURS_PER_MONTH",
-    "Access",
+    "AccessBill",
     "Assumptions",
-    "Bill",
+    "BillLine",
     "BreakEven",
     "Calculation",
-    "Capacity",
+    "ComparisonStep",
     "Consistency",
+    "CostBreakdown",
+    "CostCurves",
     "CostRefused",
-    "Costing",
-    "Curves",
-    "Demand",
-    "Flow",
+    "CostReport",
     "IndexEffect",
-    "Line",
-    "Month",
+    "MonthlyBill",
+    "PaymentOption",
+    "PlaceTraffic",
+    "ProvisionedCapacity",
+    "RatedAccess",
+    "RequestUnits",
     "Saving",
     "Sliders",
-    "Step",
-    "Sums",
+    "TableDemand",
     "Transactions",
-    "Units",
-    "Way",
     "access_ids",
-    "accesses",
-    "as_csv",
-    "as_document",
-    "as_text",
+    "apply_sliders",
     "book_notes",
     "break_evens",
     "calculate",
@@ -69,19 +75,22 @@ __all__ = [
     "calculation_document",
     "calculation_text",
     "collection_units",
-    "cost_of",
-    "curves",
+    "compare_with_document",
+    "compute_curves",
     "draw_chart",
-    "estimate",
-    "flows",
+    "estimate_month",
     "index_effects",
     "item_bytes",
     "need_units",
     "pattern_units",
-    "recommendation",
+    "payment_options",
+    "rated_accesses",
+    "recommend_payment",
+    "render_csv",
+    "render_document",
+    "render_text",
+    "report_cost",
     "savings",
-    "steps",
-    "turned",
-    "ways",
+    "traffic_by_place",
     "write_pattern_units",
 ]

@@ -52,7 +52,7 @@ def with_patterns(entity: EntityDesign, change: Callable[[PatternDesign], Patter
     return replace(entity, primary=primary, patterns=tuple(map(change, entity.patterns)))
 
 
-def unfixed(design: Design) -> Design:
+def without_fixed_units(design: Design) -> Design:
     """Return a design whose tables have no fixed units: provisioned, they follow the traffic."""
     tables = tuple(
         table
@@ -104,7 +104,9 @@ def read_fields(
     return given.fields
 
 
-def narrowed(table: TableDesign, index: IndexDesign, needed: frozenset[str]) -> TableDesign | None:
+def with_narrow_projection(
+    table: TableDesign, index: IndexDesign, needed: frozenset[str]
+) -> TableDesign | None:
     """Return a table whose index projects only what is needed, the tag and time to live besides; None if it does."""
     settings = table.settings
     keys = {*settings.key_names, *index.attributes}
@@ -138,7 +140,7 @@ def narrowed(table: TableDesign, index: IndexDesign, needed: frozenset[str]) -> 
     return changed
 
 
-def fetched(design: Design, table: TableDesign, index: IndexDesign) -> TableDesign | None:
+def with_hydrated_queries(design: Design, table: TableDesign, index: IndexDesign) -> TableDesign | None:
     """Return a table whose index holds keys alone and whose queries fetch the items; None where that cannot be, or is so.
 
     A collection takes what the index has, and a need says itself how it is asked.
@@ -168,7 +170,7 @@ def fetched(design: Design, table: TableDesign, index: IndexDesign) -> TableDesi
     return changed if asked else None
 
 
-def dropped(table: TableDesign, index: IndexDesign) -> TableDesign:
+def without_index(table: TableDesign, index: IndexDesign) -> TableDesign:
     """Return a table without an index."""
     return replace(
         table,
@@ -180,7 +182,7 @@ def dropped(table: TableDesign, index: IndexDesign) -> TableDesign:
     )
 
 
-def eventual(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> TableDesign:
+def with_eventual_reads(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> TableDesign:
     """Return a table of which one pattern is read eventually."""
 
     def change(pattern: PatternDesign) -> PatternDesign:
@@ -191,14 +193,14 @@ def eventual(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> 
     return with_entity(table, with_patterns(entity, change))
 
 
-def eventual_collection(table: TableDesign, asked: CollectionDesign) -> TableDesign:
+def with_eventual_collection(table: TableDesign, asked: CollectionDesign) -> TableDesign:
     """Return a table of which one collection is read eventually."""
     assert asked.access is not None, "who calls has looked"
     changed = replace(asked, access=replace(asked.access, consistent=False))
     return replace(table, collections=tuple(changed if each == asked else each for each in table.collections))
 
 
-def regathered(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, count: int) -> TableDesign:
+def with_shards(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, count: int) -> TableDesign:
     """Return a table of which one key has so many shards; one is none."""
     assert sharded.shards is not None, "who calls has looked"
     shards = Shards(count, sharded.shards.by, sharded.shards.of) if count > 1 else None
@@ -206,7 +208,7 @@ def regathered(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, cou
     return with_entity(table, replace(entity, keys=keys))
 
 
-def shortened(table: TableDesign) -> TableDesign:
+def with_short_names(table: TableDesign) -> TableDesign:
     """Return a table whose attributes have names of two letters, those of keys aside."""
     names: dict[str, str] = {}
     codes = ("".join(pair) for pair in product(ascii_lowercase, ascii_lowercase + digits))
@@ -249,7 +251,7 @@ def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) 
     return with_patterns(replace(entity, fields=fields, writes=writes), shorter)
 
 
-def apart(
+def with_split_entity(
     design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]
 ) -> TableDesign | None:
     """Return a table in which some fields of an entity stand in an item of their own, under the same partition key.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tavola.design.cost.month import REQUESTS, Month
+from tavola.design.cost.month import REQUESTS, MonthlyBill
 from tavola.prices import PriceBook
 
 _HOUR_S = 3600
@@ -21,7 +21,7 @@ class BreakEven:
     sentence: str
 
 
-def break_evens(book: PriceBook, standard: Month, provisioned: Month) -> tuple[BreakEven, ...]:
+def break_evens(book: PriceBook, standard: MonthlyBill, provisioned: MonthlyBill) -> tuple[BreakEven, ...]:
     """Return the break-even points that a book's prices have; what it has no price for is left out.
 
     `standard` is the month of Standard tables as they are paid for, `provisioned` that of units scaled to the traffic.
@@ -45,7 +45,7 @@ def utilisation_share(book: PriceBook, kind: str) -> Decimal | None:
     return hour.of(1) / request.of(_HOUR_S)
 
 
-def storage_share(book: PriceBook, month: Month) -> Decimal | None:
+def storage_share(book: PriceBook, month: MonthlyBill) -> Decimal | None:
     """Return how much storage must cost, in parts of what requests cost, for Standard-IA to be cheaper.
 
     Of this month's own mix of reads and writes; its lines are those of Standard tables.
@@ -64,7 +64,7 @@ def storage_share(book: PriceBook, month: Month) -> Decimal | None:
     return dearer / month.requests / cheaper
 
 
-def _utilisation(book: PriceBook, month: Month, kind: str, word: str) -> BreakEven | None:
+def _utilisation(book: PriceBook, month: MonthlyBill, kind: str, word: str) -> BreakEven | None:
     share = utilisation_share(book, kind)
     if share is None:
         return None
@@ -80,7 +80,7 @@ def _utilisation(book: PriceBook, month: Month, kind: str, word: str) -> BreakEv
     )
 
 
-def _storage_class(book: PriceBook, month: Month) -> BreakEven | None:
+def _storage_class(book: PriceBook, month: MonthlyBill) -> BreakEven | None:
     share = storage_share(book, month)
     if share is None:
         return None
@@ -93,7 +93,7 @@ def _storage_class(book: PriceBook, month: Month) -> BreakEven | None:
     )
 
 
-def _reserved(book: PriceBook, month: Month, term: str, word: str) -> BreakEven | None:
+def _reserved(book: PriceBook, month: MonthlyBill, term: str, word: str) -> BreakEven | None:
     discount = book.discounts.get(f"reserved_{term}")
     if discount is None:
         return None

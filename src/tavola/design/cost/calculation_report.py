@@ -9,12 +9,12 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
-from tavola.design.cost.calculator import Calculation, Step, Sums
-from tavola.design.cost.payment_options import money
-from tavola.design.cost.report import WIDTH, exact, heading, laid_out, listed
+from tavola.design.cost.calculator import Calculation, ComparisonStep, CostBreakdown
+from tavola.design.cost.payment_options import format_money
+from tavola.design.cost.report import WIDTH, bullet_list, describe_prices, format_exact, layout_table
 
 
-def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[str]) -> str:
+def calculation_text(told: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]) -> str:
     """Return a calculation as plain text; `steps` tell why a document has other figures."""
     month, demand = told.month, told.demand
     consistency = "strongly" if demand.consistent else "eventually"
@@ -23,7 +23,7 @@ def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[s
         hours = f", {demand.indexes} index{'' if demand.indexes == 1 else 'es'} of whole items{hours}"
     asked = (
         f"{demand.reads_per_second:g} reads a second ({consistency} consistent), {demand.writes_per_second:g} writes a "
-        f"second, items of {demand.item_kb:g} KB, {demand.storage_gb:g} GB{hours}: {heading(month)}"
+        f"second, items of {demand.item_kb:g} KB, {demand.storage_gb:g} GB{hours}: {describe_prices(month)}"
     )
     units = (
         f"A read takes {_units(told.read_units)} and a write {_units(told.write_units)}: {told.read_capacity:,} read and "
@@ -34,19 +34,20 @@ def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[s
     rows = [
         (
             name,
-            *(money(amount, month) for amount in (sums.reads, sums.writes, sums.storage)),
-            *((money(sums.other, month),) if more else ()),
-            "not known" if sums.unpriced else money(sums.total, month),
+            *(format_money(amount, month) for amount in (sums.reads, sums.writes, sums.storage)),
+            *((format_money(sums.other, month),) if more else ()),
+            "not known" if sums.unpriced else format_money(sums.total, month),
         )
         for name, sums in _ways(told)
     ]
     heads = ("way of paying", "reads", "writes", "storage", *(("other",) if more else ()), "a month")
-    lines += laid_out(heads, rows, "l" + "r" * (len(heads) - 1))
-    lines += ["", *wrap(recommended(told), WIDTH)]
+    lines += layout_table(heads, rows, "l" + "r" * (len(heads) - 1))
+    lines += ["", *wrap(describe_recommendation(told), WIDTH)]
     if steps:
         lines += ["", "what differs from the document, and why"]
         shown = [
-            (money(each.on_demand, month), money(each.provisioned, month), each.sentence) for each in steps
+            (format_money(each.on_demand, month), format_money(each.provisioned, month), each.sentence)
+            for each in steps
         ]
         widths = [
             max(len(heading_), *(len(row[at]) for row in shown))
@@ -58,11 +59,11 @@ def calculation_text(told: Calculation, steps: Sequence[Step], notes: Sequence[s
             lines += wrap(row[2], WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
     notes = (*_missing(told), *notes)
     if notes:
-        lines += ["", "taken for this", *listed(notes)]
+        lines += ["", "taken for this", *bullet_list(notes)]
     return "\n".join(lines)
 
 
-def recommended(told: Calculation) -> str:
+def describe_recommendation(told: Calculation) -> str:
     """Return in a sentence which way of paying to take, and why."""
     month = told.month
     if told.recommended is None:
@@ -74,14 +75,14 @@ def recommended(told: Calculation) -> str:
     kind = "fixed at the need" if told.provisioned == told.fixed else "that scale with the traffic"
     if told.recommended == "on demand":
         return (
-            f"Pay on demand: {money(told.saving, month)} a month less than provisioned units {kind}, which would stand idle "
+            f"Pay on demand: {format_money(told.saving, month)} a month less than provisioned units {kind}, which would stand idle "
             "too much of the time."
         )
     used = Decimal(told.demand.hours_per_day) / 24
     return (
-        f"Pay for provisioned units {kind}: {money(told.saving, month)} a month less than on demand. Fixed units would be "
+        f"Pay for provisioned units {kind}: {format_money(told.saving, month)} a month less than on demand. Fixed units would be "
         f"used {used:.0%} of the time here, and have no room: what comes beyond them in a second is throttled, so take more "
-        f"of them, or units that scale, for {money(told.scaled.total, month)}."
+        f"of them, or units that scale, for {format_money(told.scaled.total, month)}."
     )
 
 
@@ -95,7 +96,9 @@ def _missing(told: Calculation) -> tuple[str, ...]:
     return (sentence,)
 
 
-def calculation_document(told: Calculation, steps: Sequence[Step], notes: Sequence[str]) -> dict[str, Any]:
+def calculation_document(
+    told: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]
+) -> dict[str, Any]:
     """Return a calculation as JSON has it."""
     month, demand = told.month, told.demand
     return {
@@ -120,22 +123,22 @@ def calculation_document(told: Calculation, steps: Sequence[Step], notes: Sequen
         "ways": [
             {
                 "name": name,
-                "reads": exact(sums.reads),
-                "writes": exact(sums.writes),
-                "storage": exact(sums.storage),
-                "other": exact(sums.other),
-                "total": None if sums.unpriced else exact(sums.total),
+                "reads": format_exact(sums.reads),
+                "writes": format_exact(sums.writes),
+                "storage": format_exact(sums.storage),
+                "other": format_exact(sums.other),
+                "total": None if sums.unpriced else format_exact(sums.total),
             }
             for name, sums in _ways(told)
         ],
         "recommended": told.recommended,
-        "saving": None if told.unpriced else exact(told.saving),
-        "recommendation": recommended(told),
+        "saving": None if told.unpriced else format_exact(told.saving),
+        "recommendation": describe_recommendation(told),
         "differences": [
             {
                 "sentence": each.sentence,
-                "on_demand": exact(each.on_demand),
-                "provisioned": exact(each.provisioned),
+                "on_demand": format_exact(each.on_demand),
+                "provisioned": format_exact(each.provisioned),
             }
             for each in steps
         ],
@@ -152,15 +155,15 @@ def calculation_csv(told: Calculation) -> str:
         ("way", "reads", "writes", "storage", "other", "total", "currency", "region", "date", "hours")
     )
     for name, sums in _ways(told):
-        amounts = (exact(amount) for amount in (sums.reads, sums.writes, sums.storage, sums.other))
-        total = "" if sums.unpriced else exact(sums.total)
+        amounts = (format_exact(amount) for amount in (sums.reads, sums.writes, sums.storage, sums.other))
+        total = "" if sums.unpriced else format_exact(sums.total)
         writer.writerow(
             (name, *amounts, total, month.currency, month.region, month.date.isoformat(), month.hours)
         )
     return file.getvalue()
 
 
-def _ways(told: Calculation) -> tuple[tuple[str, Sums], ...]:
+def _ways(told: Calculation) -> tuple[tuple[str, CostBreakdown], ...]:
     return (
         ("on demand", told.on_demand),
         ("provisioned, fixed at the need", told.fixed),

@@ -12,7 +12,7 @@ from math import ceil
 
 from tavola.design.cost.assumptions import Assumptions, CostRefused
 from tavola.design.cost.capacity import pattern_units, write_pattern_units
-from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.month import MonthlyBill, estimate_month
 from tavola.limits import GLOBAL_INDEXES_MAX, ITEM_BYTES_MAX
 from tavola.model.document import (
     AccessPattern,
@@ -37,7 +37,7 @@ _DOCUMENT_DAYS = 30  # of a month of requests, where the document counts 730 hou
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class TableDemand:
     """What is asked of a table: rates while there is traffic, the size of an item, what is stored."""
 
     reads_per_second: float
@@ -65,11 +65,11 @@ class Demand:
         return ceil(round(self.item_kb * _KB, 6))
 
 
-EXAMPLE = Demand(100, 20, 3, 50, 12)  # the document's own
+EXAMPLE = TableDemand(100, 20, 3, 50, 12)  # the document's own
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class CostBreakdown:
     """A month's reads, writes, storage and what else there is."""
 
     reads: Decimal
@@ -88,15 +88,15 @@ class Sums:
 class Calculation:
     """What a demand needs, and what that costs: by the request, with fixed units, and with units that scale."""
 
-    demand: Demand
+    demand: TableDemand
     read_units: float  # of one read
     write_units: float
     read_capacity: int  # units a second that serve the demand
     write_capacity: int
-    on_demand: Sums
-    fixed: Sums
-    scaled: Sums
-    month: Month  # the one on demand: it has the book, the notes and the lines
+    on_demand: CostBreakdown
+    fixed: CostBreakdown
+    scaled: CostBreakdown
+    month: MonthlyBill  # the one on demand: it has the book, the notes and the lines
 
     @property
     def unpriced(self) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class Calculation:
         return "on demand" if self.on_demand.total <= self.provisioned.total else "provisioned"
 
     @property
-    def provisioned(self) -> Sums:
+    def provisioned(self) -> CostBreakdown:
         """The cheaper kind of provisioned units."""
         return min(self.fixed, self.scaled, key=lambda sums: sums.total)
 
@@ -123,7 +123,7 @@ class Calculation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ComparisonStep:
     """One reason why two calculations differ, and both sums after it."""
 
     sentence: str
@@ -131,14 +131,14 @@ class Step:
     provisioned: Decimal
 
 
-def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None = None) -> Calculation:
+def calculate(demand: TableDemand, book: PriceBook, assumptions: Assumptions | None = None) -> Calculation:
     """Return what a demand needs and costs; provisioned units are fixed at the need, or follow it."""
     assumed = replace(
         assumptions or Assumptions(),
         hours_per_day=demand.hours_per_day,
         storage_gb=dict.fromkeys((_TABLE, *_copies(demand)), demand.storage_gb),
     )
-    design = plain_design(demand)
+    design = design_for_demand(demand)
     table = design.tables[0]
     entity = table.entities[0]
     assert entity.primary is not None, "it was made with one"
@@ -156,7 +156,7 @@ def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None =
             for each in design.tables
         ),
     )
-    month = estimate(design, replace(assumed, mode="on-demand"), book)
+    month = estimate_month(design, replace(assumed, mode="on-demand"), book)
     by_units = replace(assumed, mode="provisioned")
     return Calculation(
         demand,
@@ -165,13 +165,13 @@ def calculate(demand: Demand, book: PriceBook, assumptions: Assumptions | None =
         reads,
         writes,
         _sums(month),
-        _sums(estimate(fixed, by_units, book)),
-        _sums(estimate(design, by_units, book)),
+        _sums(estimate_month(fixed, by_units, book)),
+        _sums(estimate_month(design, by_units, book)),
         month,
     )
 
 
-def plain_design(demand: Demand) -> Design:
+def design_for_demand(demand: TableDemand) -> Design:
     """Return the design of a demand: one table of one kind of item, read by its key and put.
 
     An index is a table beside it that is put and never read: so units can be fixed for each by itself.
@@ -203,11 +203,11 @@ def plain_design(demand: Demand) -> Design:
     return Design((table, *copies))
 
 
-def _copies(demand: Demand) -> tuple[str, ...]:
+def _copies(demand: TableDemand) -> tuple[str, ...]:
     return tuple(f"index {number}" for number in range(1, demand.indexes + 1))
 
 
-def as_document(demand: Demand, book: PriceBook) -> tuple[Sums, Sums]:
+def document_figures(demand: TableDemand, book: PriceBook) -> tuple[CostBreakdown, CostBreakdown]:
     """Return the figures as the support desk's document counts them, on demand and provisioned.
 
     It prices a request and not its units, counts 30 days of requests and 730 hours of units, and rounds 4.5 KB to
@@ -219,12 +219,12 @@ def as_document(demand: Demand, book: PriceBook) -> tuple[Sums, Sums]:
     write_units = int(writes * max(1, int(demand.item_kb)))
     active_s = 3600 * demand.hours_per_day * _DOCUMENT_DAYS
     storage = book.price("storage_gb_month").of(Decimal(str(demand.storage_gb)))
-    on_demand = Sums(
+    on_demand = CostBreakdown(
         book.price("read_request_unit").of(Decimal(str(reads)) * active_s),
         book.price("write_request_unit").of(Decimal(str(writes)) * active_s),
         storage,
     )
-    provisioned = Sums(
+    provisioned = CostBreakdown(
         book.price("read_capacity_unit_hour").of(read_units * Assumptions().hours_per_month),
         book.price("write_capacity_unit_hour").of(write_units * Assumptions().hours_per_month),
         storage,
@@ -232,33 +232,35 @@ def as_document(demand: Demand, book: PriceBook) -> tuple[Sums, Sums]:
     return on_demand, provisioned
 
 
-def steps(demand: Demand, document: PriceBook, book: PriceBook) -> tuple[Step, ...]:
+def compare_with_document(
+    demand: TableDemand, document: PriceBook, book: PriceBook
+) -> tuple[ComparisonStep, ...]:
     """Return how the document's figures become right ones: what differs, why, and both sums after each step."""
-    on_demand, provisioned = as_document(demand, document)
+    on_demand, provisioned = document_figures(demand, document)
     right = calculate(demand, document)
     today = calculate(demand, book)
     month = Decimal(Assumptions().hours_per_month) / 24 / _DOCUMENT_DAYS
     longer = (on_demand.reads + on_demand.writes) * month + on_demand.storage
     told = [
-        Step(
+        ComparisonStep(
             f"as the {DOCUMENT} document counts, at its prices: requests {on_demand.reads:.2f} + {on_demand.writes:.2f}, units "
             f"{provisioned.reads:.2f} + {provisioned.writes:.2f}, storage {on_demand.storage:.2f}; the difference is "
             f"{abs(on_demand.total - provisioned.total):.2f}",
             on_demand.total,
             provisioned.total,
         ),
-        Step(
+        ComparisonStep(
             "a month of 730 hours for requests too, where the document takes 30 days of them",
             longer,
             provisioned.total,
         ),
-        Step(
+        ComparisonStep(
             f"units and not requests: of {demand.item_kb:g} KB a write takes {right.write_units:g} and a read "
             f"{right.read_units:g}, rounded up",
             right.on_demand.total,
             right.fixed.total,
         ),
-        Step(
+        ComparisonStep(
             f"at the prices of {book.title}: {_price_changes(document, book)}",
             today.on_demand.total,
             today.fixed.total,
@@ -286,6 +288,6 @@ def _price_changes(document: PriceBook, book: PriceBook) -> str:
     return ", ".join(told) or "the same"
 
 
-def _sums(month: Month) -> Sums:
+def _sums(month: MonthlyBill) -> CostBreakdown:
     reads, writes, storage = month.of("reads"), month.of("writes"), month.of("storage")
-    return Sums(reads, writes, storage, month.total - reads - writes - storage, month.unpriced)
+    return CostBreakdown(reads, writes, storage, month.total - reads - writes - storage, month.unpriced)

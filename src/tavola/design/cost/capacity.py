@@ -44,7 +44,7 @@ _GUARD_BYTES = 120  # of the item that keeps a unique value taken, its key aside
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class RequestUnits:
     """What one request takes at one place: a table, or one of its indexes."""
 
     table: str
@@ -66,7 +66,9 @@ class IndexEffect:
     moved: float = 0.0  # the part of them that is paid because its key changes
 
 
-def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> tuple[Units, ...]:
+def pattern_units(
+    table: TableDesign, entity: EntityDesign, pattern: PatternDesign
+) -> tuple[RequestUnits, ...]:
     """Return the units of asking a key or query once, the table's and the index's apart.
 
     A number of items that nobody declared is taken as one; filters save nothing, so `items` is what is read.
@@ -81,7 +83,9 @@ def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesi
         shards = shards_to_read(entity.key, pattern.partition)
         consistent = access.consistent
         return (
-            Units(table.name, None, read=_scattered(items, size, shards, pattern, consistent=consistent)),
+            RequestUnits(
+                table.name, None, read=_scattered(items, size, shards, pattern, consistent=consistent)
+            ),
         )
     index = table.index(pattern.index)
     whole = item_bytes(table, entity)
@@ -91,17 +95,21 @@ def pattern_units(table: TableDesign, entity: EntityDesign, pattern: PatternDesi
     shards = shards_to_read(entity.key_on(index.name), pattern.partition)
     consistent = access.consistent and index.local
     told = [
-        Units(table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent))
+        RequestUnits(
+            table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent)
+        )
     ]
     if pattern.hydrate:
         size = access.item_bytes or whole
-        told.append(Units(table.name, None, read=items * read_units(size, consistent=access.consistent)))
+        told.append(
+            RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
+        )
     elif index.local and not _holds(table, entity, index, access.reads):
-        told.append(Units(table.name, None, read=items * read_units(whole, consistent=consistent)))
+        told.append(RequestUnits(table.name, None, read=items * read_units(whole, consistent=consistent)))
     return tuple(told)
 
 
-def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[Units, ...]:
+def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[RequestUnits, ...]:
     """Return the units of fetching a collection once: one query over all of it."""
     access = collection.access or AccessPattern(collection.name)
     items = len(collection.members) if access.items is None else access.items
@@ -111,10 +119,10 @@ def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[
         for entity in (table.entity(member.entity) for member in collection.members)
     )
     consistent = access.consistent and (index is None or index.local)
-    return (Units(table.name, collection.index, read=read_units(items * size, consistent=consistent)),)
+    return (RequestUnits(table.name, collection.index, read=read_units(items * size, consistent=consistent)),)
 
 
-def need_units(design: Design, need: Need) -> tuple[Units, ...]:
+def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
     """Return the units of a need as it is asked today; none of one without a route, which nobody asks yet.
 
     Its items are those of the whole question, however many requests share them. A scan reads everything that is
@@ -130,7 +138,7 @@ def need_units(design: Design, need: Need) -> tuple[Units, ...]:
     if route is None or not found:
         return ()
     access = need.access or AccessPattern(need.name)
-    told: list[Units] = []
+    told: list[RequestUnits] = []
     fetched = max(len(found), access.items or 0, route.queries) / len(found)  # of each entity, by its key
     for table, entity in found:
         index = None if route.index is None else table.index(route.index)
@@ -148,13 +156,13 @@ def need_units(design: Design, need: Need) -> tuple[Units, ...]:
                 )
             consistent = access.consistent and (index is None or index.local)
             share = read_units(-(-items // route.queries) * size, consistent=consistent)
-            told.append(Units(table.name, route.index, read=share * route.queries))
+            told.append(RequestUnits(table.name, route.index, read=share * route.queries))
     return tuple(told)
 
 
 def write_pattern_units(
     table: TableDesign, entity: EntityDesign, write: WritePattern, *, sparse_share: float = SPARSE_SHARE
-) -> tuple[Units, ...]:
+) -> tuple[RequestUnits, ...]:
     """Return the units of one request of a write pattern: first the table's, then each index's that it touches.
 
     In a transaction the table pays twice and its indexes once. Values that must be unique each keep a small item
@@ -168,7 +176,7 @@ def write_pattern_units(
     units = (transact_write_units(size, size) if transacted else write_units(size, size)) + guarded
     many = write.items
     told = [
-        Units(
+        RequestUnits(
             table.name,
             None,
             read=_read_around(table, entity, write, size) * many,
@@ -177,7 +185,7 @@ def write_pattern_units(
         )
     ]
     told += [
-        Units(
+        RequestUnits(
             table.name,
             effect.index,
             write=effect.units * many,
@@ -429,12 +437,12 @@ def _guards(entity: EntityDesign, write: WritePattern) -> int:
     return len(unique)
 
 
-def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -> Units:
+def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -> RequestUnits:
     """Return the units of fetching items by their keys, each rounded by itself."""
     if access.transactional:
         units = items * transact_read_units(size)
-        return Units(table.name, None, read=units, transacted=units / 2)
-    return Units(table.name, None, read=items * read_units(size, consistent=access.consistent))
+        return RequestUnits(table.name, None, read=units, transacted=units / 2)
+    return RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
 
 
 def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, consistent: bool) -> float:

@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from tavola.design.charts import load_matplotlib, save_figure
-from tavola.design.cost.cost_report import Costing
-from tavola.design.cost.month import Month
-from tavola.design.cost.payment_options import money
-from tavola.design.cost.report import heading
+from tavola.design.cost.cost_report import CostReport
+from tavola.design.cost.month import MonthlyBill
+from tavola.design.cost.payment_options import format_money
+from tavola.design.cost.report import describe_prices
 from tavola.design.text import truncate
 
 _COLOURS = {
@@ -29,7 +29,7 @@ _LABEL = 48  # characters beside a bar
 _GREY = "#555555"
 
 
-def draw_chart(costing: Costing, form: str) -> bytes:
+def draw_chart(costing: CostReport, form: str) -> bytes:
     """Return a costing's chart as a picture: `svg` or `png`."""
     mpl = load_matplotlib()
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
@@ -41,7 +41,7 @@ def draw_chart(costing: Costing, form: str) -> bytes:
     with mpl.rc_context({"svg.hashsalt": "tavola", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(15, 1.9 + 0.34 * rows), dpi=120, layout="constrained")
         figure.suptitle(
-            f"{', '.join(costing.tables)}: {money(month.total, month)}\n{heading(month)}",
+            f"{', '.join(costing.tables)}: {format_money(month.total, month)}\n{describe_prices(month)}",
             fontsize=11,
             color="#222222",
         )
@@ -51,7 +51,7 @@ def draw_chart(costing: Costing, form: str) -> bytes:
         return save_figure(figure, form)
 
 
-def _largest(month: Month) -> list[_Row]:
+def _largest(month: MonthlyBill) -> list[_Row]:
     """Return the dearest access patterns, and the rest as one, the dearest last: bars grow upwards."""
     bills = sorted((bill for bill in month.bills if bill.amount), key=lambda bill: -bill.amount)
     shown: list[_Row] = [
@@ -67,7 +67,7 @@ def _largest(month: Month) -> list[_Row]:
     return shown[::-1]
 
 
-def _places(month: Month) -> list[_Row]:
+def _places(month: MonthlyBill) -> list[_Row]:
     told: dict[str, dict[str, Decimal]] = {}
     alone = len({line.table for line in month.lines}) == 1
     for line in month.lines:
@@ -80,7 +80,7 @@ def _places(month: Month) -> list[_Row]:
     return sorted(told.items(), key=lambda each: sum(each[1].values()))
 
 
-def _stacks(axes: Any, month: Month, title: str, rows: list[_Row], *, legend: bool) -> None:
+def _stacks(axes: Any, month: MonthlyBill, title: str, rows: list[_Row], *, legend: bool) -> None:
     axes.set_title(title, loc="left", color=_GREY)
     reached = [0.0] * len(rows)
     for what, colour in _COLOURS.items():
@@ -89,7 +89,7 @@ def _stacks(axes: Any, month: Month, title: str, rows: list[_Row], *, legend: bo
             axes.barh(range(len(rows)), parts, left=reached, color=colour, height=0.68, label=what)
             reached = [before + part for before, part in zip(reached, parts, strict=True)]
     for row, (_, held) in enumerate(rows):
-        amount = money(sum(held.values(), Decimal(0)), month)
+        amount = format_money(sum(held.values(), Decimal(0)), month)
         axes.annotate(
             amount, (reached[row], row), (4, 0), textcoords="offset points", va="center", color=_GREY
         )
@@ -99,7 +99,7 @@ def _stacks(axes: Any, month: Month, title: str, rows: list[_Row], *, legend: bo
     _dress(axes, month, [truncate(label, _LABEL) for label, _ in rows])
 
 
-def _dress(axes: Any, month: Month, labels: list[str]) -> None:
+def _dress(axes: Any, month: MonthlyBill, labels: list[str]) -> None:
     axes.set_yticks(range(len(labels)), labels)
     axes.set_xlabel(f"{month.currency} a month", color=_GREY)
     axes.tick_params(colors=_GREY, length=0)

@@ -6,11 +6,11 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.alterations import without_fixed_units
 from tavola.design.cost.assumptions import Assumptions
 from tavola.design.cost.break_even import BreakEven, break_evens
-from tavola.design.cost.month import Month, estimate
-from tavola.design.cost.payment_options import Way, recommendation, ways
+from tavola.design.cost.month import MonthlyBill, estimate_month
+from tavola.design.cost.payment_options import PaymentOption, payment_options, recommend_payment
 from tavola.design.cost.savings import Saving, savings
 from tavola.design.text import format_count, list_first
 from tavola.model.document import Design
@@ -23,33 +23,35 @@ _NAMES_MAX = 6  # in one note
 
 
 @dataclass(frozen=True, slots=True)
-class Costing:
+class CostReport:
     """A design's month, the ways to pay for it, and what would change it."""
 
     tables: tuple[str, ...]
-    month: Month
-    ways: tuple[Way, ...]
+    month: MonthlyBill
+    ways: tuple[PaymentOption, ...]
     break_evens: tuple[BreakEven, ...]
     savings: tuple[Saving, ...]
     recommendation: str
     notes: tuple[str, ...]
 
 
-def cost_of(design: Design, assumptions: Assumptions, book: PriceBook, today: datetime.date) -> Costing:
+def report_cost(
+    design: Design, assumptions: Assumptions, book: PriceBook, today: datetime.date
+) -> CostReport:
     """Return a design's month with all that is to be said of it."""
-    month = estimate(design, assumptions, book)
-    told = ways(design, assumptions, book)
-    standard = estimate(design, replace(assumptions, table_class="STANDARD"), book)
-    provisioned = estimate(
-        unfixed(design), replace(assumptions, mode="provisioned", table_class="STANDARD"), book
+    month = estimate_month(design, assumptions, book)
+    told = payment_options(design, assumptions, book)
+    standard = estimate_month(design, replace(assumptions, table_class="STANDARD"), book)
+    provisioned = estimate_month(
+        without_fixed_units(design), replace(assumptions, mode="provisioned", table_class="STANDARD"), book
     )
-    return Costing(
+    return CostReport(
         tuple(table.name for table in design.tables),
         month,
         told,
         break_evens(book, standard, provisioned) if any(bill.per_second for bill in month.bills) else (),
         savings(design, assumptions, book, month),
-        recommendation(design, assumptions, book, told, month),
+        recommend_payment(design, assumptions, book, told, month),
         (*_notes(design, month, assumptions), *book_notes(book, today)),
     )
 
@@ -76,7 +78,7 @@ def book_notes(book: PriceBook, today: datetime.date) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _notes(design: Design, month: Month, assumptions: Assumptions) -> tuple[str, ...]:
+def _notes(design: Design, month: MonthlyBill, assumptions: Assumptions) -> tuple[str, ...]:
     told = []
     if month.unrated:
         told.append(
@@ -93,7 +95,7 @@ def _notes(design: Design, month: Month, assumptions: Assumptions) -> tuple[str,
             f"storage is not counted of {format_count(len(month.unsized), 'entity', 'entities')}: {_list(month.unsized)}; declare "
             "items= of the entity, or give the table's size with --storage-gb"
         )
-    guessed = _guessed(design)
+    guessed = _entities_of_guessed_size(design)
     if guessed:
         told.append(
             f"the size of {format_count(len(guessed), 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
@@ -115,7 +117,7 @@ def _notes(design: Design, month: Month, assumptions: Assumptions) -> tuple[str,
     return (*month.notes, *told)
 
 
-def _guessed(design: Design) -> tuple[str, ...]:
+def _entities_of_guessed_size(design: Design) -> tuple[str, ...]:
     """Return the entities of which nobody says how large an item is, each with what it is taken for."""
     return tuple(
         f"{entity.name} {size.total:,} B"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, log
 
-from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.alterations import without_fixed_units
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.payment_options import ways
-from tavola.design.cost.traffic import accesses
+from tavola.design.cost.payment_options import payment_options
+from tavola.design.cost.traffic import rated_accesses
 from tavola.model.document import Design
 from tavola.prices import PriceBook
 
@@ -24,7 +24,7 @@ FACTORS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CostCurve:
     """What one way of paying costs at each factor."""
 
     name: str
@@ -32,7 +32,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class CurveCrossing:
     """Where one way of paying becomes cheaper than another, as the traffic grows."""
 
     cheaper_below: str
@@ -41,27 +41,30 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
+class CostCurves:
     """The ways of paying over a range of traffic; 1 is the design's own."""
 
     factors: tuple[float, ...]
     per_second: float  # requests that the design's rates are together
-    lines: tuple[Line, ...]
-    meetings: tuple[Meeting, ...]
+    lines: tuple[CostCurve, ...]
+    meetings: tuple[CurveCrossing, ...]
 
 
-def curves(
+def compute_curves(
     design: Design, assumptions: Assumptions, book: PriceBook, factors: Sequence[float] = FACTORS
-) -> Curves:
+) -> CostCurves:
     """Return what each way of paying costs at so many times the traffic; those without a price are left out."""
-    free = unfixed(design)  # once: what is known of a design goes by its identity
-    at_rest = {way.name: way for way in ways(free, assumptions, book, times=0.0)}
-    own = ways(free, assumptions, book)
+    free = without_fixed_units(design)  # once: what is known of a design goes by its identity
+    at_rest = {way.name: way for way in payment_options(free, assumptions, book, times=0.0)}
+    own = payment_options(free, assumptions, book)
     known = [way for way in own if way.total is not None]
     straight = () if assumptions.free_tier else tuple(way.name for way in known if way.mode == "on-demand")
     bent = [way.name for way in known if way.name not in straight]
     scaled = [
-        {way.name: way.total or Decimal(0) for way in ways(free, assumptions, book, only=bent, times=factor)}
+        {
+            way.name: way.total or Decimal(0)
+            for way in payment_options(free, assumptions, book, only=bent, times=factor)
+        }
         for factor in factors
     ]
     lines = []
@@ -72,15 +75,15 @@ def curves(
             totals = tuple(start + step * Decimal(str(factor)) for factor in factors)
         else:
             totals = tuple(point[way.name] for point in scaled)
-        lines.append(Line(way.name, totals))
-    asked = sum(access.rate for access in accesses(design))
-    return Curves(tuple(factors), asked, tuple(lines), _meetings(factors, lines))
+        lines.append(CostCurve(way.name, totals))
+    asked = sum(access.rate for access in rated_accesses(design))
+    return CostCurves(tuple(factors), asked, tuple(lines), _meetings(factors, lines))
 
 
-def _meetings(factors: Sequence[float], lines: Sequence[Line]) -> tuple[Meeting, ...]:
+def _meetings(factors: Sequence[float], lines: Sequence[CostCurve]) -> tuple[CurveCrossing, ...]:
     """Return where each other way crosses paying on demand, between two factors in a straight line of both."""
     base = next((line for line in lines if line.name == "on demand"), None)
-    found: list[Meeting] = []
+    found: list[CurveCrossing] = []
     for line in lines:
         if base is None or line is base:
             continue
@@ -92,5 +95,5 @@ def _meetings(factors: Sequence[float], lines: Sequence[Line]) -> tuple[Meeting,
             share = before / (before - after)
             factor = exp(log(factors[at]) + share * (log(factors[at + 1]) - log(factors[at])))
             below, above = (base.name, line.name) if before < 0 else (line.name, base.name)
-            found.append(Meeting(below, above, factor))
+            found.append(CurveCrossing(below, above, factor))
     return tuple(found)

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Literal, TypeVar
 
 from tavola.design.cost.assumptions import Assumptions, CostRefused
-from tavola.design.cost.storage import Held, sparse, stored
-from tavola.design.cost.traffic import Access, AccessKind, Flow, accesses, flows
+from tavola.design.cost.storage import StoredSize, has_unknown_share, stored_sizes
+from tavola.design.cost.traffic import AccessKind, PlaceTraffic, RatedAccess, rated_accesses, traffic_by_place
 from tavola.model.document import Design, TableDesign
 from tavola.model.identity_cache import IdentityCache
 
@@ -27,7 +27,7 @@ _RATE_MAX = 1e12  # requests a second, and units of one, that anything can be co
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LoadPart:
     """Units a second of one access that stand on one line."""
 
     access: int | None  # its number; None: nobody's
@@ -37,7 +37,9 @@ class Part:
     copied: bool  # a global table's replicas make it again
 
 
-Place = tuple[str | None, AccessKind]  # what units are provisioned for: a local index lives on its table's
+CapacityPlace = tuple[
+    str | None, AccessKind
+]  # what units are provisioned for: a local index lives on its table's
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +47,28 @@ class TableLoad:
     """What is asked of a table and its indexes, and what they hold."""
 
     table: TableDesign
-    parts: Mapping[Place, tuple[Part, ...]]
-    flows: Mapping[Place, tuple[Flow, ...]]
-    copied: Mapping[Place, tuple[Flow, ...]]  # that replicas make again: writes without what transactions add
-    held: tuple[Held, ...]
+    parts: Mapping[CapacityPlace, tuple[LoadPart, ...]]
+    flows: Mapping[CapacityPlace, tuple[PlaceTraffic, ...]]
+    copied: Mapping[
+        CapacityPlace, tuple[PlaceTraffic, ...]
+    ]  # that replicas make again: writes without what transactions add
+    held: tuple[StoredSize, ...]
     sparse: tuple[str, ...]  # indexes of which nobody says how many items they hold
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class DesignLoad:
     """What a design asks and holds, a table after the other."""
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[RatedAccess, ...]
     tables: tuple[TableLoad, ...]
 
 
-_loads: IdentityCache[Load] = IdentityCache(64)
-_held: IdentityCache[tuple[tuple[Held, ...], tuple[str, ...]]] = IdentityCache(512)
+_loads: IdentityCache[DesignLoad] = IdentityCache(64)
+_held: IdentityCache[tuple[tuple[StoredSize, ...], tuple[str, ...]]] = IdentityCache(512)
 
 
-def load_of(design: Design, assumptions: Assumptions, times: float = 1.0) -> Load:
+def compute_load(design: Design, assumptions: Assumptions, times: float = 1.0) -> DesignLoad:
     """Return what a design asks and holds; `times` is how many times as often everything is asked."""
     share, measured = assumptions.sparse_share, tuple(sorted(assumptions.storage_gb.items()))
     return _loads.get_or_compute(
@@ -72,22 +76,22 @@ def load_of(design: Design, assumptions: Assumptions, times: float = 1.0) -> Loa
     )
 
 
-def _load(design: Design, assumptions: Assumptions, times: float) -> Load:
-    told = bounded(design, assumptions)
+def _load(design: Design, assumptions: Assumptions, times: float) -> DesignLoad:
+    told = checked_accesses(design, assumptions)
     if times != 1.0:
-        told = tuple(_often(access, times) for access in told)
-    own: dict[str, list[tuple[int, Access]]] = {table.name: [] for table in design.tables}
+        told = tuple(_scale_rates(access, times) for access in told)
+    own: dict[str, list[tuple[int, RatedAccess]]] = {table.name: [] for table in design.tables}
     for number, access in enumerate(told):
         for name in dict.fromkeys(units.table for units in access.units):
             if name in own:
                 own[name].append((number, access))
-    return Load(told, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables))
+    return DesignLoad(told, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables))
 
 
-def _of_table(table: TableDesign, told: list[tuple[int, Access]], assumptions: Assumptions) -> TableLoad:
+def _of_table(table: TableDesign, told: list[tuple[int, RatedAccess]], assumptions: Assumptions) -> TableLoad:
     local = {index.name for index in table.indexes if index.local}
-    parts: dict[Place, list[Part]] = {}
-    copied: dict[Place, list[Flow]] = {}
+    parts: dict[CapacityPlace, list[LoadPart]] = {}
+    copied: dict[CapacityPlace, list[PlaceTraffic]] = {}
     for number, access in told:
         for kind, part in _parts(table.name, number, access):
             parts.setdefault((None if part.index in local else part.index, kind), []).append(part)
@@ -95,10 +99,12 @@ def _of_table(table: TableDesign, told: list[tuple[int, Access]], assumptions: A
             amount = units.write - units.transacted
             if units.table == table.name and amount:
                 place = (None if units.index in local else units.index, _WRITE)
-                flow = Flow(table.name, units.index, "write", amount * access.rate, amount * access.peak)
+                flow = PlaceTraffic(
+                    table.name, units.index, "write", amount * access.rate, amount * access.peak
+                )
                 copied.setdefault(place, []).append(flow)
-    met: dict[Place, list[Flow]] = {}
-    for flow in sorted(flows(access for _, access in told), key=lambda flow: str(flow.index)):
+    met: dict[CapacityPlace, list[PlaceTraffic]] = {}
+    for flow in sorted(traffic_by_place(access for _, access in told), key=lambda flow: str(flow.index)):
         if flow.table == table.name:
             met.setdefault((None if flow.index in local else flow.index, flow.kind), []).append(flow)
     share, measured = assumptions.sparse_share, assumptions.storage_gb.get(table.name)
@@ -108,23 +114,23 @@ def _of_table(table: TableDesign, told: list[tuple[int, Access]], assumptions: A
 
 def _holds(
     table: TableDesign, share: float, measured: float | None
-) -> tuple[tuple[Held, ...], tuple[str, ...]]:
-    return stored(table, sparse_share=share, measured_gb=measured), tuple(
-        index.name for index in table.indexes if sparse(table, index)
+) -> tuple[tuple[StoredSize, ...], tuple[str, ...]]:
+    return stored_sizes(table, sparse_share=share, measured_gb=measured), tuple(
+        index.name for index in table.indexes if has_unknown_share(table, index)
     )
 
 
 _WRITE: AccessKind = "write"
 
 
-def _frozen(lists: Mapping[Place, list[T]]) -> dict[Place, tuple[T, ...]]:
+def _frozen(lists: Mapping[CapacityPlace, list[T]]) -> dict[CapacityPlace, tuple[T, ...]]:
     return {place: tuple(each) for place, each in lists.items()}
 
 
-def bounded(design: Design, assumptions: Assumptions) -> tuple[Access, ...]:
+def checked_accesses(design: Design, assumptions: Assumptions) -> tuple[RatedAccess, ...]:
     """Return every access of a design; refuse one that is asked more often, or takes more, than anything can be."""
     try:
-        told = accesses(design, sparse_share=assumptions.sparse_share)
+        told = rated_accesses(design, sparse_share=assumptions.sparse_share)
     except OverflowError as error:
         raise CostRefused(
             "an access pattern reads or writes more than can be counted; look at items= and item_bytes=, and give what can be"
@@ -139,7 +145,7 @@ def bounded(design: Design, assumptions: Assumptions) -> tuple[Access, ...]:
     return told
 
 
-def _often(access: Access, times: float) -> Access:
+def _scale_rates(access: RatedAccess, times: float) -> RatedAccess:
     rate, peak = access.per_second, access.peak_per_second
     return replace(
         access,
@@ -148,7 +154,7 @@ def _often(access: Access, times: float) -> Access:
     )
 
 
-def _parts(table: str, number: int, access: Access) -> Iterator[tuple[AccessKind, Part]]:
+def _parts(table: str, number: int, access: RatedAccess) -> Iterator[tuple[AccessKind, LoadPart]]:
     """Give the units of an access at a table and its indexes, the reads of a write among them."""
     if not access.rate:
         return
@@ -157,18 +163,18 @@ def _parts(table: str, number: int, access: Access) -> Iterator[tuple[AccessKind
         if units.table != table:
             continue
         if access.kind == "write" and units.read:  # it reads its item first
-            yield "read", Part(number, units.index, "reads", rate * _decimal(units.read), copied=False)
+            yield "read", LoadPart(number, units.index, "reads", rate * _decimal(units.read), copied=False)
         whole = units.read if access.kind == "read" else units.write
         rest = whole - units.transacted - units.moved
         plain: What = "reads" if access.kind == "read" else "writes"
-        yield access.kind, Part(number, units.index, plain, rate * _decimal(rest), copied=True)
+        yield access.kind, LoadPart(number, units.index, plain, rate * _decimal(rest), copied=True)
         if units.transacted:
             # What a transaction adds is paid where it is made: replicas copy it as a plain write.
             transacted = rate * _decimal(units.transacted)
-            yield access.kind, Part(number, units.index, "transactions", transacted, copied=False)
+            yield access.kind, LoadPart(number, units.index, "transactions", transacted, copied=False)
         if units.moved:
             moved = rate * _decimal(units.moved)
-            yield access.kind, Part(number, units.index, "key changes", moved, copied=True)
+            yield access.kind, LoadPart(number, units.index, "key changes", moved, copied=True)
 
 
 def _decimal(told: float) -> Decimal:

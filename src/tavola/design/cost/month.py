@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from tavola.design.cost.assumptions import Assumptions, CostRefused
-from tavola.design.cost.load import Part, TableLoad, What, load_of
-from tavola.design.cost.storage import unsized
-from tavola.design.cost.traffic import HOURS, Access, AccessKind, Flow, hourly_units
+from tavola.design.cost.load import LoadPart, TableLoad, What, compute_load
+from tavola.design.cost.storage import entities_without_count
+from tavola.design.cost.traffic import HOURS, AccessKind, PlaceTraffic, RatedAccess, hourly_units
 from tavola.model.document import Design, TableDesign
 from tavola.prices import Price, PriceBook
 
@@ -30,7 +30,7 @@ _BLOCK = 100  # units that are reserved together
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BillLine:
     """One kind of thing that is paid for, at one place."""
 
     table: str
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class AccessBill:
     """What one access pattern costs in requests, wherever it makes them."""
 
     kind: AccessKind
@@ -56,7 +56,7 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class ProvisionedCapacity:
     """Provisioned units of one kind at one place, hour by hour of a day.
 
     A global table's replicas have writes of their own, which are told apart.
@@ -85,7 +85,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
-class Month:
+class MonthlyBill:
     """A month's bill, with what it was computed from."""
 
     book: str
@@ -93,9 +93,9 @@ class Month:
     date: datetime.date
     currency: str
     hours: int
-    lines: tuple[Line, ...]
-    bills: tuple[Bill, ...]
-    capacities: tuple[Capacity, ...]
+    lines: tuple[BillLine, ...]
+    bills: tuple[AccessBill, ...]
+    capacities: tuple[ProvisionedCapacity, ...]
     unrated: tuple[str, ...]  # access patterns without a rate, which count for nothing
     unwritten: tuple[str, ...]  # entities that nobody says are written
     unsized: tuple[str, ...]  # entities of which nobody said how many there are
@@ -133,7 +133,7 @@ class _Ledger:
         told = next(iter(book.prices.values()), None)
         self.currency = "USD" if told is None else told.currency
         self.charges: list[_Charge] = []
-        self.capacities: list[Capacity] = []
+        self.capacities: list[ProvisionedCapacity] = []
         self.unpriced: dict[str, None] = {}
         self.notes: list[str] = []
 
@@ -170,7 +170,9 @@ class _Ledger:
         self.charges.append(_Charge(None, ("", None, what, price), units, -amount.quantize(_STEP)))
 
 
-def estimate(design: Design, assumptions: Assumptions, book: PriceBook, *, times: float = 1.0) -> Month:
+def estimate_month(
+    design: Design, assumptions: Assumptions, book: PriceBook, *, times: float = 1.0
+) -> MonthlyBill:
     """Return what a design costs in a month; patterns without a rate cost nothing, and are named.
 
     `times` is how many times as often everything is asked.
@@ -179,17 +181,17 @@ def estimate(design: Design, assumptions: Assumptions, book: PriceBook, *, times
         raise CostRefused(
             "the design has no table, so there is nothing to pay for; declare one, or solve it first"
         )
-    load = load_of(design, assumptions, times)
+    load = compute_load(design, assumptions, times)
     told = load.accesses
     ledger = _Ledger(book)
     for each in load.tables:
-        _requests(ledger, each, assumptions)
-        _keeping(ledger, each, assumptions)
+        _charge_requests(ledger, each, assumptions)
+        _charge_storage(ledger, each, assumptions)
     if assumptions.reserved is not None:
-        _reserve(ledger, assumptions)
+        _credit_reserved(ledger, assumptions)
     if assumptions.free_tier:
-        _free(ledger)
-    return Month(
+        _credit_free_tier(ledger)
+    return MonthlyBill(
         book.title,
         book.region,
         book.date,
@@ -204,73 +206,77 @@ def estimate(design: Design, assumptions: Assumptions, book: PriceBook, *, times
             name
             for table in design.tables
             if table.name not in assumptions.storage_gb
-            for name in unsized(table)
+            for name in entities_without_count(table)
         ),
         tuple(ledger.unpriced),
         tuple(ledger.notes),
     )
 
 
-def _requests(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
+def _charge_requests(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
     table = load.table
     kinds: tuple[AccessKind, ...] = ("read", "write")
-    provisioned = _provisioned(table, assumptions)
+    provisioned = _is_provisioned(table, assumptions)
     for index in (None, *(index.name for index in table.indexes if not index.local)):
         for kind in kinds:
             place = (index, kind)
             parts = load.parts.get(place, ())
             if not provisioned:
-                _on_demand(ledger, table, kind, parts, assumptions)
+                _charge_on_demand(ledger, table, kind, parts, assumptions)
                 continue
             capacity = _capacity(ledger, table, index, kind, load.flows.get(place, ()), assumptions)
             ledger.capacities.append(capacity)
-            _told_throttled(ledger, capacity)
-            _by_the_hour(ledger, table, capacity, parts, assumptions)
-            if kind == "write" and _replicas(table, ledger.book):
-                _replicated(ledger, load, index, assumptions)
+            _note_throttling(ledger, capacity)
+            _charge_capacity_hours(ledger, table, capacity, parts, assumptions)
+            if kind == "write" and _count_replicas(table, ledger.book):
+                _charge_replicas(ledger, load, index, assumptions)
 
 
-def _on_demand(
-    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: Sequence[Part], assumptions: Assumptions
+def _charge_on_demand(
+    ledger: _Ledger, table: TableDesign, kind: AccessKind, parts: Sequence[LoadPart], assumptions: Assumptions
 ) -> None:
     active_s = _HOUR_S * assumptions.hours_per_month * Decimal(assumptions.hours_per_day) / HOURS
-    replicas = _replicas(table, ledger.book) if kind == "write" else 0
+    replicas = _count_replicas(table, ledger.book) if kind == "write" else 0
     for part in parts:
-        name = _price_of(ledger, table, part.index, kind, "request_unit", assumptions)
+        name = _price_name(ledger, table, part.index, kind, "request_unit", assumptions)
         quantity = part.per_second * active_s
         ledger.add(table.name, part.index, part.what, name, quantity, part.access)
         if part.copied:
             ledger.add(table.name, part.index, "replicated writes", name, quantity * replicas, part.access)
 
 
-def _by_the_hour(
-    ledger: _Ledger, table: TableDesign, capacity: Capacity, parts: Sequence[Part], assumptions: Assumptions
+def _charge_capacity_hours(
+    ledger: _Ledger,
+    table: TableDesign,
+    capacity: ProvisionedCapacity,
+    parts: Sequence[LoadPart],
+    assumptions: Assumptions,
 ) -> None:
     """Share the hours of provisioned units among those who use them."""
     hours = Decimal(capacity.units) * assumptions.hours_per_month / HOURS
     asked = sum((part.per_second for part in parts), Decimal(0))
     if not asked:
         what: What = "reads" if capacity.kind == "read" else "writes"
-        parts = [Part(None, capacity.index, what, Decimal(1), copied=True)]
+        parts = [LoadPart(None, capacity.index, what, Decimal(1), copied=True)]
         asked = Decimal(1)
     for part in parts:
-        name = _price_of(ledger, table, part.index, capacity.kind, "capacity_unit_hour", assumptions)
+        name = _price_name(ledger, table, part.index, capacity.kind, "capacity_unit_hour", assumptions)
         ledger.add(table.name, part.index, part.what, name, hours * part.per_second / asked, part.access)
 
 
-def _replicated(ledger: _Ledger, load: TableLoad, index: str | None, assumptions: Assumptions) -> None:
+def _charge_replicas(ledger: _Ledger, load: TableLoad, index: str | None, assumptions: Assumptions) -> None:
     """Charge the units that each replica has for the writes that come to it: whole ones, and at least one."""
     table, place = load.table, (index, _WRITE)
     copied = [
         replace(part, what="replicated writes") for part in load.parts.get(place, ()) if part.copied
-    ] or [Part(None, index, "replicated writes", Decimal(1), copied=True)]
+    ] or [LoadPart(None, index, "replicated writes", Decimal(1), copied=True)]
     own = _capacity(ledger, table, index, "write", load.copied.get(place, ()), assumptions)
-    capacity = replace(own, regions=_replicas(table, ledger.book), reservable=False)
+    capacity = replace(own, regions=_count_replicas(table, ledger.book), reservable=False)
     ledger.capacities.append(capacity)
-    _by_the_hour(ledger, table, capacity, copied, assumptions)
+    _charge_capacity_hours(ledger, table, capacity, copied, assumptions)
 
 
-def _price_of(
+def _price_name(
     ledger: _Ledger,
     table: TableDesign,
     index: str | None,
@@ -279,9 +285,9 @@ def _price_of(
     assumptions: Assumptions,
 ) -> str:
     """Return the name of a unit's price; writes to a global table itself have their own, where the book has it."""
-    standard = _standard(table, assumptions)
+    standard = _is_standard_class(table, assumptions)
     plain = f"{'' if standard else 'ia_'}{kind}_{unit}"
-    if kind == "write" and index is None and standard and _replicas(table, ledger.book):
+    if kind == "write" and index is None and standard and _count_replicas(table, ledger.book):
         own = f"replicated_{plain}"
         if ledger.price(own) is not None or ledger.price(plain) is None:
             return own
@@ -293,9 +299,9 @@ def _capacity(
     table: TableDesign,
     index: str | None,
     kind: AccessKind,
-    met: Sequence[Flow],
+    met: Sequence[PlaceTraffic],
     assumptions: Assumptions,
-) -> Capacity:
+) -> ProvisionedCapacity:
     """Return the units of a place, hour by hour: as scaling makes them, or as they are fixed."""
     settings = table.settings
     mean, peak = sum(flow.mean for flow in met), sum(flow.peak for flow in met)
@@ -310,16 +316,16 @@ def _capacity(
         hourly = hourly_units(mean, peak, hours, scaling.target, scaling.read_min, scaling.read_max)
     else:
         hourly = hourly_units(mean, peak, hours, scaling.target, scaling.write_min, scaling.write_max)
-    standard = _standard(table, assumptions)
-    name = _price_of(ledger, table, index, kind, "capacity_unit_hour", assumptions)
-    copied = kind == "write" and index is None and bool(_replicas(table, ledger.book))
+    standard = _is_standard_class(table, assumptions)
+    name = _price_name(ledger, table, index, kind, "capacity_unit_hour", assumptions)
+    copied = kind == "write" and index is None and bool(_count_replicas(table, ledger.book))
     used = mean * hours / HOURS
-    return Capacity(
+    return ProvisionedCapacity(
         table.name, index, kind, hourly, used, peak, standard, name, reservable=standard and not copied
     )
 
 
-def _told_throttled(ledger: _Ledger, capacity: Capacity) -> None:
+def _note_throttling(ledger: _Ledger, capacity: ProvisionedCapacity) -> None:
     most = max(capacity.hourly)
     if most < capacity.peak:
         where = capacity.table if capacity.index is None else f"{capacity.table}/{capacity.index}"
@@ -329,12 +335,12 @@ def _told_throttled(ledger: _Ledger, capacity: Capacity) -> None:
         )
 
 
-def _keeping(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
+def _charge_storage(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
     """Charge what stands there whether it is asked for or not: storage, recovery, backups, streams."""
     table, held = load.table, load.held
     name, settings = table.name, table.settings
-    standard = _standard(table, assumptions)
-    copies = 1 + _replicas(table, ledger.book)
+    standard = _is_standard_class(table, assumptions)
+    copies = 1 + _count_replicas(table, ledger.book)
     for each in held:
         price = "storage_gb_month" if standard else "ia_storage_gb_month"
         ledger.add(name, each.index, "storage", price, each.gb * copies)
@@ -358,7 +364,7 @@ def _keeping(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None
         )
 
 
-def _reserve(ledger: _Ledger, assumptions: Assumptions) -> None:
+def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
     """Credit what reserved blocks save: as many as are used enough of the day to pay for themselves."""
     discount = ledger.book.discounts.get(f"reserved_{assumptions.reserved}")
     if discount is None:
@@ -380,20 +386,22 @@ def _reserve(ledger: _Ledger, assumptions: Assumptions) -> None:
             middle = (low + high) // 2
             low, high = (
                 (middle + 1, high)
-                if _held(hourly, middle + 1) - _held(hourly, middle) > paid * _BLOCK
+                if _reserved_share(hourly, middle + 1) - _reserved_share(hourly, middle) > paid * _BLOCK
                 else (low, middle)
             )
         if low:
-            saved = price.of((_held(hourly, low) - low * _BLOCK * paid) * assumptions.hours_per_month)
+            saved = price.of(
+                (_reserved_share(hourly, low) - low * _BLOCK * paid) * assumptions.hours_per_month
+            )
             ledger.credit("reserved", name, Decimal(low * _BLOCK), saved)
 
 
-def _held(hourly: list[int], blocks: int) -> Decimal:
+def _reserved_share(hourly: list[int], blocks: int) -> Decimal:
     """Return the units in use within so many blocks, as the mean of a day."""
     return Decimal(sum(min(units, blocks * _BLOCK) for units in hourly)) / HOURS
 
 
-def _free(ledger: _Ledger) -> None:
+def _credit_free_tier(ledger: _Ledger) -> None:
     """Credit what an account has for nothing each month."""
     quantities: dict[str, Decimal] = {}
     amounts: dict[str, Decimal] = {}
@@ -409,14 +417,14 @@ def _free(ledger: _Ledger) -> None:
             ledger.credit("free tier", name, free, min(price.of(free), amounts[name]))
 
 
-def _lines(ledger: _Ledger) -> tuple[Line, ...]:
+def _lines(ledger: _Ledger) -> tuple[BillLine, ...]:
     quantities: dict[tuple[str, str | None, What, str], Decimal] = {}
     amounts: dict[tuple[str, str | None, What, str], Decimal] = {}
     for charge in ledger.charges:
         quantities[charge.line] = quantities.get(charge.line, Decimal(0)) + charge.quantity
         amounts[charge.line] = amounts.get(charge.line, Decimal(0)) + charge.amount
     return tuple(
-        Line(
+        BillLine(
             table,
             index,
             what,
@@ -429,7 +437,7 @@ def _lines(ledger: _Ledger) -> tuple[Line, ...]:
     )
 
 
-def _bills(ledger: _Ledger, told: tuple[Access, ...]) -> tuple[Bill, ...]:
+def _bills(ledger: _Ledger, told: tuple[RatedAccess, ...]) -> tuple[AccessBill, ...]:
     parts: dict[int | None, dict[What, Decimal]] = {}
     for charge in ledger.charges:
         what = charge.line[2]
@@ -439,9 +447,9 @@ def _bills(ledger: _Ledger, told: tuple[Access, ...]) -> tuple[Bill, ...]:
 
     def bill(
         number: int | None, kind: AccessKind, place: str, title: str, rate: float | None, units: float
-    ) -> Bill:
+    ) -> AccessBill:
         own = parts.get(number, {})
-        return Bill(kind, place, title, rate, units, sum(own.values(), Decimal(0)), tuple(own.items()))
+        return AccessBill(kind, place, title, rate, units, sum(own.values(), Decimal(0)), tuple(own.items()))
 
     bills = [
         bill(
@@ -457,15 +465,15 @@ def _bills(ledger: _Ledger, told: tuple[Access, ...]) -> tuple[Bill, ...]:
     return (*bills, bill(None, "read", "", IDLE, None, 0.0)) if None in parts else tuple(bills)
 
 
-def _provisioned(table: TableDesign, assumptions: Assumptions) -> bool:
+def _is_provisioned(table: TableDesign, assumptions: Assumptions) -> bool:
     if assumptions.mode is not None:
         return assumptions.mode == "provisioned"
     return table.settings.read_units is not None
 
 
-def _standard(table: TableDesign, assumptions: Assumptions) -> bool:
+def _is_standard_class(table: TableDesign, assumptions: Assumptions) -> bool:
     return (assumptions.table_class or table.settings.table_class) == "STANDARD"
 
 
-def _replicas(table: TableDesign, book: PriceBook) -> int:
+def _count_replicas(table: TableDesign, book: PriceBook) -> int:
     return len([region for region in table.settings.replicas if region != book.region])

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from tavola.design.cost.alterations import unfixed
+from tavola.design.cost.alterations import without_fixed_units
 from tavola.design.cost.assumptions import Assumptions, Class, CostRefused, Mode, Term
 from tavola.design.cost.break_even import storage_share
-from tavola.design.cost.month import Month, estimate
-from tavola.design.cost.traffic import HOURS, accesses
+from tavola.design.cost.month import MonthlyBill, estimate_month
+from tavola.design.cost.traffic import HOURS, rated_accesses
 from tavola.model.document import Design
 from tavola.prices import PriceBook
 
@@ -19,14 +19,14 @@ CENT = Decimal("0.005")  # what rounds to one
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PaymentOption:
     """One way of paying for a design."""
 
     name: str
     mode: Mode
     table_class: Class
     reserved: Term | None
-    month: Month | None  # None: the book has no prices for it
+    month: MonthlyBill | None  # None: the book has no prices for it
     reason: str = ""  # why it has none
 
     @property
@@ -45,25 +45,27 @@ _WAYS: tuple[tuple[str, Mode, Class, Term | None], ...] = (
 )
 
 
-def ways(
+def payment_options(
     design: Design,
     assumptions: Assumptions,
     book: PriceBook,
     *,
     only: Sequence[str] | None = None,
     times: float = 1.0,
-) -> tuple[Way, ...]:
+) -> tuple[PaymentOption, ...]:
     """Return a design under every way of paying; provisioned units follow the traffic, whatever a table fixes them at.
 
     `only` names some of them, where the others are not wanted; `times` is how many times as often everything is asked.
     """
-    free = unfixed(design)
+    free = without_fixed_units(design)
     return tuple(
-        _way(free, assumptions, book, *told, times) for told in _WAYS if only is None or told[0] in only
+        _payment_option(free, assumptions, book, *told, times)
+        for told in _WAYS
+        if only is None or told[0] in only
     )
 
 
-def _way(
+def _payment_option(
     design: Design,
     assumptions: Assumptions,
     book: PriceBook,
@@ -72,35 +74,37 @@ def _way(
     table_class: Class,
     term: Term | None,
     times: float,
-) -> Way:
+) -> PaymentOption:
     assumed = replace(assumptions, mode=mode, table_class=table_class, reserved=term)
     try:
-        month = estimate(design, assumed, book, times=times)
+        month = estimate_month(design, assumed, book, times=times)
     except CostRefused as error:
-        return Way(name, mode, table_class, term, None, str(error))
+        return PaymentOption(name, mode, table_class, term, None, str(error))
     if month.unpriced:
-        return Way(name, mode, table_class, term, None, f"the book has no {', '.join(month.unpriced)}")
-    return Way(name, mode, table_class, term, month)
+        return PaymentOption(
+            name, mode, table_class, term, None, f"the book has no {', '.join(month.unpriced)}"
+        )
+    return PaymentOption(name, mode, table_class, term, month)
 
 
-def recommendation(
+def recommend_payment(
     design: Design,
     assumptions: Assumptions,
     book: PriceBook,
-    told: Sequence[Way] | None = None,
-    month: Month | None = None,
+    told: Sequence[PaymentOption] | None = None,
+    month: MonthlyBill | None = None,
 ) -> str:
     """Return in a sentence how to pay for a design, and why; `told` are its ways and `month` its own, where they are known."""
-    now = month or estimate(design, assumptions, book)
-    asked = accesses(design)
+    now = month or estimate_month(design, assumptions, book)
+    asked = rated_accesses(design)
     if not now.total:
-        return _free_of_cost(design, assumptions, now)
+        return _explain_zero(design, assumptions, now)
     if not any(each.rate for each in asked):
         return (
             "No access pattern has a rate, so this is only what is paid for standing there, and no way of paying can be "
             "recommended: declare AccessPattern(per_second=…) and WritePattern(per_second=…)."
         )
-    told = [way for way in told or ways(design, assumptions, book) if way.month is not None]
+    told = [way for way in told or payment_options(design, assumptions, book) if way.month is not None]
     if not told:
         return f"The book of {book.title} has too few prices to compare ways of paying."
     free = [way for way in told if way.reserved is None]
@@ -112,27 +116,23 @@ def recommendation(
             "Stay as it is: no one way of paying for everything is cheaper than what each table declares."
         )
     elif not saving:
-        sentence = (
-            f"Stay as it is: no other way of paying saves anything, because {_reason(best, told, book)}."
-        )
+        sentence = f"Stay as it is: no other way of paying saves anything, because {_explain_cheapest(best, told, book)}."
     elif saving <= now.total * WORTH:
-        sentence = f"Stay as it is: {best.name} would save no more than {WORTH:.0%}, although {_reason(best, told, book)}."
+        sentence = f"Stay as it is: {best.name} would save no more than {WORTH:.0%}, although {_explain_cheapest(best, told, book)}."
     else:
-        sentence = f"Pay {best.name}: {money(saving, now)} a month less than now ({saving / now.total:.0%}), because "
-        sentence += f"{_reason(best, told, book)}."
+        sentence = f"Pay {best.name}: {format_money(saving, now)} a month less than now ({saving / now.total:.0%}), because "
+        sentence += f"{_explain_cheapest(best, told, book)}."
     if not any(each.peak_per_second for each in asked):
         sentence += " No pattern declares peak_per_second, so its traffic is taken as even; peaks make provisioned units dearer."
     bound = [way for way in told if way.reserved is not None]
     cheapest = min(bound, key=lambda way: way.total or Decimal(0), default=best)
     less = best.month.total - (cheapest.total or Decimal(0))
     if less >= CENT:
-        sentence += (
-            f" Traffic that stays for years is cheaper still {cheapest.name}: up to {money(less, now)} less."
-        )
+        sentence += f" Traffic that stays for years is cheaper still {cheapest.name}: up to {format_money(less, now)} less."
     return sentence
 
 
-def _free_of_cost(design: Design, assumptions: Assumptions, now: Month) -> str:
+def _explain_zero(design: Design, assumptions: Assumptions, now: MonthlyBill) -> str:
     """Return why a month costs nothing."""
     if now.unpriced:
         return (
@@ -150,7 +150,7 @@ def _free_of_cost(design: Design, assumptions: Assumptions, now: Month) -> str:
     )
 
 
-def _reason(best: Way, told: Sequence[Way], book: PriceBook) -> str:
+def _explain_cheapest(best: PaymentOption, told: Sequence[PaymentOption], book: PriceBook) -> str:
     """Return why the cheapest way is so: what stands there in its class, and how much of it is used.
 
     Units are weighed by what they cost, so that the side of the break-even point is the side of the cheaper sum.
@@ -161,7 +161,7 @@ def _reason(best: Way, told: Sequence[Way], book: PriceBook) -> str:
     reasons = []
     on_demand, provisioned = alike.get("on-demand"), alike.get("provisioned")
     if on_demand is not None and provisioned is not None and on_demand.requests and provisioned.requests:
-        worth = _worth_used(provisioned, book)
+        worth = _used_cost(provisioned, book)
         used, share = worth / provisioned.requests, worth / on_demand.requests
         cheaper = provisioned.total < on_demand.total
         if cheaper == (used > share):
@@ -186,7 +186,7 @@ def _reason(best: Way, told: Sequence[Way], book: PriceBook) -> str:
     return " and ".join(reasons) or "it has the lowest sum at these prices"
 
 
-def _worth_used(month: Month, book: PriceBook) -> Decimal:
+def _used_cost(month: MonthlyBill, book: PriceBook) -> Decimal:
     """Return what the used part of provisioned units costs."""
     return sum(
         (
@@ -198,7 +198,7 @@ def _worth_used(month: Month, book: PriceBook) -> Decimal:
     )
 
 
-def money(amount: Decimal, month: Month) -> str:
+def format_money(amount: Decimal, month: MonthlyBill) -> str:
     """Return an amount as people write it, to the cent."""
     told = f"{abs(amount):,.2f}"
     sign = "-" if amount < 0 and told.strip("0.,") else ""

@@ -11,24 +11,24 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from tavola.design.cost.alterations import (
-    apart,
     bound_fields,
-    dropped,
-    eventual,
-    eventual_collection,
-    fetched,
     keyed_fields,
-    narrowed,
     needed_attributes,
-    regathered,
-    shortened,
-    unfixed,
+    with_eventual_collection,
+    with_eventual_reads,
+    with_hydrated_queries,
+    with_narrow_projection,
+    with_shards,
+    with_short_names,
+    with_split_entity,
     with_table,
+    without_fixed_units,
+    without_index,
 )
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.month import MonthlyBill, estimate_month
 from tavola.design.cost.payment_options import CENT
-from tavola.design.cost.traffic import accesses, flows
+from tavola.design.cost.traffic import rated_accesses, traffic_by_place
 from tavola.design.text import list_first
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model.document import Design, EntityDesign, TableDesign
@@ -57,15 +57,15 @@ class _Change:
 
 
 def savings(
-    design: Design, assumptions: Assumptions, book: PriceBook, month: Month | None = None
+    design: Design, assumptions: Assumptions, book: PriceBook, month: MonthlyBill | None = None
 ) -> tuple[Saving, ...]:
     """Return what would make a month cheaper, the most first; each is computed by itself, they do not add up.
 
     `month` is the design's own, where it is known. Of a design without a rate nothing is told: what nobody asks for is not what nobody needs.
     """
-    if not any(access.rate for access in accesses(design)):
+    if not any(access.rate for access in rated_accesses(design)):
         return ()
-    now = (month or estimate(design, assumptions, book)).total
+    now = (month or estimate_month(design, assumptions, book)).total
     told: dict[tuple[str, str], Saving] = {}
     # Tables share nothing but what is free or reserved and the needs that go across: else a change is priced by its own alone.
     by_table = not (design.needs or assumptions.free_tier or assumptions.reserved)
@@ -75,10 +75,10 @@ def savings(
             old, new = _changed(design, change.design)
             key = ", ".join(table.name for table in old.tables)
             if key not in standing:
-                standing[key] = estimate(old, assumptions, book).total
-            amount = standing[key] - estimate(new, assumptions, book).total
+                standing[key] = estimate_month(old, assumptions, book).total
+            amount = standing[key] - estimate_month(new, assumptions, book).total
         else:
-            amount = now - estimate(change.design, assumptions, book).total
+            amount = now - estimate_month(change.design, assumptions, book).total
         before = told.get((change.change, change.place))
         if amount >= CENT and (before is None or before.amount < amount):
             told[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
@@ -106,7 +106,7 @@ def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Deci
             "provisioned",
             units
             + ("fixed ones" if fixed and assumptions.mode != "on-demand" else "paying for each request"),
-            unfixed(design),
+            without_fixed_units(design),
             replace(assumptions, mode="provisioned"),
         ),
         (
@@ -124,7 +124,7 @@ def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Deci
         ("Standard", "the table class Standard", design, replace(assumptions, table_class="STANDARD")),
     )
     for name, sentence, changed, assumed in others:
-        month = estimate(changed, assumed, book)
+        month = estimate_month(changed, assumed, book)
         if not month.unpriced and now - month.total >= CENT:
             yield Saving("billing", name, sentence, now - month.total)
 
@@ -136,7 +136,7 @@ def _changes(design: Design) -> Iterator[_Change]:
         yield from _shards(design, table)
         for entity in table.entities:
             yield from _splits(design, table, entity)
-        told = with_table(design, shortened(table))
+        told = with_table(design, with_short_names(table))
         yield _Change(
             "shorter names",
             table.name,
@@ -155,10 +155,10 @@ def _index_changes(design: Design, table: TableDesign) -> Iterator[_Change]:
         if needed is None and silent:
             continue  # nobody said how the table is asked
         if needed is None:
-            told = with_table(design, dropped(table, index))
+            told = with_table(design, without_index(table, index))
             yield _Change("unused index", place, "no access pattern reads it: drop it", told)
             continue
-        bare = fetched(design, table, index)
+        bare = with_hydrated_queries(design, table, index)
         if bare is not None:
             titles = [
                 pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
@@ -173,7 +173,7 @@ def _index_changes(design: Design, table: TableDesign) -> Iterator[_Change]:
                 "then takes a second request",
                 with_table(design, bare),
             )
-        thin = narrowed(table, index, needed)
+        thin = with_narrow_projection(table, index, needed)
         if thin is None:
             continue
         projection = thin.index(index.name).projection
@@ -195,7 +195,7 @@ def _consistency(design: Design, table: TableDesign) -> Iterator[_Change]:
                     "eventual reads",
                     f"{entity.name}.{pattern.name}",
                     f"read “{access.title}” eventually, if it may miss the last second's writes",
-                    with_table(design, eventual(table, entity, pattern)),
+                    with_table(design, with_eventual_reads(table, entity, pattern)),
                 )
 
     for collection in table.collections:
@@ -205,7 +205,7 @@ def _consistency(design: Design, table: TableDesign) -> Iterator[_Change]:
                 "eventual reads",
                 collection.name,
                 f"read “{access.title}” eventually, if it may miss the last second's writes",
-                with_table(design, eventual_collection(table, collection)),
+                with_table(design, with_eventual_collection(table, collection)),
             )
 
 
@@ -216,7 +216,7 @@ def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
                 continue
             asked = _peaks(design, table.name, key.index)[0] / key.shards.reads  # of each shard, today
             for count in range(1, key.shards.reads):
-                changed = with_table(design, regathered(table, entity, key, count))
+                changed = with_table(design, with_shards(table, entity, key, count))
                 reads, writes = _peaks(changed, table.name, key.index)
                 spared = max(PLANNED * PARTITION_READS_PER_S, min(asked, PARTITION_READS_PER_S))
                 if reads <= count * spared and writes <= count * PLANNED * PARTITION_WRITES_PER_S:
@@ -236,7 +236,9 @@ def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
 def _peaks(design: Design, table: str, index: str | None) -> tuple[float, float]:
     """Return the read and the write units a second that an index is asked for at its peak."""
     found = {
-        flow.kind: flow.peak for flow in flows(accesses(design)) if (flow.table, flow.index) == (table, index)
+        flow.kind: flow.peak
+        for flow in traffic_by_place(rated_accesses(design))
+        if (flow.table, flow.index) == (table, index)
     }
     return found.get("read", 0.0), found.get("write", 0.0)
 
@@ -247,7 +249,7 @@ def _splits(design: Design, table: TableDesign, entity: EntityDesign) -> Iterato
         return
     for write in entity.writes:
         hot = frozenset({*write.changes, *write.adds})
-        split = apart(design, table, entity, hot) if hot and write.kind == "update" else None
+        split = with_split_entity(design, table, entity, hot) if hot and write.kind == "update" else None
         if split is not None:
             yield _Change(
                 "vertical split",
@@ -261,7 +263,7 @@ def _splits(design: Design, table: TableDesign, entity: EntityDesign) -> Iterato
             continue
         cold = frozenset(field.name for field in entity.fields) - set(pattern.access.reads)
         cold -= keyed_fields(entity) | bound_fields(table, entity)
-        split = apart(design, table, entity, cold) if cold else None
+        split = with_split_entity(design, table, entity, cold) if cold else None
         if split is not None:
             yield _Change(
                 "vertical split",

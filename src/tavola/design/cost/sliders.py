@@ -60,14 +60,14 @@ class Sliders:
                 raise CostRefused(f"{name} cannot be asked {rate} times a second; give 0 or more")
 
     @property
-    def rests(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether nothing is turned."""
         return self == Sliders()
 
 
-def turned(design: Design, sliders: Sliders) -> Design:
+def apply_sliders(design: Design, sliders: Sliders) -> Design:
     """Return a design with its numbers turned; the same one where nothing is."""
-    if sliders.rests:
+    if sliders.is_unchanged:
         return design
     known = set(access_ids(design))
     for name in sliders.rates:

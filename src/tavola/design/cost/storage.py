@@ -17,7 +17,7 @@ GB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredSize:
     """What one place holds."""
 
     index: str | None  # None: the table itself
@@ -25,7 +25,9 @@ class Held:
     local: bool = False
 
 
-def stored(table: TableDesign, *, sparse_share: float, measured_gb: float | None = None) -> tuple[Held, ...]:
+def stored_sizes(
+    table: TableDesign, *, sparse_share: float, measured_gb: float | None = None
+) -> tuple[StoredSize, ...]:
     """Return what a table and its indexes hold; entities whose number nobody said hold nothing."""
     base = Decimal(sum((entity.items or 0) * stored_item_bytes(table, entity) for entity in table.entities))
     counts = {entity.name: Decimal(entity.items or 0) for entity in table.entities}
@@ -37,7 +39,7 @@ def stored(table: TableDesign, *, sparse_share: float, measured_gb: float | None
             one = sum(stored_item_bytes(table, entity) for entity in table.entities)
             counts = dict.fromkeys(counts, whole / one if one else Decimal(0))
         base = whole
-    told = [Held(None, base / GB)]
+    told = [StoredSize(None, base / GB)]
     for index in table.indexes:
         size = sum(
             (
@@ -49,16 +51,16 @@ def stored(table: TableDesign, *, sparse_share: float, measured_gb: float | None
             ),
             Decimal(0),
         )
-        told.append(Held(index.name, size / GB, index.local))
+        told.append(StoredSize(index.name, size / GB, index.local))
     return tuple(told)
 
 
-def unsized(table: TableDesign) -> tuple[str, ...]:
+def entities_without_count(table: TableDesign) -> tuple[str, ...]:
     """Return the entities of a table of which nobody said how many there are."""
     return tuple(entity.name for entity in table.entities if entity.items is None)
 
 
-def sparse(table: TableDesign, index: IndexDesign) -> bool:
+def has_unknown_share(table: TableDesign, index: IndexDesign) -> bool:
     """Return whether some entity has only a part of its items in an index, and nobody says which part."""
     keys = ((entity, entity.key_on(index.name)) for entity in table.entities)
     return any(

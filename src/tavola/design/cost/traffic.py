@@ -13,7 +13,7 @@ from typing import Literal
 
 from tavola.design.cost.capacity import (
     SPARSE_SHARE,
-    Units,
+    RequestUnits,
     collection_units,
     need_units,
     pattern_units,
@@ -28,13 +28,13 @@ HOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RatedAccess:
     """One way in which the application reads or writes, and the units of one request."""
 
     kind: AccessKind
     place: str  # `Ticket.ByStatus`, or the entity that is written
     title: str
-    units: tuple[Units, ...]
+    units: tuple[RequestUnits, ...]
     per_second: float | None  # None: nobody said how often
     peak_per_second: float | None = None
 
@@ -50,7 +50,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PlaceTraffic:
     """Units a second of one kind at one place: on average, and when all of them have their peak at once."""
 
     table: str
@@ -60,15 +60,15 @@ class Flow:
     peak: float
 
 
-def accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[Access, ...]:
+def rated_accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[RatedAccess, ...]:
     """Return every declared way in which a design is read and written, in its order."""
     return tuple(_accesses(design, sparse_share))
 
 
-_known: IdentityCache[tuple[Access, ...]] = IdentityCache(512)
+_known: IdentityCache[tuple[RatedAccess, ...]] = IdentityCache(512)
 
 
-def _accesses(design: Design, sparse_share: float) -> Iterator[Access]:
+def _accesses(design: Design, sparse_share: float) -> Iterator[RatedAccess]:
     titles: set[str] = set()
     for table in design.tables:
         own = _known.get_or_compute((table,), sparse_share, partial(_of_table, table, sparse_share))
@@ -80,8 +80,8 @@ def _accesses(design: Design, sparse_share: float) -> Iterator[Access]:
             yield _read(need.name, told, need_units(design, need))
 
 
-def _of_table(table: TableDesign, sparse_share: float) -> tuple[Access, ...]:
-    found: list[Access] = []
+def _of_table(table: TableDesign, sparse_share: float) -> tuple[RatedAccess, ...]:
+    found: list[RatedAccess] = []
     for entity in table.entities:
         for pattern in (entity.primary, *entity.patterns):
             # A key that nobody says anything of is no access pattern; a query is declared to be asked.
@@ -98,15 +98,15 @@ def _of_table(table: TableDesign, sparse_share: float) -> tuple[Access, ...]:
     return tuple(found)
 
 
-def _read(place: str, told: AccessPattern, units: tuple[Units, ...]) -> Access:
-    return Access("read", place, told.title, units, told.per_second, told.peak_per_second)
+def _read(place: str, told: AccessPattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
+    return RatedAccess("read", place, told.title, units, told.per_second, told.peak_per_second)
 
 
-def _write(entity: EntityDesign, write: WritePattern, units: tuple[Units, ...]) -> Access:
-    return Access("write", entity.name, write.title, units, write.per_second, write.peak_per_second)
+def _write(entity: EntityDesign, write: WritePattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
+    return RatedAccess("write", entity.name, write.title, units, write.per_second, write.peak_per_second)
 
 
-def flows(told: Iterable[Access]) -> tuple[Flow, ...]:
+def traffic_by_place(told: Iterable[RatedAccess]) -> tuple[PlaceTraffic, ...]:
     """Return what each place is asked for, reads and writes apart, of the places that are asked at all."""
     means: dict[tuple[str, str | None, AccessKind], float] = {}
     peaks: dict[tuple[str, str | None, AccessKind], float] = {}
@@ -118,10 +118,10 @@ def flows(told: Iterable[Access]) -> tuple[Flow, ...]:
                 if amount:
                     means[place] = means.get(place, 0.0) + amount * access.rate
                     peaks[place] = peaks.get(place, 0.0) + amount * access.peak
-    return tuple(Flow(*place, mean, peaks[place]) for place, mean in means.items())
+    return tuple(PlaceTraffic(*place, mean, peaks[place]) for place, mean in means.items())
 
 
-def day(mean: float, peak: float, hours: int = HOURS) -> tuple[float, ...]:
+def daily_demand(mean: float, peak: float, hours: int = HOURS) -> tuple[float, ...]:
     """Return the most that is asked in each hour of a day whose traffic swells and falls again.
 
     It swells as a cosine, to twice its mean at most; a peak beyond that comes once, and has its hour. `mean` and `peak`
@@ -139,7 +139,7 @@ def day(mean: float, peak: float, hours: int = HOURS) -> tuple[float, ...]:
     return (*told, *[0.0] * (HOURS - hours))
 
 
-def scaled(
+def autoscaled_units(
     demand: Iterable[float], *, target: int, least: int = 1, most: int | None = None
 ) -> tuple[int, ...]:
     """Return the units that auto scaling holds in each hour for a demand, between its bounds."""
@@ -152,4 +152,4 @@ def hourly_units(
     mean: float, peak: float, hours: int, target: int, least: int = 1, most: int | None = None
 ) -> tuple[int, ...]:
     """Return the units that auto scaling holds in each hour of a day with such traffic."""
-    return scaled(day(mean, peak, hours), target=target, least=least, most=most)
+    return autoscaled_units(daily_demand(mean, peak, hours), target=target, least=least, most=most)

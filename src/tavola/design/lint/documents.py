@@ -1,4 +1,4 @@
-"""Documents: what the rules found, and what a rule says, as programs read it."""
+"""Lint reports and rules as JSON documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tavola.design.lint.runner import LintReport
 
 
 def report_document(report: LintReport, sources: Sequence[SourceFile] = ()) -> dict[str, Any]:
-    """Return findings as dicts, lists, texts and numbers, each with its file and line where sources are known."""
+    """Return a report as JSON; findings have a file and line if sources are given."""
     known = find_locations(sources)
 
     def finding_document(finding: Finding) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def report_document(report: LintReport, sources: Sequence[SourceFile] = ()) -> d
 
 
 def rule_document(rule: Rule) -> dict[str, str]:
-    """Return what a rule says of itself."""
+    """Return a rule's texts as JSON."""
     return {
         "name": rule.name,
         "severity": rule.severity,
@@ -52,6 +52,6 @@ def rule_document(rule: Rule) -> dict[str, str]:
 
 
 def severity_counts(findings: Iterable[Finding]) -> dict[str, int]:
-    """Return how many findings there are of each severity, the worst first."""
-    counted = Counter(finding.severity for finding in findings)
-    return {severity: counted[severity] for severity in SEVERITIES}
+    """Return the number of findings of each severity, the worst first."""
+    counts = Counter(finding.severity for finding in findings)
+    return {severity: counts[severity] for severity in SEVERITIES}

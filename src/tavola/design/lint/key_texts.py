@@ -1,7 +1,7 @@
-"""Texts: what texts a key attribute can have, in designs whose keys other code writes.
+"""The texts that a key attribute can have, in designs whose keys other code writes.
 
-Bound templates of the model escape, pad and refuse; other code does none of it. So a template here is what it
-looks like: its literals, and any text between them.
+The model's bound templates escape, pad and check values. Other code does none of that, so here a template matches its
+literals with any text between them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from tavola.values import Value
 
 
 def can_render(entity: EntityDesign, source: SourceDesign, value: Value) -> bool:
-    """Tell whether a template could have made a key; a field with choices is one of these."""
+    """Return whether a template could have rendered a key value. A field with choices has one of them."""
     text = value.get("S")
     if source.template is None or not isinstance(text, str):
         return True
     pattern = ""
     for segment in source.template.segments:
         pattern += re.escape(segment) if isinstance(segment, str) else _placeholder_pattern(entity, segment)
-    # A constant may be told up to its first field alone: `RUN#` of `RUN#{run_id}`.
+    # A constant may be declared up to its first field only: `RUN#` of `RUN#{run_id}`.
     return bool(re.fullmatch(pattern, text, re.DOTALL)) or literal_prefix(source) == text != ""
 
 
 def literal_prefix(source: SourceDesign) -> str:
-    """Return what every text of a key attribute begins with."""
+    """Return the literal that every value of a key attribute begins with."""
     if source.template is None:
         return ""
     first = source.template.segments[0]
@@ -34,9 +34,9 @@ def literal_prefix(source: SourceDesign) -> str:
 
 
 def may_collide(entity: EntityDesign, mine: SourceDesign, other: EntityDesign, its: SourceDesign) -> bool:
-    """Tell whether two templates can make one text though no value holds the delimiter; a no is certain.
+    """Return whether two templates can render the same text although no value contains the delimiter.
 
-    Of fields that are keys themselves nobody knows, so they are taken to differ.
+    False is certain, True is not. Fields that are key attributes themselves are taken to differ.
     """
     try:
         left, right = entity.bound(mine), other.bound(its)

@@ -1,7 +1,7 @@
-"""Reading: on which line of which file a place of a design stands.
+"""Source locations: the file and line of each place in a design.
 
-Sources are given as text: modules by their declarations, documents by the JSON path of what they say, files of other tools by the
-first line that has the name. A place that has no line of its own takes that of what it is in, and at last the first line of all.
+Python modules are searched for declarations, design documents by JSON path, and files of other tools for the first line with
+the name. A place without a line of its own gets the line of what contains it, or the first line of the first file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPACES = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of a design, with its text."""
+    """A file that declares a design, with its text."""
 
     file: str
     text: str
@@ -31,14 +31,14 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A line of a file, from 1."""
+    """A file and a line number, counted from 1."""
 
     file: str
     line: int
 
 
 def find_locations(sources: Sequence[SourceFile]) -> Mapping[str, SourceLocation]:
-    """Return where each place is declared, by its name; the first source that declares one has it."""
+    """Return where each place is declared, by its name; the first source that declares it wins."""
     found: dict[str, SourceLocation] = {}
     for source in sources:
         for name, line in _declared_lines(source):
@@ -49,7 +49,7 @@ def find_locations(sources: Sequence[SourceFile]) -> Mapping[str, SourceLocation
 def locate_place(
     place: DesignPath, known: Mapping[str, SourceLocation], sources: Sequence[SourceFile]
 ) -> SourceLocation | None:
-    """Return where a place is, or what it is in; None where no source is known."""
+    """Return the location of a place, or of what contains it; None without sources."""
     outer = place.name.partition(": ")[0].partition(".")[0]
     for name in (place.name, outer, *([place.table] if place.table else [])):
         if name in known:
@@ -62,16 +62,16 @@ def locate_place(
 
 
 def _first_mention(text: str, name: str) -> int:
-    """Return the first line of a text with a name in it, as a word; 0 if none has it."""
+    """Return the number of the first line that has the name as a whole word; 0 if none has."""
     found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
     return 0 if found is None else text.count("\n", 0, found.start()) + 1
 
 
 def json_lines(text: str) -> dict[JsonPath, int]:
-    """Return the line at which the value of each path of a JSON text begins; the text has been read before."""
-    told: dict[JsonPath, int] = {}
-    _walk(text, 0, (), told)
-    return {path: text.count("\n", 0, at) + 1 for path, at in told.items()}
+    """Return the line on which the value of each JSON path begins. The text must be valid JSON."""
+    offsets: dict[JsonPath, int] = {}
+    _walk(text, 0, (), offsets)
+    return {path: text.count("\n", 0, at) + 1 for path, at in offsets.items()}
 
 
 def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
@@ -91,10 +91,10 @@ def _declared_lines(source: SourceFile) -> Iterator[tuple[str, int]]:
 
 
 def _document_paths(document: Mapping[str, Any]) -> Iterator[tuple[str, JsonPath]]:
-    """Give the names of what a design document holds, each with its path."""
+    """Yield the places in a design document, each with its JSON path."""
     for word in ("needs", "policies"):
-        for at, told in enumerate(document.get(word, ())):
-            yield told["name"], (word, at)
+        for at, part in enumerate(document.get(word, ())):
+            yield part["name"], (word, at)
     for number, table in enumerate(document.get("tables", ())):
         path: JsonPath = ("tables", number)
         yield table["label"], path
@@ -102,8 +102,8 @@ def _document_paths(document: Mapping[str, Any]) -> Iterator[tuple[str, JsonPath
         for at, index in enumerate(table.get("indexes", ())):
             yield f"{table['label']}.{index['label']}", (*path, "indexes", at)
         for word in ("collections", "consumers"):
-            for at, told in enumerate(table.get(word, ())):
-                yield told["name"], (*path, word, at)
+            for at, part in enumerate(table.get(word, ())):
+                yield part["name"], (*path, word, at)
         for at, entity in enumerate(table.get("entities", ())):
             yield from _entity_paths(entity, (*path, "entities", at))
 
@@ -121,22 +121,22 @@ def _entity_paths(entity: Mapping[str, Any], path: JsonPath) -> Iterator[tuple[s
         yield f"{name}: {write['title']}", (*path, "writes", at)
 
 
-def _walk(text: str, at: int, path: JsonPath, told: dict[JsonPath, int]) -> int:
-    """Note where each value begins; return where this one ends."""
+def _walk(text: str, at: int, path: JsonPath, offsets: dict[JsonPath, int]) -> int:
+    """Record the offset of each value in `offsets`; return where this value ends."""
     at = _skip_spaces(text, at)
-    told[path] = at
+    offsets[path] = at
     if text[at] == "{":
         at = _skip_spaces(text, at + 1)
         while text[at] != "}":
             key, at = _DECODER.raw_decode(text, at)
-            at = _skip_spaces(text, _walk(text, _skip_spaces(text, at) + 1, (*path, key), told))
+            at = _skip_spaces(text, _walk(text, _skip_spaces(text, at) + 1, (*path, key), offsets))
             at = _skip_spaces(text, at + 1) if text[at] == "," else at
         return at + 1
     if text[at] == "[":
         at = _skip_spaces(text, at + 1)
         number = 0
         while text[at] != "]":
-            at = _skip_spaces(text, _walk(text, at, (*path, number), told))
+            at = _skip_spaces(text, _walk(text, at, (*path, number), offsets))
             at = _skip_spaces(text, at + 1) if text[at] == "," else at
             number += 1
         return at + 1

@@ -1,7 +1,7 @@
-"""Naming: what the names in a design say, where nothing else says it.
+"""What names in a design suggest, where the design does not declare it.
 
-A name is no proof, so rules ask it only for what people call by few words: production, the time an item expires at,
-somebody's session, an answer that is kept for a while, a process that serves everybody.
+A name proves nothing, so rules rely on it only for things with few usual names: production, the expiry time of an item, a
+login session, a cached answer, a process that serves all tenants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SESSIONS = frozenset(
         *((word, "token") for word in ("auth", "session", "login", "access", "refresh")),
     }
 )
-FEW_VALUED_NAMES = frozenset(  # what fields are called that have few values
+FEW_VALUED_NAMES = frozenset(  # fields with these names usually have few values
     """
     status state stage phase type kind category priority severity level country region language currency channel gender active enabled
     """.split()
@@ -38,30 +38,30 @@ _SERVING = frozenset(
 
 
 def split_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in small letters, however they are joined: `expiresAt`, `EXPIRES_AT`."""
+    """Return the words of a name in lower case: of `expiresAt` and `EXPIRES_AT` alike `expires`, `at`."""
     return tuple(found.lower() for found in _WORD.findall(name))
 
 
 def is_production(table: TableDesign) -> bool:
-    """Tell whether a table says that it is in production: by its tag for the environment, else by its name."""
-    told = [value for key, value in table.settings.tags.items() if key.lower() in _STAGES]
-    if told:
-        return any(_PRODUCTION & set(split_words(value)) for value in told)
+    """Return whether a table is a production table, by its environment tag or else by its name."""
+    stages = [value for key, value in table.settings.tags.items() if key.lower() in _STAGES]
+    if stages:
+        return any(_PRODUCTION & set(split_words(value)) for value in stages)
     return bool({"prod", "production"} & set(split_words(table.name)))
 
 
 def is_time_to_live(field: FieldDesign) -> bool:
-    """Tell whether a field is called by DynamoDB's own word for the time at which an item is deleted."""
-    told = split_words(field.attribute)
+    """Return whether a field is a time named like DynamoDB's TTL attribute."""
+    name_words = split_words(field.attribute)
     return _is_time(field) and any(
-        told[: len(name)] == name and set(told[len(name) :]) <= _ENDINGS for name in _LIVES
+        name_words[: len(name)] == name and set(name_words[len(name) :]) <= _ENDINGS for name in _LIVES
     )
 
 
 def is_expiry(field: FieldDesign) -> bool:
-    """Tell whether a field is a time and called as an item's own end is, or as that of what it is about: a card's, a coupon's."""
-    told = split_words(field.attribute)
-    named = bool(told) and told[0] in _ENDS and set(told[1:]) <= _ENDINGS
+    """Return whether a field is a time named like an expiry: of the item, or of what it describes, such as a coupon."""
+    name_words = split_words(field.attribute)
+    named = bool(name_words) and name_words[0] in _ENDS and set(name_words[1:]) <= _ENDINGS
     return is_time_to_live(field) or (named and _is_time(field))
 
 
@@ -70,12 +70,12 @@ def _is_time(field: FieldDesign) -> bool:
 
 
 def serves_all_tenants(name: str) -> bool:
-    """Tell whether a policy is called as that of a process, or of people, who work for every tenant."""
+    """Return whether a policy is named like one of a process or of staff that works for all tenants."""
     return bool(_SERVING & set(split_words(name)))
 
 
 def temporary_kind(entity: EntityDesign) -> str | None:
-    """Return what an entity is that is only of use for a time, in a word; None: it is nothing of the kind."""
+    """Return what kind of temporary data an entity is, for messages; None if it is not."""
     literals = [
         segment
         for source in (entity.key.hash if entity.key is not None else ())
@@ -83,18 +83,18 @@ def temporary_kind(entity: EntityDesign) -> str | None:
         for segment in source.template.segments
         if isinstance(segment, str)
     ]
-    told = {word for text in (entity.name, entity.tag, *literals) for word in split_words(text)}
-    if told & {"idempotency", "idempotent"}:
+    name_words = {word for text in (entity.name, entity.tag, *literals) for word in split_words(text)}
+    if name_words & {"idempotency", "idempotent"}:
         return "an idempotency key"
-    if told & {"cache", "cached", "caches"}:
+    if name_words & {"cache", "cached", "caches"}:
         return "a cached answer"
     return "a session" if _is_session(entity, literals) else None
 
 
 def _is_session(entity: EntityDesign, literals: list[str]) -> bool:
-    """Tell whether an entity is somebody's session: called so, or keyed so, and not a lesson or a log of logins.
+    """Return whether an entity is a login session, by its name or key, and not a lesson or a log of logins.
 
-    One that has a time in its key is an event, of which there are to be many.
+    An entity with a time in its key is an event, not a session.
     """
     if not any(_PEOPLE & set(split_words(field.name)) for field in entity.fields):
         return False

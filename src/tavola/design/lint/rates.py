@@ -1,6 +1,6 @@
-"""Rates: how often the busiest item or partition of a write is written, as far as a design says it.
+"""Rates: how often the busiest item or partition is written, as far as the design declares it.
 
-What is not said is not guessed here: without a rate, or without the number of items, there is no answer.
+Nothing is guessed: without a rate or a number of items the answer is None.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from math import log, prod
 
 from tavola.model.document import AccessPattern, EntityDesign, KeyDesign, WritePattern
 
-PLANNED_SHARE = 0.7  # of what a partition takes; beyond it, peaks and uneven keys come to its bound
-_COUNT_MAX = 10**15  # more of anything are as good as infinitely many
-_EXACT_TERMS = 1_000  # terms of a harmonic sum that are added one by one
+PLANNED_SHARE = 0.7  # of a partition's limit; the rest is for peaks and uneven keys
+_COUNT_MAX = 10**15  # larger counts are treated as this one
+_EXACT_TERMS = 1_000  # terms of the harmonic sum that are added exactly; the rest is an integral
 
 
 def peak_rate(pattern: AccessPattern | WritePattern | None) -> float | None:
-    """Return how often something is asked at its busiest, else on average; None: nobody said it."""
+    """Return the declared peak rate of a pattern, else its average; None if neither is declared."""
     if pattern is None:
         return None
     return pattern.per_second if pattern.peak_per_second is None else pattern.peak_per_second
 
 
 def busiest_share(count: int, skew: float | None) -> float:
-    """Return the share of the busiest of so many: as large as all others, or by Zipf's law."""
+    """Return the busiest one's share of the traffic among `count`: equal shares, or Zipf's law with `skew`."""
     count = min(count, _COUNT_MAX)
     if count <= 1:
         return 1.0
@@ -40,25 +40,25 @@ def busiest_share(count: int, skew: float | None) -> float:
 
 
 def count_key_values(entity: EntityDesign, key: KeyDesign, *, partition: bool = False) -> int | None:
-    """Return how many values a key has, its partition's alone or all of it; None where a field says no number.
+    """Return the number of values of a key, or of its partition key; None if a field does not declare its number.
 
-    A key without a field has one, and so one item that everything goes to.
+    A key without fields has one value.
     """
     names = {name for source in (key.hash if partition else key.sources) for name in source.fields}
     counts = [entity.field(name).values for name in sorted(names)]
-    told = [count for count in counts if count is not None]
-    return prod(told) if len(told) == len(counts) else None
+    known = [count for count in counts if count is not None]
+    return prod(known) if len(known) == len(counts) else None
 
 
 def count_items(entity: EntityDesign) -> int | None:
-    """Return how many items of an entity there are, as it says or as its key allows; None: nobody knows."""
+    """Return the number of items of an entity, as declared or as its key allows; None if unknown."""
     if entity.items is not None:
         return entity.items
     return None if entity.key is None else count_key_values(entity, entity.key)
 
 
 def busiest_item_rate(entity: EntityDesign, write: WritePattern) -> float | None:
-    """Return how often a second the busiest item of a write is written; None where rate or number are unknown."""
+    """Return writes per second to the busiest item; None if the rate or the number of items is unknown."""
     rate, count = peak_rate(write), count_items(entity)
     if rate is None or count is None:
         return None

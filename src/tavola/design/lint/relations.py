@@ -1,4 +1,4 @@
-"""Relations: items that tie two things together, and which of them they can be found by."""
+"""Link items: items that connect two things, and the direction in which they can be found."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tavola.model.document import EntityDesign, Need
 
 
 def linked_fields(entity: EntityDesign) -> tuple[str, str] | None:
-    """Return the two fields that an item ties together, of an entity keyed by one under the other; None: it is no tie.
+    """Return the two fields that an entity links, the partition's first; None if it is no link.
 
-    `USER#{follower}` with `FOLLOWS#{followed}` is one: both are names of things, none a time or a number.
+    `USER#{follower}` with `FOLLOWS#{followed}` is a link: both fields identify things, neither is a time or a number.
     """
     if entity.key is None:
         return None
@@ -26,7 +26,7 @@ def linked_fields(entity: EntityDesign) -> tuple[str, str] | None:
 
 
 def is_reverse_lookup(context: LintContext, need: Need) -> bool:
-    """Tell whether a need asks for ties from their other end, which no key has first."""
+    """Return whether a need looks for links by their second field, which no key has first."""
     home = context.entities_by_name.get(need.entities[0])
     pair = None if home is None else linked_fields(home[1])
     return pair is not None and pair[1] in need.equal and pair[0] not in need.equal

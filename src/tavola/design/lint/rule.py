@@ -1,7 +1,7 @@
-"""Rule and Subject: what a rule is, and what rules are asked about.
+"""Rule, and LintContext: the design under test with facts that several rules need.
 
-A rule is a module of `rules`: its docstring says what is wrong, why, an example and what to do instead; its `find`
-gives the places. A Subject is a design with what several rules want to know of it, each answer found once.
+A rule is a module in `rules`. Its docstring has the title, then the paragraphs Why, Example and Instead, which are also its
+page in the reference. Its `find` takes a LintContext and yields findings. A LintContext computes each fact once.
 """
 
 from __future__ import annotations
@@ -41,35 +41,35 @@ _PARAGRAPH = re.compile(r"^(Why|Example|Instead):\s*", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A defect that designs have, and how it is found."""
+    """A kind of defect, and the function that finds it."""
 
     name: str
-    severity: Severity  # the worst that it says of a place
+    severity: Severity  # the highest severity of its findings
     title: str
     why: str
     example: str
     remedy: str
     find: Callable[[LintContext], Iterator[Finding]]
-    last: bool = False  # it judges what the others found
+    last: bool = False  # it runs after the others and judges their findings
 
 
 def load_rule(module: ModuleType) -> Rule:
-    """Return the rule that a module holds; its parts are the paragraphs of the docstring."""
-    found = cast(Any, module)
+    """Return the rule that a module implements; its texts are the paragraphs of the module docstring."""
+    code = cast(Any, module)
 
     def find(context: LintContext) -> Iterator[Finding]:
-        return map(context.with_need_title, found.find(context))
+        return map(context.with_need_title, code.find(context))
 
     text = cleandoc(module.__doc__ or "")
     title, *rest = _PARAGRAPH.split(text)
-    told: Mapping[str, str] = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
+    paragraphs: Mapping[str, str] = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
     return Rule(
         module.__name__.rpartition(".")[2].replace("_", "-"),
-        found.SEVERITY,
+        code.SEVERITY,
         " ".join(title.split()),
-        told["Why"],
-        told["Example"],
-        told["Instead"],
+        paragraphs["Why"],
+        paragraphs["Example"],
+        paragraphs["Instead"],
         find,
         getattr(module, "LAST", False),
     )
@@ -77,73 +77,73 @@ def load_rule(module: ModuleType) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class RoutedNeed:
-    """A need, and how it is asked today."""
+    """A need with the route by which the application reads it today."""
 
     need: Need
     route: Route
     table: TableDesign
     entity: EntityDesign
-    index: IndexDesign | None  # None: the table's own key, or an index that there is not
+    index: IndexDesign | None  # None: the route uses the table, or an index that does not exist
 
     @property
     def index_exists(self) -> bool:
-        """Whether what it is asked on is there."""
+        """Whether the table or index that the route uses exists."""
         return self.route.index is None or self.index is not None
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
-        """The attributes of the partition key that it is asked by."""
+        """The partition key attributes of the table or index."""
         return (self.table.settings.hash,) if self.index is None else self.index.hash
 
     @property
     def sort_attributes(self) -> tuple[str, ...]:
-        """The attributes of the sort key that it is asked by."""
+        """The sort key attributes of the table or index."""
         if self.index is not None:
             return self.index.range
         return () if self.table.settings.range is None else (self.table.settings.range,)
 
     @property
     def target_name(self) -> str:
-        """What it is asked on, in words."""
+        """The table or index, for messages."""
         return "the table" if self.route.index is None else self.route.index
 
 
 @dataclass(frozen=True)
 class LintContext:
-    """A design, and what rules ask of it. `production` says that real data will live in it."""
+    """A design and facts about it that rules share. `production` applies the rules for real data."""
 
     design: Design
     production: bool = False
-    findings: tuple[Finding, ...] = ()  # of all other rules, for those that come after them
-    rules: frozenset[str] = frozenset()  # the names of those that were run
-    known: frozenset[str] = frozenset()  # the names of all there are
+    findings: tuple[Finding, ...] = ()  # of the rules that ran before, for rules that run last
+    rules: frozenset[str] = frozenset()  # names of the rules that run
+    known: frozenset[str] = frozenset()  # names of all rules
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """Every way in which the design is read, with the keys taken off."""
+        """Every read of the design as a need, without its key."""
         return needs_of(self.design)
 
     @cached_property
     def entities_by_name(self) -> Mapping[str, tuple[TableDesign, EntityDesign]]:
-        """Where each entity lives, by its name."""
+        """Each entity and its table, by entity name."""
         return {entity.name: (table, entity) for table in self.design.tables for entity in table.entities}
 
     @cached_property
     def unplaced_entities(self) -> frozenset[str]:
-        """The entities that no table has yet: views that no pattern gives."""
+        """Names of entities without a table: views that no pattern returns."""
         given = {pattern.result for _, _, pattern in self.design.patterns()}
         return frozenset(view.name for view in self.design.views) - given - self.entities_by_name.keys()
 
     @cached_property
     def result_types(self) -> Mapping[str, EntityDesign]:
-        """What a pattern may give, entity or view, by name."""
+        """The entities and views that a pattern can return, by name."""
         return {view.name: view for view in self.design.views} | {
             name: entity for name, (_, entity) in self.entities_by_name.items()
         }
 
     @cached_property
     def needs_by_entity(self) -> Mapping[str, tuple[Need, ...]]:
-        """The ways in which each entity is read, by its name."""
+        """The needs of each entity, by entity name."""
         found: dict[str, list[Need]] = {}
         for need in self.needs:
             for name in dict.fromkeys(need.entities):
@@ -152,7 +152,7 @@ class LintContext:
 
     @cached_property
     def routed_needs_by_entity(self) -> Mapping[str, tuple[Need, ...]]:
-        """The needs that say how they are asked, by the entity that comes back."""
+        """The needs that have a route, by entity name."""
         return {
             name: told
             for name, needs in self.needs_by_entity.items()
@@ -161,7 +161,7 @@ class LintContext:
 
     @cached_property
     def pattern_titles(self) -> frozenset[str]:
-        """What the patterns and collections are called; a need of such a title is the same thing told again."""
+        """Titles of the patterns and collections; a need with one of these titles repeats the pattern."""
         told = [
             pattern.access.title for _, _, pattern in self.design.patterns() if pattern.access is not None
         ]
@@ -174,14 +174,14 @@ class LintContext:
 
     @cached_property
     def _access_paths(self) -> dict[int, tuple[Need, tuple[AccessPath, ...]]]:
-        return {}  # by the need's identity, for which it is kept: a need's own hash goes through all of it
+        return {}  # by id(need), since hashing a need walks all of it; the need is kept so that its id stays taken
 
     @cached_property
     def _cache(self) -> dict[Hashable, Any]:
         return {}
 
     def cached(self, what: Hashable, find: Callable[[], T]) -> T:
-        """Return what was found before under a name, or find it; things of the design may be named by their identity."""
+        """Return the cached value of a key, or compute it. Keys may contain the `id` of parts of the design."""
         if what not in self._cache:
             self._cache[what] = find()
         return cast(T, self._cache[what])
@@ -189,7 +189,7 @@ class LintContext:
     def index_effects(
         self, table: TableDesign, entity: EntityDesign, write: WritePattern
     ) -> tuple[IndexEffect, ...]:
-        """Return what a write does to the indexes of its table."""
+        """Return how a write changes the entries of its item in each index."""
         return self.cached(
             ("effects", id(table), id(entity), id(write)), lambda: index_effects(table, entity, write)
         )
@@ -200,14 +200,14 @@ class LintContext:
 
     @cached_property
     def keys_by_index(self) -> Mapping[tuple[str, str | None], tuple[tuple[EntityDesign, KeyDesign], ...]]:
-        """The keys that entities have in each table, by its name, and in each index."""
+        """The keys of all entities, by table name and index."""
         found: dict[tuple[str, str | None], list[tuple[EntityDesign, KeyDesign]]] = {}
         for table, entity, key in self.all_keys():
             found.setdefault((table.name, key.index), []).append((entity, key))
         return {place: tuple(keys) for place, keys in found.items()}
 
     def as_production(self) -> LintContext:
-        """Return the same design as one that real data lives in, with all that is known of it already."""
+        """Return a context with the production rules on, which shares the computed facts."""
         real = replace(self, production=True)
         real.__dict__.update(
             {name: known for name, known in self.__dict__.items() if name not in real.__dict__}
@@ -215,18 +215,18 @@ class LintContext:
         return real
 
     def all_entities(self) -> Iterator[tuple[TableDesign, EntityDesign]]:
-        """Give every entity with its table, in order."""
+        """Yield every entity with its table."""
         return ((table, entity) for table in self.design.tables for entity in table.entities)
 
     def all_keys(self) -> Iterator[tuple[TableDesign, EntityDesign, KeyDesign]]:
-        """Give every key that an entity has in its table or in an index of it."""
+        """Yield every key of every entity, in the table and in indexes."""
         for table, entity in self.all_entities():
             for key in (entity.key, *entity.keys):
                 if key is not None:
                     yield table, entity, key
 
     def all_writes(self) -> Iterator[tuple[TableDesign, EntityDesign, WritePattern]]:
-        """Give every way in which the design is written."""
+        """Yield every write pattern."""
         return ((table, entity, write) for table, entity in self.all_entities() for write in entity.writes)
 
     def updates_of(self, entity: EntityDesign, field: str) -> tuple[WritePattern, ...]:
@@ -238,9 +238,9 @@ class LintContext:
         )
 
     def access_paths(self, need: Need) -> tuple[AccessPath, ...]:
-        """Return how the keys of a need's first entity serve it, the best first; empty: the entity is not known.
+        """Return how keys answer a need, the best first; empty if an entity is unknown.
 
-        Of a need of several entities in one table, those keys alone that all of them serve it by.
+        For a need of several entities, only keys on an index that all of them have, each as bad as its worst entity.
         """
         known = self._access_paths.get(id(need))
         if known is None:
@@ -267,10 +267,10 @@ class LintContext:
         return found or ()
 
     def count_partitions(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> int | None:
-        """Return how many values a partition key has, its shards aside; None if a field says no number.
+        """Return the number of distinct partition key values, shards aside; None if the design does not say.
 
-        There are no more than items, and a key that identifies them has as many. An index of some members has their
-        values alone. What identifies another entity has as many values as there are of it.
+        It is at most the number of items, and equal to it if the partition key identifies an item. A field limited to
+        members has as many values as members; a field that identifies another entity, as many as that has items.
         """
         found = key_parts(key.hash)
         if entity.items is not None and key.index is None and found and not key_parts(key.range):
@@ -294,7 +294,7 @@ class LintContext:
 
     @cached_property
     def _identifier_counts(self) -> Mapping[tuple[str, str], int]:
-        """How many values a field has that identifies an entity of a table by itself."""
+        """Number of values of fields that alone identify an entity, by table and field name."""
         found: dict[tuple[str, str], int] = {}
         for table, entity in self.all_entities():
             own = entity.key
@@ -306,7 +306,7 @@ class LintContext:
         return found
 
     def reader_titles(self, table: TableDesign, index: str | None) -> tuple[str, ...]:
-        """Return the titles of what is asked on an index, or on the table itself."""
+        """Return the titles of the reads on an index, or on the table itself."""
         return self._reader_titles.get((table.name, index), ())
 
     def _find_reader_titles(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
@@ -333,28 +333,28 @@ class LintContext:
         return {place: tuple(titles) for place, titles in told.items()}
 
     def has_constant_partition(self, key: KeyDesign) -> bool:
-        """Tell whether all items share one partition key, but for its shards."""
+        """Return whether all items share one partition key value, shards aside."""
         return not key_parts(key.hash)
 
-    # Places, as findings name them.
+    # Places of findings.
 
     def table_place(self, table: TableDesign) -> DesignPath:
-        """Where a table is declared."""
+        """Return the place of a table."""
         return DesignPath("table", table.name, table.label or table.name)
 
     def index_place(self, table: TableDesign, index: str | None) -> DesignPath:
-        """Where an index is declared, by the name that DynamoDB knows; None: the table itself."""
+        """Return the place of an index, given its name in DynamoDB; None: the table itself."""
         if index is None:
             return self.table_place(table)
         label = next((each.label for each in table.indexes if each.name == index), index)
         return DesignPath("index", table.name, f"{table.label}.{label}")
 
     def entity_place(self, table: TableDesign, entity: EntityDesign) -> DesignPath:
-        """Where an entity is declared."""
+        """Return the place of an entity."""
         return DesignPath("entity", table.name, entity.name)
 
     def key_place(self, table: TableDesign, entity: EntityDesign, key: KeyDesign) -> DesignPath:
-        """Where the key of an entity is declared: the first pattern that is asked by it, else the entity."""
+        """Return the place of a key: the first pattern that uses it, else the entity."""
         patterns = (*((entity.primary,) if entity.primary else ()), *entity.patterns)
         for pattern in patterns:
             if pattern.index == key.index:
@@ -362,29 +362,29 @@ class LintContext:
         return self.entity_place(table, entity)
 
     def pattern_place(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> DesignPath:
-        """Where a key or query class is declared."""
+        """Return the place of a key or query class."""
         return DesignPath("pattern", table.name, f"{entity.name}.{pattern.name}")
 
     def field_place(self, table: TableDesign, entity: EntityDesign, field: FieldDesign | str) -> DesignPath:
-        """Where a field is declared."""
+        """Return the place of a field."""
         name = field if isinstance(field, str) else field.name
         return DesignPath("field", table.name, f"{entity.name}.{name}")
 
     def write_place(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> DesignPath:
-        """Where a write is declared."""
+        """Return the place of a write pattern."""
         return DesignPath("write", table.name, f"{entity.name}: {write.title}")
 
     def collection_place(self, table: TableDesign, collection: CollectionDesign) -> DesignPath:
-        """Where a collection is declared."""
+        """Return the place of a collection."""
         return DesignPath("collection", table.name, collection.name)
 
     def need_place(self, need: Need) -> DesignPath:
-        """Where a need is declared."""
+        """Return the place of a need."""
         home = self.entities_by_name.get(need.entities[0]) if need.entities else None
         return DesignPath("need", home[0].name if home else "", need.name)
 
     def with_need_title(self, finding: Finding) -> Finding:
-        """Return a finding of a need with the need's own words, where its name says less."""
+        """Return a finding about a need with the need's title in its message, if it differs from the name."""
         title = self._need_titles.get(finding.place.name) if finding.place.kind == "need" else None
         return finding if title is None else replace(finding, message=f"“{title}”: {finding.message}")
 
@@ -393,7 +393,7 @@ class LintContext:
         return {need.name: need.title for need in self.design.needs if need.title != need.name}
 
     def parse_place(self, name: str) -> DesignPath:
-        """Return the place that somebody wrote down: a table's, an index's, an entity's or what is in one."""
+        """Return the place with a name as an `Ignore` writes it: a table, an index, an entity or a part of one."""
         head, _, rest = name.replace(": ", ".", 1).partition(".")
         for table in self.design.tables:
             if head == table.label:
@@ -410,19 +410,19 @@ class LintContext:
         return DesignPath("field" if field else "pattern", table.name, name)
 
     def routed_needs(self) -> Iterator[RoutedNeed]:
-        """Give the needs that say how they are asked today, with the key that they are asked by."""
+        """Yield the needs that have a route, with the table and index of the route."""
         for need in self.design.needs:
             home = self.entities_by_name.get(need.entities[0])
             if need.route is not None and home is not None:
                 yield RoutedNeed(need, need.route, *home, self.find_index(home[0], need.route.index))
 
     def find_index(self, table: TableDesign, name: str | None) -> IndexDesign | None:
-        """Return an index by the name that DynamoDB knows, None if the table has none of that name."""
+        """Return an index by its name in DynamoDB; None if the table has no such index."""
         return next((index for index in table.indexes if index.name == name), None)
 
 
 def suppresses(ignore: Ignore, finding: Finding) -> bool:
-    """Tell whether somebody lets a finding stand: one of the rule at this place, or in what has this name."""
+    """Return whether an ignore suppresses a finding: it names the rule, and the place or what contains it."""
     place = finding.place
     inside = ignore.place in (place.name, "*") or place.name.startswith(
         (f"{ignore.place}.", f"{ignore.place}:")

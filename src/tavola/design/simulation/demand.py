@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tavola.design.cost.capacity import (
-    Units,
+    RequestUnits,
     changed_fields,
     collection_units,
     index_effects,
@@ -222,7 +222,7 @@ class _Builder:
             flow = Flow(need.name, need.title, (Draw(keys, skew, (arm,)),), fan=fan)
             yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
 
-    def _arm(self, units: Units, spread: Spread) -> Arm:
+    def _arm(self, units: RequestUnits, spread: Spread) -> Arm:
         return Arm(self.station(units.table, units.index), "read", units.read, spread)
 
     def _skew(self, told: AccessPattern | WritePattern | None) -> float:

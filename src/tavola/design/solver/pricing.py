@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tavola.design.cost.assumptions import HOURS_PER_MONTH
 from tavola.design.cost.capacity import SPARSE_SHARE, write_pattern_units
-from tavola.design.cost.traffic import accesses
+from tavola.design.cost.traffic import rated_accesses
 from tavola.design.lint.heat import HeatKind, partition_heat
 from tavola.design.lint.rates import peak_rate
 from tavola.design.lint.rule import LintContext as Rules
@@ -44,7 +44,7 @@ class Rates:
     def month(self, table: TableDesign) -> float:
         """Return what a table's requests and storage cost in a month."""
         total = 0.0
-        for access in accesses(Design((table,))):
+        for access in rated_accesses(Design((table,))):
             units = sum(each.read * self.read + each.write * self.write for each in access.units)
             total += units * access.rate * _SECONDS
         return total + self.storage * sum(_stored(table, entity) for entity in table.entities) / _GB

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from tavola.design.cost.assumptions import Assumptions
-from tavola.design.cost.month import Month, estimate
+from tavola.design.cost.month import MonthlyBill, estimate_month
 from tavola.design.findings import Finding
 from tavola.design.lint.rule import suppresses
 from tavola.design.lint.runner import lint
@@ -44,12 +44,12 @@ class Solved:
     """A design with keys, what it costs in a month, why it is so, and what else it could be."""
 
     design: Design
-    month: Month
+    month: MonthlyBill
     choices: tuple[Choice, ...]
     alternatives: tuple[Alternative, ...]  # the cheapest first
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    before: Month | None  # the design as it was, where it had keys; by the same rates
+    before: MonthlyBill | None  # the design as it was, where it had keys; by the same rates
     beside: tuple[str, ...] = ()  # needs that are not in `before`: nobody says how they are asked today
 
 
@@ -85,7 +85,7 @@ class _Solving:
         plans = [solution.plan for solution in chosen]
         design = self._design(plans)
         check_references(design)
-        month = estimate(design, self.assumptions, self.book)
+        month = estimate_month(design, self.assumptions, self.book)
         bare = self.subject.weights.without(design, self._given_entities())
         report = lint(bare)
         ignores = tuple(
@@ -116,18 +116,18 @@ class _Solving:
         told = {view.name: view for view in self.given.views}
         return told | {entity.name: entity for table in self.given.tables for entity in table.entities}
 
-    def _before(self) -> Month | None:
+    def _before(self) -> MonthlyBill | None:
         """Return what the design costs as it is keyed now, weighed as the solution is; None: it has no keys."""
         keyed = any(entity.key is not None for table in self.given.tables for entity in table.entities)
         if not keyed:
             return None
-        return estimate(self.subject.weights.design(self.given), self.assumptions, self.book)
+        return estimate_month(self.subject.weights.design(self.given), self.assumptions, self.book)
 
     def _beside(self) -> tuple[str, ...]:
         """Return the needs that the former price has nothing for: nobody says how they are asked today."""
         return tuple(need.name for need in self.given.needs if need.route is None and self.given.tables)
 
-    def _notes(self, design: Design, month: Month) -> Iterator[str]:
+    def _notes(self, design: Design, month: MonthlyBill) -> Iterator[str]:
         """Give what is to know of a solution: what filters cost, what may be hot, what was spread otherwise."""
         for question in self.subject.questions:
             if question.filtered:
@@ -198,9 +198,9 @@ class _Solving:
         return assembled(plans, self.subject, self.views)
 
     def _total(self, plans: list[TablePlan]) -> Decimal:
-        return estimate(self._design(plans), self.assumptions, self.book).total
+        return estimate_month(self._design(plans), self.assumptions, self.book).total
 
-    def _choices(self, design: Design, month: Month, plans: list[TablePlan]) -> Iterator[Choice]:
+    def _choices(self, design: Design, month: MonthlyBill, plans: list[TablePlan]) -> Iterator[Choice]:
         for household, plan, table in zip(self.households, plans, design.tables, strict=True):
 
             def amount(index: str | None, name: str = table.name) -> Decimal:

@@ -12,9 +12,9 @@ from decimal import Decimal
 
 from tavola.design.cost import (
     Assumptions,
-    Units,
+    RequestUnits,
     collection_units,
-    estimate,
+    estimate_month,
     need_units,
     pattern_units,
     write_pattern_units,
@@ -84,7 +84,7 @@ def dollars(table: TableDesign | None, read: float, write: float, book: PriceBoo
     return f"{told.normalize():f}" if told else "0"
 
 
-def _declared(design: Design, found: Listed) -> Sequence[Units]:
+def _declared(design: Design, found: Listed) -> Sequence[RequestUnits]:
     table, entity = found.table, found.entity
     if table is None or entity is None:
         return ()
@@ -103,7 +103,7 @@ def _month(design: Design, found: Listed, book: PriceBook) -> str | None:
         return None
     kind = "write" if found.write is not None else "read"
     place = found.entity.name if found.write is not None and found.entity is not None else found.told.place
-    month = estimate(alone(design, found.table), Assumptions(), book)
+    month = estimate_month(alone(design, found.table), Assumptions(), book)
     for bill in month.bills:
         if (bill.kind, bill.place, bill.title) == (kind, place, found.told.title):
             return f"{bill.amount:f}"

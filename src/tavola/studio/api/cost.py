@@ -12,18 +12,18 @@ from typing import Any
 from tavola.design.cost import (
     DOCUMENT,
     Assumptions,
-    Costing,
-    Demand,
+    CostReport,
     Sliders,
+    TableDemand,
     access_ids,
-    as_csv,
-    as_document,
+    apply_sliders,
     book_notes,
     calculate,
     calculation_document,
-    curves,
-    steps,
-    turned,
+    compare_with_document,
+    compute_curves,
+    render_csv,
+    render_document,
 )
 from tavola.model.document import write_document
 from tavola.prices import books, labelled_book, load_book
@@ -217,12 +217,12 @@ async def _table_names(studio: Studio) -> list[str]:
 async def as_file(studio: Studio, asked: AskCost) -> CostFile:
     """Return the altered month as rows, as `tavola cost --csv` prints it."""
     costing = await studio.work(_altered, studio, asked)
-    return CostFile("cost.csv", as_csv(costing))
+    return CostFile("cost.csv", render_csv(costing))
 
 
 async def as_design(studio: Studio, asked: AskCost) -> CostFile:
     """Return the altered design as a document, for `tavola cost altered.json` to be asked about."""
-    design = turned(design_for(studio, asked), sliders_of(asked))
+    design = apply_sliders(design_for(studio, asked), sliders_of(asked))
     if not writable(design):
         raise Refused(
             "design-unwritable",
@@ -237,27 +237,29 @@ async def as_design(studio: Studio, asked: AskCost) -> CostFile:
 def _answer(studio: Studio, asked: AskCost) -> CostAnswer:
     design, sliders = design_for(studio, asked), sliders_of(asked)
     declared = _document(costing_of(studio, asked, Sliders()))
-    altered = declared if sliders.rests else _document(costing_of(studio, asked, sliders))
-    command, saved = command_of(studio, asked, design, rests=sliders.rests)
+    altered = declared if sliders.is_unchanged else _document(costing_of(studio, asked, sliders))
+    command, saved = command_of(studio, asked, design, rests=sliders.is_unchanged)
     ids = access_ids(design)
     idle = len(altered["access_patterns"]) - len(
         ids
     )  # capacity that nobody asks for has a bill, and is no pattern
-    return CostAnswer(declared, altered, sliders.rests, (*ids, *[""] * idle), command, saved)
+    return CostAnswer(declared, altered, sliders.is_unchanged, (*ids, *[""] * idle), command, saved)
 
 
-def _document(costing: Costing) -> dict[str, Any]:
-    return {"schema": _SCHEMA, **as_document(costing)}
+def _document(costing: CostReport) -> dict[str, Any]:
+    return {"schema": _SCHEMA, **render_document(costing)}
 
 
-def _altered(studio: Studio, asked: AskCost) -> Costing:
+def _altered(studio: Studio, asked: AskCost) -> CostReport:
     return costing_of(studio, asked, sliders_of(asked))
 
 
 def _curves(studio: Studio, asked: AskCost) -> CostCurves:
     design, sliders = design_for(studio, asked), sliders_of(asked)
     book, _ = book_of(studio, asked.assumptions)
-    found = curves(turned(design, sliders), assumptions_of(asked.assumptions, design, sliders), book)
+    found = compute_curves(
+        apply_sliders(design, sliders), assumptions_of(asked.assumptions, design, sliders), book
+    )
     return CostCurves(
         found.factors,
         found.per_second,
@@ -270,7 +272,7 @@ def _curves(studio: Studio, asked: AskCost) -> CostCurves:
 
 def _calculated(studio: Studio, asked: AskCalculation) -> CalculationAnswer:
     book, today = book_of(studio, asked)
-    demand = Demand(
+    demand = TableDemand(
         asked.reads,
         asked.writes,
         asked.item_kb,
@@ -288,7 +290,7 @@ def _calculated(studio: Studio, asked: AskCalculation) -> CalculationAnswer:
     )
     told: Any = ()
     if book.label == DOCUMENT:
-        told = steps(demand, labelled_book(DOCUMENT), load_book(DEFAULT_REGION))
+        told = compare_with_document(demand, labelled_book(DOCUMENT), load_book(DEFAULT_REGION))
     document = calculation_document(calculate(demand, book, assumptions), told, book_notes(book, today))
     words = ["tavola cost", f"--reads {number(asked.reads)}", f"--writes {number(asked.writes)}"]
     words += [] if asked.item_kb == 1 else [f"--item-kb {number(asked.item_kb)}"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from tavola.design.cost import Month
+from tavola.design.cost import MonthlyBill
 from tavola.design.solver import SolveRefused, Style, as_document, declared, solve
 from tavola.model.document import write_document
 from tavola.prices import PriceBook
@@ -140,7 +140,7 @@ def _offer(subject: Subject, asked: AskSolve, book: PriceBook) -> SolverOffer:
     )
 
 
-def _difference(before: Month, after: Month) -> str:
+def _difference(before: MonthlyBill, after: MonthlyBill) -> str:
     """Return in one sentence what an offer saves and where: by what is paid for, and by the access patterns that make the most of it."""
     whats = dict.fromkeys(line.what for line in (*before.lines, *after.lines))
     parts = [(after.of(what) - before.of(what), what) for what in whats]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
-from tavola.design.cost import Assumptions, CostRefused, estimate
+from tavola.design.cost import Assumptions, CostRefused, estimate_month
 from tavola.design.findings import Finding
 from tavola.design.lint import LintReport, Mended, SourceFile, lint, mend
 from tavola.errors import TavolaError
@@ -103,7 +103,7 @@ class Subject:
 def month_of(design: Design, book: PriceBook) -> str | None:
     """Return what a month of a design costs, as text; None where nobody can tell."""
     try:
-        return str(estimate(design, Assumptions(), book).total)
+        return str(estimate_month(design, Assumptions(), book).total)
     except CostRefused:
         return None
 

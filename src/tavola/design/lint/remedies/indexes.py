@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tavola.design.cost.alterations import (
-    dropped,
-    narrowed,
     needed_attributes,
-    shortened,
     with_entity,
+    with_narrow_projection,
+    with_short_names,
     with_table,
+    without_index,
 )
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.proposal import (
@@ -141,7 +141,7 @@ def _without(design: Design, finding: Finding) -> Iterator[Proposal]:
     if found is None:
         return
     table, index = found
-    rest = dropped(table, index)
+    rest = without_index(table, index)
     used = {*table.settings.key_names, *(name for each in rest.indexes for name in each.attributes)}
     types = {name: tag for name, tag in table.key_types.items() if name in used}
     yield Proposal(
@@ -155,7 +155,7 @@ def _narrower(design: Design, finding: Finding) -> Iterator[Proposal]:
     needed = None if found is None else needed_attributes(design, *found)
     if found is None or needed is None:
         return
-    thin = narrowed(*found, needed)
+    thin = with_narrow_projection(*found, needed)
     if thin is not None:
         yield Proposal(
             with_table(design, thin),
@@ -206,7 +206,7 @@ def _short(design: Design, finding: Finding) -> Iterator[Proposal]:
     home = entity_at(design, finding)
     if home is not None:
         yield Proposal(
-            with_table(design, shortened(home[0])),
+            with_table(design, with_short_names(home[0])),
             "attributes have names of two letters in the table and keep their own in the program; items that stand are to be written anew",
         )
 

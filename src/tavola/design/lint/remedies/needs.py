@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tavola.design.access_paths import RANGE_OPERATORS, AccessPath
-from tavola.design.cost.alterations import eventual, eventual_collection, with_table
+from tavola.design.cost.alterations import with_eventual_collection, with_eventual_reads, with_table
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.indexes import Wanted, with_index
 from tavola.design.lint.remedies.proposal import (
@@ -142,7 +142,7 @@ def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
     told = "it reads what may be a moment old; what must see every write before it asks the table by its key"
     asked, need, table = pattern_at(design, finding), need_at(design, finding), table_at(design, finding)
     if asked is not None:
-        yield Proposal(with_table(design, eventual(*asked)), told)
+        yield Proposal(with_table(design, with_eventual_reads(*asked)), told)
     elif need is not None and need.access is not None:
         calm = Need(
             need.name,
@@ -157,7 +157,7 @@ def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
     elif table is not None:
         for each in table.collections:
             if each.name == finding.place.name and each.access is not None:
-                yield Proposal(with_table(design, eventual_collection(table, each)), told)
+                yield Proposal(with_table(design, with_eventual_collection(table, each)), told)
 
 
 def _in_batches(design: Design, finding: Finding) -> Iterator[Proposal]:

@@ -1,4 +1,4 @@
-"""A batch asks for more than a request may, or for keys that are not whole.
+"""A batch requests more keys than one request allows, or incomplete keys.
 
 Why: `BatchGetItem` takes 100 keys, each whole: partition key and sort key. DynamoDB refuses more, and a key without its sort key. What it could
 not process comes back and has to be asked for again.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that fetch more keys than a request takes, or keys without their sort key."""
+    """Yield the needs that fetch too many keys per request, or keys without a sort key."""
     for asked in context.routed_needs():
         if asked.route.operation not in ("get", "batch_get"):
             continue

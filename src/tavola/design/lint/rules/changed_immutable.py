@@ -1,4 +1,4 @@
-"""An entity that is said never to change is changed.
+"""An entity that is declared immutable is changed.
 
 Why: What is immutable can be trusted, cached and audited because nobody writes it again. A number that is counted up is another kind of thing: to call
 both immutable, and forbid updates for all, leaves those who keep the numbers no way but to break the promise, and nobody can say any more which
@@ -23,7 +23,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the writes of immutable entities that change an item which stands; that old ones are deleted is no change."""
+    """Yield the writes that change existing items of immutable entities. Deleting old items is no change."""
     for table, entity, write in context.all_writes():
         changed = changed_fields(entity, write)
         if entity.immutable and (write.kind == "update" or (write.kind == "put" and changed)):

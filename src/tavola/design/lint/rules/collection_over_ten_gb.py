@@ -1,4 +1,4 @@
-"""The items of one partition key outgrow the 10 GB that a table with a local index allows them.
+"""The items of one partition key outgrow the 10 GB limit of a table with a local index.
 
 Why: A local index keeps all items of a partition key, with their index entries, on one partition: together they may be
 10 GB. At the bound every write that adds to the collection fails with ItemCollectionSizeLimitExceededException, and a
@@ -28,7 +28,7 @@ _GB = 1024**3
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables with a local index whose collections are too large, by what entities say of their number."""
+    """Yield the tables with a local index whose item collections are too large, by the declared item counts."""
     for table in context.design.tables:
         if not any(index.local for index in table.indexes):
             continue
@@ -48,7 +48,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _collections(table: TableDesign) -> Mapping[tuple[str, ...], float]:
-    """Return the bytes of one collection, by the entities that share its partition key."""
+    """Return the bytes of one item collection, by the entities that share its partition key."""
     sharing: dict[str, list[EntityDesign]] = {}
     for entity in table.entities:
         if entity.key is not None:

@@ -1,4 +1,4 @@
-"""A global index is asked for a consistent read.
+"""A global index is read with strong consistency, which it does not offer.
 
 Why: A global index follows the table a little later; there is no read of it that sees every write before. DynamoDB refuses
 `ConsistentRead` on one.
@@ -19,7 +19,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give what is asked of a global index and must see every write before it."""
+    """Yield consistent reads on a global index."""
     for table, entity, pattern in context.design.patterns():
         if pattern.access is not None and pattern.access.consistent and not pattern.hydrate:
             yield from _found(

@@ -1,4 +1,4 @@
-"""A consumer counts by adding, and a record that comes twice counts twice.
+"""A consumer counts by adding, so a record that is delivered twice counts twice.
 
 Why: A stream is delivered at least once. A batch that fails after half of it was written, or whose answer is lost, comes again
 as a whole, and an ADD of the same record then counts it a second time. Nothing fails; the numbers grow away from the truth.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the consumers that write an entity whose numbers are added to, and do not say that a record counts once."""
+    """Yield the consumers that add to counters and do not declare that they count each record once."""
     for table in context.design.tables:
         for consumer in table.consumers:
             if consumer.idempotent:

@@ -1,4 +1,4 @@
-"""A consumer of a table's stream writes into the same table, and its own writes come back to it.
+"""A consumer of a table's stream writes into the same table and receives its own writes.
 
 Why: Every write makes a record, the consumer's own too. One that writes for each record it gets writes for ever: the bill
 grows by itself, until the table throttles or somebody switches the function off. Where its handler is known to stop, an
@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the consumers whose filters let through what they write into the table they read."""
+    """Yield the consumers whose filters pass the records of their own writes."""
     for table in context.design.tables:
         for consumer in table.consumers:
             back = [
@@ -43,7 +43,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _comes_back(table: TableDesign, consumer: Consumer, entity: EntityDesign) -> bool:
-    """Tell whether a record of an entity's item passes one of the filters; what cannot be told does not."""
+    """Return whether a record of the entity passes one of the filters; False if that cannot be decided."""
     if not consumer.filters:
         return True
     tag = table.settings.tag
@@ -53,7 +53,7 @@ def _comes_back(table: TableDesign, consumer: Consumer, entity: EntityDesign) ->
 
 
 def _passes(images: Any, tag: str, value: str) -> bool:
-    """Tell whether a filter's images let an entity through: nothing is asked of them, or its tag among others."""
+    """Return whether a filter on images passes an entity: it has no condition on them, or allows its tag."""
     if not isinstance(images, Mapping):
         return True
     asked = [

@@ -1,4 +1,4 @@
-"""A consumer does not see all the changes that what it keeps depends on.
+"""A consumer does not see all changes that its data depends on.
 
 Why: A new item is an INSERT, a changed one a MODIFY, one that is deleted or expires a REMOVE. Who counts by MODIFY alone
 never counts what is created, and takes away what it never added: numbers become negative. (Who only tells others of changes
@@ -27,7 +27,7 @@ _KINDS = ("INSERT", "MODIFY", "REMOVE")
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the consumers that keep items by changes of others they never saw, and those whose filters drop what they act on."""
+    """Yield the consumers that start after the first changes, and those whose filters drop records that they act on."""
     for table in context.design.tables:
         for consumer in table.consumers:
             place = DesignPath(kind="consumer", table=table.name, name=consumer.name)
@@ -66,7 +66,7 @@ def _missed(consumer: Consumer, *, expires: bool) -> Iterator[tuple[str, str]]:
 
 
 def _passed(pattern: Mapping[str, Any]) -> Iterator[str]:
-    """Give the kinds of records that one filter can match."""
+    """Yield the kinds of records that one filter can match."""
     named = pattern.get("eventName")
     images = pattern.get("dynamodb")
     for kind in _KINDS:
@@ -80,7 +80,7 @@ def _passed(pattern: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names(told: Any, kind: str) -> bool:
-    """Tell whether one element of an eventName lets a kind through; what is not understood does."""
+    """Return whether one element of an eventName filter passes a kind; True if it is not understood."""
     match told:
         case str():
             return told == kind
@@ -99,7 +99,7 @@ def _names(told: Any, kind: str) -> bool:
 
 
 def _asks(image: Any) -> bool:
-    """Tell whether a filter wants something to be in an image; that it is absent needs no image."""
+    """Return whether a filter requires something to be present in an image."""
     if isinstance(image, Mapping):
         return any(_asks(part) for part in image.values())
     return isinstance(image, list) and {"exists": False} not in image

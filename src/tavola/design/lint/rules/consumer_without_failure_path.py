@@ -1,4 +1,4 @@
-"""One record that a consumer cannot handle stops its shard, or is lost without a trace.
+"""One record that a consumer cannot handle blocks its shard, or is lost without a trace.
 
 Why: Lambda repeats a failing batch for ever unless it is told otherwise: one bad record then holds back every later one of
 its shard until it is 24 hours old, and with it all the others are gone that waited behind it. With a number of retries but
@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the consumers without an end to their retries, or without a place for what failed."""
+    """Yield the consumers that retry without end, or have no destination for failed records."""
     for table in context.design.tables:
         for consumer in table.consumers:
             wrong = _wrong(consumer)

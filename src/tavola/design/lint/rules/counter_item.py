@@ -1,4 +1,4 @@
-"""A counter stands on one item that is counted up more often than one partition takes.
+"""A counter item is incremented more often than one partition allows.
 
 Why: All writes of an item go to one partition, which takes 1,000 write units a second, and no capacity that is bought
 changes that. Beyond it, updates are throttled and retried, and every caller waits.
@@ -24,7 +24,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the writes that count something up on an item more often than is well."""
+    """Yield the writes that increment one item too often."""
     for table, entity, write in context.all_writes():
         rate = busiest_item_rate(entity, write)
         if rate is None or not write.adds:

@@ -1,4 +1,4 @@
-"""A table in production can be deleted by one call.
+"""A production table can be deleted with one call.
 
 Why: DeleteTable takes the table with all its items; a template from which the table has gone, or a script run against the
 wrong account, makes the call as well as a person.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables in production without deletion protection."""
+    """Yield the production tables without deletion protection."""
     for table in context.design.tables:
         if table.settings.deletion_protection or "deletion_protection" in table.settings.unknown:
             continue

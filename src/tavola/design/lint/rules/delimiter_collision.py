@@ -1,4 +1,4 @@
-"""Two different items can have one key, because a value may hold the delimiter.
+"""Two different items can get the same key, because a value may contain the delimiter.
 
 Why: `a#b` with `c` and `a` with `b#c` both make `a#b#c`. The second write replaces the first item, or one tenant reads what another
 wrote. Nothing fails.
@@ -24,7 +24,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the key attributes of other code's designs in which free texts stand side by side."""
+    """Yield the key attributes of foreign tables in which two free texts are adjacent."""
     for table, entity, key in context.all_keys():
         for source in key.sources if table.foreign else ():
             pair = _neighbours(entity, source)
@@ -44,14 +44,14 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _sign(delimiter: str, between: str) -> str:
-    """Return what must not be in the first text; without the delimiter no part of what is between can be."""
+    """Return what the first text must not contain: the delimiter, or all that is between the texts."""
     return delimiter if delimiter in between or not between else between
 
 
 def _neighbours(entity: EntityDesign, source: SourceDesign) -> tuple[str, str, str] | None:
-    """Return the first two free texts of a template that meet, and what is between; None: there are none.
+    """Return the first two adjacent free texts of a template and the literal between them; None if there are none.
 
-    A word between keeps texts apart that nobody chooses on purpose; a tenant's name is somebody's choice.
+    A word between them is enough protection against accidents, but not for a tenant's name, which can be chosen on purpose.
     """
     before: str | None = None
     between = ""
@@ -71,7 +71,7 @@ def _neighbours(entity: EntityDesign, source: SourceDesign) -> tuple[str, str, s
 
 
 def _free(entity: EntityDesign, name: str) -> bool:
-    """Tell whether a field may be any text; days and times are none."""
+    """Return whether a field can be any text; dates and times cannot."""
     field = next((each for each in entity.fields if each.name == name), None)
     return (
         field is not None

@@ -1,4 +1,4 @@
-"""A design says nothing of what lives in a table, or has no table at all.
+"""A table of the design has no entities, or the design has no tables.
 
 Why: Rules judge entities, their keys and how they are read. Of a table without entities they can judge the settings alone,
 and a clean report means little.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "advice"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give a design without tables that has nothing to be solved either, and the tables without entities."""
+    """Yield a design without tables and without needs to solve, and tables without entities."""
     design = context.design
     if not design.tables and not design.views and not design.needs:
         yield Finding(

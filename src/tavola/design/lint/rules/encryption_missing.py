@@ -1,4 +1,4 @@
-"""A table in production is encrypted with a key that nobody but AWS controls.
+"""A production table is encrypted with a key that only AWS controls.
 
 Why: DynamoDB encrypts every table at rest, by default with a key that AWS owns: nothing lies there in the clear. What that
 key lacks is a say over it: who may use it, a log of each use, and taking it away. Where contracts or rules about the data
@@ -22,7 +22,7 @@ SEVERITY: Severity = "advice"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables in production that name no key: of tenants' data, and of files that do not say whose data it is."""
+    """Yield the production tables without a key of their own that hold tenant data, or come from a file that does not say."""
     for table in context.design.tables:
         if table.settings.encryption or "encryption" in table.settings.unknown:
             continue

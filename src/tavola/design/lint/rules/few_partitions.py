@@ -1,4 +1,4 @@
-"""A partition key has too few values for its traffic.
+"""The partition key has too few distinct values for its traffic.
 
 Why: A partition takes 1,000 write units and 3,000 read units a second. All items that share a partition key are in one place, so an
 index by a status of five values takes five partitions' traffic and no more, however large the table is; and a global index that
@@ -33,7 +33,7 @@ _FEW = 16  # values that a person could count, of which one is usually most item
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the keys whose partitions, all alike, would get more than they take; without rates those of very few values."""
+    """Yield the keys whose partitions receive more than the limit; without rates, keys with very few values."""
     for table, entity, key in context.all_keys():
         fields = [slot.field for slot in key_parts(key.hash)]
         if not fields or count_shards(key) > 1 or time_bucket(entity, key) is not None:

@@ -1,4 +1,4 @@
-"""Only a filter serves an access pattern, or its filter throws away most of what is read.
+"""An access pattern needs a filter for lack of a key, or its filter drops most of what it reads.
 
 Why: A filter is applied after the read: everything that the key condition finds is read and paid for, then dropped. A page
 that reads 1 MB and returns nothing costs the same as one that returns it all, and `limit` counts what was read.
@@ -34,7 +34,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that are filtered for want of a key, and the patterns that drop more than they keep."""
+    """Yield the needs that no key serves without a filter, and the patterns that drop more than they return."""
     for need in context.design.needs:
         served = context.access_paths(need)
         if need.route is not None and need.route.operation == "scan":
@@ -95,7 +95,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _kept(access: AccessPattern | None) -> bool:
-    """Tell whether at least half of what is read is returned."""
+    """Return whether at least half of the items read are returned."""
     return (
         access is not None
         and access.items is not None
@@ -121,7 +121,7 @@ def _dearer(
     fields: Sequence[str],
     access: AccessPattern,
 ) -> str | None:
-    """Return why a filter is the cheaper way, both sides told; None if it is not, or nobody says how often anything is."""
+    """Return why the filter is cheaper than an index, with both costs; None if it is not, or rates are unknown."""
     filtered = filter_monthly_cost(table, entity, access)
     if index is None or filtered is None:
         return None
@@ -136,5 +136,5 @@ def _dearer(
 
 
 def _finding(place: DesignPath, told: str, remedy: str, dearer: str | None = None) -> Finding:
-    """Return a finding; advice where the remedy would be `dearer` than what it mends."""
+    """Return a finding; it is advice if the remedy costs more than the filter (`dearer`)."""
     return Finding("filtered-pattern", "advice" if dearer else SEVERITY, place, told, dearer or remedy)

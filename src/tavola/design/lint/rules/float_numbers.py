@@ -1,4 +1,4 @@
-"""Numbers are floats, and DynamoDB's are decimals.
+"""Numbers are floats, while DynamoDB stores decimals.
 
 Why: DynamoDB keeps 38 decimal digits. boto3 refuses a float, and what people write around that goes wrong: `Decimal(0.1)` has 55 digits
 and is refused as inexact, on some values and not on others; `str(round(x, 2))` drops what was behind, so that sums and comparisons are off.
@@ -23,7 +23,7 @@ _FLOAT = re.compile(r"\b(float|double)\b", re.IGNORECASE)
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the float fields of tables that other code writes; a float of Tavola's own is exact or refused."""
+    """Yield the float fields of foreign tables. Tavola itself stores a float exactly or refuses it."""
     for table, entity in context.all_entities():
         for field in entity.fields if table.foreign else ():
             if _FLOAT.search(field.type):

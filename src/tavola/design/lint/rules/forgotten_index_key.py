@@ -24,9 +24,9 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the puts that leave out index keys which others write; a warning where nothing asks these indexes.
+    """Yield the puts that omit index keys which other puts write; a warning if nothing reads these indexes.
 
-    Of items that tie two things, `one-way-relation` tells it.
+    `one-way-relation` covers link items.
     """
     for table, entity, write in context.all_writes():
         keys = [key for key in entity.keys if omits_index_key(table, entity, key, write)]

@@ -1,4 +1,4 @@
-"""An update makes the item where there is none, and what it makes is no whole item.
+"""An update creates the item if it does not exist, and the new item is incomplete.
 
 Why: UpdateItem creates what it does not find. A comment on an unknown ticket becomes an item with a key and a comment and
 nothing else; it has no entity, no status, no customer, and every list that meets it trips over it.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the updates that make an item of an entity which has more fields than they set."""
+    """Yield the updates that can create an item without all of its fields."""
     for table, entity, write in context.all_writes():
         if write.kind != "update" or not write.creates:
             continue

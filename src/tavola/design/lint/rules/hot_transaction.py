@@ -1,4 +1,4 @@
-"""A transaction writes the same item so often that its runs conflict with each other.
+"""A transaction writes one item so often that its runs conflict with each other.
 
 Why: While a transaction runs, another one on the same item is cancelled with TransactionConflict, and the SDKs do not
 repeat it. On the table a transactional write also takes twice the units, of the 1,000 a second that one partition has.
@@ -28,7 +28,7 @@ _SHARE = 0.1  # of runs that are cancelled, from which on it is felt
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the transactional writes whose busiest item is written too often, where the number of items is known."""
+    """Yield the transactional writes whose busiest item is written too often, where the number of items is known."""
     for table, entity, write in context.all_writes():
         rate = busiest_item_rate(entity, write)
         if (
@@ -53,5 +53,5 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _creates(kind: str, immutable: bool) -> bool:
-    """Tell whether a write makes an item that nobody else writes."""
+    """Return whether a write creates an item that no other write touches."""
     return kind == "put" and immutable

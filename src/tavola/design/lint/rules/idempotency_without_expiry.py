@@ -1,4 +1,4 @@
-"""Idempotency keys, sessions or cached answers are kept for ever.
+"""Idempotency keys, sessions or cached answers are kept forever.
 
 Why: They are of use for minutes or days, and one is written for each request. Without a time to live they become most of
 the table: paid every month, backed up, read by every scan.
@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the entities that are only of use for a time, by what they are called, and that nothing deletes."""
+    """Yield the entities that look temporary by their name and are never deleted."""
     for table, entity in context.all_entities():
         what = temporary_kind(entity)
         if what is None or any(field.attribute == table.settings.ttl for field in entity.fields):

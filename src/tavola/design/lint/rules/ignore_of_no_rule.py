@@ -1,4 +1,4 @@
-"""An ignore names a rule that there is not.
+"""An ignore names a rule that does not exist.
 
 Why: A misspelt name hides nothing, and looks as if it did.
 
@@ -20,7 +20,7 @@ LAST = True
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the ignores of rules that nobody knows."""
+    """Yield the ignores of unknown rules."""
     for ignore in context.design.ignores:
         if ignore.rule not in context.known:
             near = get_close_matches(ignore.rule, sorted(context.known), 1, 0.6)

@@ -1,4 +1,4 @@
-"""An ignore hides nothing.
+"""An ignore suppresses nothing.
 
 Why: What it spoke of is mended or was never there. Left standing it would hide the same defect when it comes back.
 
@@ -20,7 +20,7 @@ LAST = True
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the ignores of rules that were run and found nothing there."""
+    """Yield the ignores of rules that ran and found nothing at that place."""
     given = {"*", *(policy.name for policy in context.design.policies)}
     for ignore in context.design.ignores:
         if ignore.rule not in context.rules or any(suppresses(ignore, found) for found in context.findings):

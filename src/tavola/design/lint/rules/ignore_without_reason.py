@@ -1,4 +1,4 @@
-"""A finding is ignored, and nobody says why.
+"""A finding is ignored without a reason.
 
 Why: An ignore outlives the person who wrote it. Without its reason the next one can neither trust nor remove it, so
 Tavola does not follow it: what it would hide is still told.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the ignores that have no reason."""
+    """Yield the ignores without a reason."""
     for ignore in context.design.ignores:
         if not ignore.reason.strip():
             yield Finding(

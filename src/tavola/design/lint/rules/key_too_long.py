@@ -1,4 +1,4 @@
-"""A key can become longer than DynamoDB takes.
+"""A key can become longer than DynamoDB allows.
 
 Why: A partition key has 2,048 bytes at most and a sort key 1,024, all its attributes together where it has several. A write with a longer one is refused, also
 where it is the key of an index alone, and then the whole item is not written.
@@ -22,7 +22,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the keys that are too long when their fields are as long as they may be, at one byte a character."""
+    """Yield the keys that exceed the limit when their fields have their maximum length, at one byte per character."""
     for table, entity, key in context.all_keys():
         for sources, most, word in (
             (key.hash, HASH_KEY_BYTES_MAX, "partition"), (key.range, RANGE_KEY_BYTES_MAX, "sort")
@@ -42,7 +42,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _longest(entity: EntityDesign, source: SourceDesign) -> int:
-    """Return the bytes of a key at the greatest lengths that are declared; what has none counts for nothing."""
+    """Return the bytes of a key with its fields at their declared maximum; fields without one count as empty."""
     fixed = 0
     if source.template is not None:
         fixed = sum(text_size(segment) for segment in source.template.segments if isinstance(segment, str))

@@ -1,4 +1,4 @@
-"""The items that an access pattern asks for never carry its key.
+"""The items that an access pattern looks for never have its key.
 
 Why: An index holds the items that have all its key attributes, and no others. A query by a key that nobody writes is right in every
 way and returns nothing, for ever.
@@ -22,7 +22,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs whose items lack the key that they are asked by, or have it of other things."""
+    """Yield the needs whose items lack the key of the route, or have it with other fields."""
     for asked in context.routed_needs():
         told = _told(context, asked)
         if told is not None:
@@ -45,7 +45,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _told(context: LintContext, asked: RoutedNeed) -> tuple[str, str] | None:
-    """Return what is wrong and what to do, None if some item has the key."""
+    """Return the message and the remedy; None if some item has the key."""
     if asked.route.operation == "scan":
         return None
     if not asked.index_exists:
@@ -86,7 +86,7 @@ def _here(context: LintContext, asked: RoutedNeed, name: str) -> EntityDesign | 
 
 
 def _other(asked: RoutedNeed, entity: EntityDesign, key: KeyDesign) -> tuple[str, str] | None:
-    """Return what is said where the key is made of other fields than the need gives, or of other texts."""
+    """Return the message for a key that is made of other fields than the need gives, or of other texts."""
     given = {each.field for each in asked.need.where if each.operator in ("=", "in")}
     for source in key.hash:
         condition = next((each for each in asked.route.keys if each.field == source.attribute), None)

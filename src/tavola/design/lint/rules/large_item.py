@@ -1,4 +1,4 @@
-"""An item comes near 400 KB, or a small change is paid by the size of a large item.
+"""An item approaches 400 KB, or a small change pays for a large item.
 
 Why: DynamoDB refuses an item above 400 KB. Below that, reads are paid per 4 KB and writes per 1 KB of the whole item,
 however little of it changes: counting a view in a profile of 10 KB costs ten times what it costs in an item of its own.
@@ -29,7 +29,7 @@ _WASTED_UNITS_PER_S = 10  # below that nobody would split an item
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give entities whose declared sizes come near the bound, and updates that pay for what they do not change."""
+    """Yield the entities whose declared size approaches the limit, and updates that pay for what they do not change."""
     for table, entity in context.all_entities():
         told = [write.item_bytes for write in entity.writes if write.item_bytes is not None]
         if entity.primary is not None and entity.primary.access is not None:
@@ -61,7 +61,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _wasted(entity: EntityDesign, write: WritePattern) -> float | None:
-    """Return the write units a second that an update pays for what it leaves as it is; None: not worth a word."""
+    """Return the write units per second that an update pays for unchanged bytes; None if negligible."""
     changed = {*write.changes, *write.adds}
     if write.kind != "update" or not changed or write.per_second is None:
         return None

@@ -1,4 +1,4 @@
-"""A policy is bound to partition keys that no item has, or that are not the tenant's.
+"""A policy is limited to partition keys that no item has, or that are not the tenant's.
 
 Why: `dynamodb:LeadingKeys` is compared with the whole partition key, prefix included. A value that no key of the table or
 index can have denies everything; one that fills the tenant's name into the place of another field gives each tenant the
@@ -29,7 +29,7 @@ _POSITIVE = frozenset({"StringEquals", "StringLike", "StringEqualsIgnoreCase"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the statements whose values for the partition key fit no key of what they grant."""
+    """Yield the statements whose partition key values match no key of the granted tables."""
     for each in grants(context):
         for statement in each.document.statements:
             values = [
@@ -75,7 +75,7 @@ _Key = tuple[EntityDesign, SourceDesign]
 
 
 def _keys(each: Grants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
-    """Give the first partition attribute of each entity, in the table and the indexes that a statement grants."""
+    """Yield the first partition attribute of each entity in the table and indexes that a statement grants."""
     for entity in table.entities:
         for key in (entity.key, *entity.keys):
             if key is not None and any(
@@ -85,7 +85,7 @@ def _keys(each: Grants, statement: PolicyStatement, table: TableDesign) -> Itera
 
 
 def _fits(pieces: tuple[Piece, ...], source: SourceDesign) -> bool:
-    """Tell whether a value of a policy can be a partition key; what is not known fits."""
+    """Return whether a policy value can match a partition key; True if unknown."""
     if source.template is None:
         return True
     start = source.template.segments[0] if source.template.segments else ""
@@ -97,7 +97,7 @@ def _fits(pieces: tuple[Piece, ...], source: SourceDesign) -> bool:
 
 
 def _not_the_tenant(pieces: tuple[Piece, ...], found: list[_Key]) -> str | None:
-    """Return the field that a variable stands for, where no key that fits has the tenant there."""
+    """Return the field that the variable matches, if no matching key has the tenant there."""
     if not any(isinstance(piece, Variable) for piece in pieces):
         return None
     fields = [(entity, name) for entity, source in found for name in source.fields[:1]]

@@ -1,4 +1,4 @@
-"""The names of attributes are a good part of what is stored and paid for.
+"""Attribute names are a large part of what is stored and paid for.
 
 Why: Every item carries the names of its attributes. They count for its size as values do: in storage, and in units where
 they lift an item over the next 1 KB (writes) or 4 KB (reads).
@@ -28,7 +28,7 @@ _DOLLARS = 10
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the entities whose names are a quarter of their items, and cost more than a coffee a month."""
+    """Yield the entities whose attribute names are a quarter of the item and cost a noticeable amount."""
     for table, entity in context.all_entities():
         names = _names(table, entity)
         size = item_size(table, entity)
@@ -51,7 +51,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _names(table: TableDesign, entity: EntityDesign) -> tuple[str, ...]:
-    """Return the attributes whose names could be shorter: those of the table's key are its own matter."""
+    """Return the attributes that could have shorter names: all but the table's key."""
     fixed = {*table.settings.key_names, *(name for index in table.indexes for name in index.attributes)}
     told = (field.attribute for field in entity.fields)
     return tuple(name for name in told if name not in fixed and text_size(name) > _SHORT_BYTES)

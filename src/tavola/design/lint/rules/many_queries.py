@@ -1,4 +1,4 @@
-"""One question takes many queries.
+"""One read takes many queries.
 
 Why: Each query is a round trip and half a unit at least, whatever it finds. A query for each day is fine for a month; for ten years it is 3,650
 of them, one after another.
@@ -25,7 +25,7 @@ _MANY = 31  # a query a day, for a month
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that take more queries than a month has days."""
+    """Yield the needs that take more queries than a month has days."""
     for asked in context.routed_needs():
         count, access = asked.route.queries, asked.need.access
         if count <= _MANY:

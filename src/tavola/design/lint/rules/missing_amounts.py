@@ -1,4 +1,4 @@
-"""Access patterns do not say how often they are asked, or of how much.
+"""Access patterns do not declare how often they run or how much they read.
 
 Why: Whether a key is hot, what a month costs and how many shards are needed follows from rates and sizes. Without them the
 rules that judge these say nothing, which is not the same as nothing being wrong.
@@ -27,9 +27,9 @@ SEVERITY: Severity = "advice"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables of which a declared pattern or write has no rate or no size, and those that declare none.
+    """Yield the tables with patterns or writes without a rate or a size, and tables that declare none.
 
-    And the fields that busy keys are made of, by their names of few values, where nobody said how many.
+    Also the fields of busy keys that probably have few values, if their number is not declared.
     """
     yield from _uncounted(context)
     for table in context.design.tables:
@@ -69,7 +69,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _uncounted(context: LintContext) -> Iterator[Finding]:
-    """Give the fields of few values that are all of a partition key which more is written to than one partition takes."""
+    """Yield fields that probably have few values and form a partition key that receives more writes than one partition allows."""
     seen: set[DesignPath] = set()
     for table, entity, key in context.all_keys():
         fields = [entity.field(name) for source in key.hash for name in source.fields]
@@ -102,7 +102,7 @@ def _uncounted(context: LintContext) -> Iterator[Finding]:
 
 
 def _declared(table: TableDesign) -> Iterator[tuple[str, AccessPattern | WritePattern, bool]]:
-    """Give what declares how it is asked or written, and whether the size of its items is known without it."""
+    """Yield the patterns and writes of a table, and whether the item size is known without them."""
     known = {entity.name: item_size(table, entity).declared for entity in table.entities}
     for entity in table.entities:
         for pattern in (*((entity.primary,) if entity.primary else ()), *entity.patterns):

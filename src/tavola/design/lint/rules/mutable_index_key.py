@@ -27,7 +27,7 @@ SEVERITY: Severity = "advice"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the keys whose entries an update moves, with what that costs."""
+    """Yield the keys whose index entries move on update, with the cost."""
     for table, entity, key in context.all_keys():
         if key.index is None:
             continue
@@ -66,7 +66,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 def _moves(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, write: WritePattern, effect: str
 ) -> bool:
-    """Tell whether a write moves an entry; one of other code that forgets to is counted as it should be."""
+    """Return whether a write moves an entry; foreign code that forgets to is counted as if it did."""
     if not table.foreign:
         return effect == "moved"
     fed = {name for source in key.sources for name in source.fields} & changed_fields(entity, write)

@@ -1,4 +1,4 @@
-"""A time is stored without saying in which zone.
+"""A time is stored without a time zone.
 
 Why: `datetime.utcnow()` has no zone, and `.timestamp()` of it takes it for local time: outside UTC every expiry is hours
 off. Written out without a zone, two writers in two zones sort wrongly, and twice a year the same hour comes again.
@@ -28,7 +28,7 @@ _SIGNS = (
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the fields whose type, or whose description, says that the time has no zone."""
+    """Yield the fields whose type or description says that the time has no zone."""
     for table, entity in context.all_entities():
         for field in entity.fields if table.foreign else ():
             if _naive(field):

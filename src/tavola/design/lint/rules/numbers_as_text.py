@@ -1,4 +1,4 @@
-"""A number stands in a sort key as text, and sorts as text.
+"""A number is part of a sort key as text, and sorts as text.
 
 Why: Text is compared sign by sign: `VERSION#10` comes before `VERSION#2`, and "latest" is wrong from the tenth on. Of fractions `10.5`
 comes before `9.5` and `0.05` before `5e-06`, `0.7` and `0.70` are two values, and negative numbers stand in reverse.
@@ -27,7 +27,7 @@ _NUMBERS = frozenset({"int", "decimal", "float", "number"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the sort keys with a number that is written as it stands; an advice where nobody asks in their order."""
+    """Yield the sort keys with unpadded numbers; advice if nothing uses their order."""
     for table, entity, key in context.all_keys():
         for source in key.range:
             fields = list(_bare(table, entity, source))
@@ -61,12 +61,12 @@ def _remedy(field: FieldDesign) -> str:
 
 
 def is_fraction(field: FieldDesign) -> bool:
-    """Tell whether a field may have digits behind the point, which zeros in front do not put in order."""
+    """Return whether a field can have decimals, which zero-padding does not sort."""
     return field.type in ("decimal", "float", "double")
 
 
 def _bare(table: TableDesign, entity: EntityDesign, source: SourceDesign) -> Iterator[FieldDesign]:
-    """Give the fields of a key attribute that are numbers written as they stand; epochs have as many digits for centuries."""
+    """Yield the fields of a key attribute that are unpadded numbers. Epoch times keep their length for centuries."""
     if source.template is None:
         if source.field is not None and source.tag == "S":
             field = entity.field(source.field)
@@ -90,7 +90,7 @@ def _numeric(field: FieldDesign) -> bool:
 
 
 def _ordered(context: LintContext, entity: EntityDesign, field: FieldDesign) -> list[str]:
-    """Return what asks for a stretch or an order of a field."""
+    """Return the reads that use a range or the order of a field."""
     return [
         need.title
         for need in context.needs

@@ -1,4 +1,4 @@
-"""A relation is asked from both ends, and its items can be found by one.
+"""A relation is read from both ends, and its items can be found from one.
 
 Why: An item that ties two things is in the partition of one of them. From the other end it is found by an index whose key is turned round, if every
 such item carries it: one that some writes forget loses relations, and the two ends disagree.
@@ -23,7 +23,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the ties that are asked from an end which all, or some, of them lack the key for."""
+    """Yield the link entities that are read from an end for which all or some items lack a key."""
     for need in context.design.needs:
         served = context.access_paths(need)
         if (
@@ -46,7 +46,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _forgotten(context: LintContext, table: TableDesign) -> Iterator[Finding]:
-    """Give what some of one kind of tie have and others lack: two entities of one key, or two ways to put one."""
+    """Yield keys that only some items of one kind of link have: two entities with one key, or two puts of one entity."""
     if not table.foreign:
         return
     for one, two in combinations(table.entities, 2):

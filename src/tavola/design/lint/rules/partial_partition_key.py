@@ -1,4 +1,4 @@
-"""Not all attributes of a partition key are given.
+"""A read does not give all attributes of a partition key.
 
 Why: The partition is the hash of all its attributes together. With one of them missing there is nothing to hash: DynamoDB refuses the
 query, and a template cannot be made.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that leave out a part of the key they are asked by, or of the only key that is near."""
+    """Yield the needs that omit a part of the key of their route, or of the only key that nearly serves."""
     for asked in context.routed_needs():
         given = {each.field for each in asked.route.keys}
         missing = [name for name in asked.partition_attributes if name not in given]

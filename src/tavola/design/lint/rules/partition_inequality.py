@@ -1,4 +1,4 @@
-"""A partition key is asked with an inequality.
+"""A partition key is compared with an inequality.
 
 Why: Items are found by the hash of their partition key, so partitions have no order. DynamoDB refuses any condition on a partition key
 but equality.
@@ -22,7 +22,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that are asked so, or that could be asked in no other way."""
+    """Yield the needs whose route does so, and needs without a route that no key serves otherwise."""
     for asked in context.routed_needs():
         stretches = {
             each.field: each.operator for each in asked.route.keys if each.operator in RANGE_OPERATORS

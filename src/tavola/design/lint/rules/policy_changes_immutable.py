@@ -1,4 +1,4 @@
-"""A policy allows changing items that are said never to change.
+"""A policy allows changes to items that are declared immutable.
 
 Why: The library refuses to update or delete an immutable entity, and DynamoDB does not know of it: another program, or a
 person with a console, changes history if a policy lets them.
@@ -30,9 +30,9 @@ _WORDS = {
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies that allow rewriting a partition of immutable items alone.
+    """Yield the policies that allow changes in a partition that holds only immutable items.
 
-    Where items that do change share the partition key, no policy can tell them apart, and none is blamed.
+    If mutable items share the partition key, a policy cannot tell them apart.
     """
     for each in grants(context):
         for table in each.tables:

@@ -1,4 +1,4 @@
-"""A policy allows queries of a table and forgets its indexes.
+"""A policy allows queries on a table but not on its indexes.
 
 Why: An index is a resource of its own, `table/T/index/I`, which `table/T` does not cover. Every query of an index is
 answered with AccessDeniedException, though the policy names the table.
@@ -23,9 +23,9 @@ _QUERY = "dynamodb:query"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies that allow Query on a table whose patterns are on indexes, and on none of these.
+    """Yield the policies that allow Query on a table whose patterns use indexes, and on none of those indexes.
 
-    Some of the indexes and not others may be meant so, and is left alone.
+    A policy that allows some of the indexes may be intended.
     """
     for each in grants(context):
         for table in each.tables:
@@ -46,7 +46,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _asked(context: LintContext, table: TableDesign) -> tuple[str, ...]:
-    """Return the indexes that patterns are asked on, in their order."""
+    """Return the indexes that patterns use, in their order."""
     names = {pattern.index for entity in table.entities for pattern in entity.patterns}
     names |= {collection.index for collection in table.collections}
     names |= {

@@ -1,4 +1,4 @@
-"""A policy is about a table or an index that the design does not have.
+"""A policy names a table or index that the design does not have.
 
 Why: A policy names what it grants as text. A name that is mistyped, or of another stage, grants nothing that the design has, and
 every request is denied; nothing says so before the first one. Of such a policy nothing else can be judged either.
@@ -27,7 +27,7 @@ _PREFIX = "table/"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies none of whose statements is about the design, and those that ask an index which is not there."""
+    """Yield the policies without a statement about the design, and those that name an unknown index."""
     for each in grants(context):
         about = [
             statement for statement in each.document.statements if statement.allows and _speaks(statement)
@@ -69,7 +69,7 @@ def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
 
 
 def _speaks(statement: PolicyStatement) -> bool:
-    """Tell whether a statement grants something of DynamoDB on what it names."""
+    """Return whether a statement grants a DynamoDB action on named resources."""
     actions = statement.actions or ()
     return any(action.lower().startswith(("dynamodb:", "*")) for action in actions) and bool(
         statement.resources
@@ -77,7 +77,7 @@ def _speaks(statement: PolicyStatement) -> bool:
 
 
 def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
-    """Give the tables that a statement names, each with the index, or nothing."""
+    """Yield the tables that a statement names, each with its index or nothing."""
     for text in statement.resources or ():
         parts = text.split(":", 5)
         if len(parts) == 6 and parts[2] == "dynamodb" and parts[5].startswith(_PREFIX):
@@ -86,7 +86,7 @@ def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
 
 
 def _touches(each: Grants, statement: PolicyStatement) -> bool:
-    """Tell whether a statement covers a table of the design, or something under one."""
+    """Return whether a statement covers a table of the design, or an index or stream of one."""
     if "*" in (statement.resources or ()):
         return True
     rule = next(rule for found, rule in each.rules if found is statement)

@@ -1,4 +1,4 @@
-"""A policy lets whoever has it reach the items of every tenant.
+"""A policy gives access to the items of every tenant.
 
 Why: Where one table holds the data of many, only a condition on the partition key keeps them apart at the database. An
 `if` in the program does so until the day it is forgotten once. A scan has no partition key, so no condition can bind it.
@@ -39,7 +39,7 @@ _SCAN = "dynamodb:scan"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies that reach items of tenants in whosever partition they are."""
+    """Yield the policies that reach other tenants' items."""
     for each in grants(context):
         for table in each.tables:
             tenant = next(
@@ -71,7 +71,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _open(each: Grants, table: TableDesign, actions: Sequence[str]) -> PolicyStatement | None:
-    """Return the statement by which somebody reaches an item of another tenant, in the table or an index of it."""
+    """Return the statement that allows access to another tenant's item, in the table or an index."""
     for entity in table.entities:
         if not any(field.tenant for field in entity.fields):
             continue
@@ -87,7 +87,7 @@ def _open(each: Grants, table: TableDesign, actions: Sequence[str]) -> PolicySta
 
 
 def _scanning(each: Grants, table: TableDesign) -> PolicyStatement | None:
-    """Return the statement that allows a scan without a condition on keys; one with such a condition has a rule of its own."""
+    """Return the statement that allows a scan without a condition on keys. `scan-past-leading-keys` covers the others."""
     for index in (None, *(index.name for index in table.indexes)):
         statement = each.opens(_SCAN, table, index, ())
         if statement is not None and not leading_tests(statement):
@@ -105,7 +105,7 @@ def _how(statement: PolicyStatement, *, scans: bool) -> str:
 
 
 def _follows_the_stream(each: Grants, table: TableDesign) -> bool:
-    """Tell whether the policy is of a process that reads the table's stream, and so every tenant's changes."""
+    """Return whether the policy belongs to a process that reads the table's stream, and so every tenant's changes."""
     stream = f"{resource_of(table)}/stream/x"
     return any(
         not rule.denies and rule.matches_action("dynamodb:getrecords") and rule.matches_resource(stream, None)

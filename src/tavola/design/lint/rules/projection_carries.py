@@ -1,4 +1,4 @@
-"""An index carries much that no access pattern on it reads.
+"""An index projects much that no access pattern on it reads.
 
 Why: Each write of an item writes its entry as well, a unit for each KB, and the entry is stored a second time. What nobody reads there is paid
 for with every write, for ever.
@@ -28,7 +28,7 @@ _SHOWN = 6
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the indexes whose entries would take fewer units without what nobody reads, where all readers say what they read."""
+    """Yield the indexes whose entries would cost fewer units without unread attributes, if all readers declare what they read."""
     for table in context.design.tables:
         for index in table.indexes:
             if index.projection == "KEYS_ONLY":
@@ -72,7 +72,7 @@ def _found(
 def _reads(
     context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
 ) -> set[str] | None:
-    """Return the fields that are read of an entity on an index; None where a reader takes all, or none is known."""
+    """Return the fields that are read of an entity on an index; None if a reader takes all, or no reader is known."""
     told: set[str] = set()
     found = False
     for pattern in entity.patterns:

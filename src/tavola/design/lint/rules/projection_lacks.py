@@ -1,4 +1,4 @@
-"""An access pattern reads what its index does not hold.
+"""An access pattern reads attributes that its index does not project.
 
 Why: A global index gives what it projects and nothing else. What is read beyond that is not there: a KeyError, or a field that is empty on one
 page and full on another. A local index fetches it from the table, item by item, and pays for each.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the patterns and needs that read a field which the index they are asked on lacks."""
+    """Yield the patterns and needs that read a field which their index lacks."""
     for table, entity, pattern in context.design.patterns():
         index = context.find_index(table, pattern.index)
         result = context.result_types.get(pattern.result, entity)

@@ -1,4 +1,4 @@
-"""A table has a fixed number of units, whatever its traffic is.
+"""A table has a fixed number of capacity units, whatever its traffic.
 
 Why: Provisioned units are paid by the hour, used or not, and what comes above them is throttled. Without auto scaling the
 number is right at one time of the day.
@@ -25,7 +25,7 @@ _STEADY = 0.5  # of its units that a table uses on average, from which on a fixe
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the provisioned tables without scaling, unless their traffic is known and fills the units steadily."""
+    """Yield the provisioned tables without auto scaling, unless known traffic uses the units steadily."""
     for table in context.design.tables:
         settings = table.settings
         if "scaling" in settings.unknown:
@@ -62,7 +62,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _units(table: TableDesign) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the read and write units a second of the table itself: on average, and at the peak."""
+    """Return the read and write units per second of the table itself: on average, and at the peak."""
     reads, writes = [0.0, 0.0], [0.0, 0.0]
 
     def add(to: list[float], told: AccessPattern | WritePattern | None, units: float) -> None:

@@ -1,4 +1,4 @@
-"""A number that must grow by one is read, raised and written back, and nothing notices a second writer.
+"""A number that must grow by one is read, incremented and written back without detecting a second writer.
 
 Why: Two writers read version 7 and both write version 8. Without a condition the later one wins and the other's change is
 gone, in silence.
@@ -26,7 +26,7 @@ _NAMES = frozenset({"version", "revision", "rev"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the numbers that follow the last one without a lock, and versions that an update sets without one."""
+    """Yield the sequence numbers and versions that are written without a lock."""
     for table, entity in context.all_entities():
         locked = any(field.lock for field in entity.fields)
         for field in entity.fields:
@@ -58,7 +58,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _created_once(table: TableDesign, entity: EntityDesign, field: FieldDesign) -> bool:
-    """Tell whether every put is on a condition, as one of an immutable entity is whose key has the number."""
+    """Return whether every put is conditional, as puts of an immutable entity with the number in its key are."""
     puts = [write for write in entity.writes if write.kind == "put"]
     if puts and all(write.conditional for write in puts):
         return True

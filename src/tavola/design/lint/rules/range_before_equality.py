@@ -1,4 +1,4 @@
-"""An inequality stands before an equality in a sort key.
+"""A range comes before an equality in a sort key.
 
 Why: A sort key decides one stretch. After the first part that is a stretch itself, the parts behind it are in no order: DynamoDB refuses
 a condition on them, and only a filter can apply it.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs asked so, and those whose key has the stretch first."""
+    """Yield the needs whose route has the range first, and those whose best key has."""
     for asked in context.routed_needs():
         given = {each.field: each.operator for each in asked.route.keys}
         told = [name for name in asked.sort_attributes if name in given]

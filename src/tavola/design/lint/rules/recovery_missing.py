@@ -1,4 +1,4 @@
-"""A table in production cannot be restored to a moment.
+"""A production table cannot be restored to a point in time.
 
 Why: A faulty release or a mistaken script deletes or rewrites items in minutes, and DynamoDB keeps no past by itself.
 Point-in-time recovery restores the table as it was at any second of up to 35 days, into a new one.
@@ -22,7 +22,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables in production without point-in-time recovery."""
+    """Yield the production tables without point-in-time recovery."""
     for table in context.design.tables:
         if table.settings.recovery or "recovery" in table.settings.unknown:
             continue

@@ -1,4 +1,4 @@
-"""Attributes have names that DynamoDB keeps for itself.
+"""Attribute names are reserved words of DynamoDB.
 
 Why: 573 words, among them `status`, `name`, `date`, `region` and `data`, may not stand in an expression. A request that
 writes one out is refused when it is first sent, which is often in production, in the branch that nobody tried.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "advice"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables that other code writes and that have attributes of such names."""
+    """Yield the foreign tables with attributes named by reserved words."""
     for table in context.design.tables:
         found = [name for name in _attributes(table) if name.upper() in RESERVED_WORDS]
         if table.foreign and found:

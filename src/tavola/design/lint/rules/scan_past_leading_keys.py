@@ -1,4 +1,4 @@
-"""A policy that is bound to partition keys also allows a scan, which has none.
+"""A policy limited to partition keys also allows a scan, which has none.
 
 Why: `ForAllValues` holds where there is no value to test. A Scan names no partition key, nor does a PartiQL SELECT without
 one in its WHERE: the condition is true, and the whole table is read.
@@ -23,7 +23,7 @@ _NAMES = {"dynamodb:scan": "Scan", "dynamodb:partiqlselect": "PartiQLSelect"}
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the statements with a condition on partition keys by which a request without one is allowed all the same."""
+    """Yield the statements whose condition on partition keys also allows requests without one."""
     for each in grants(context):
         for statement, action in _scanning(each).values():
             test = next(
@@ -45,7 +45,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _scanning(each: Grants) -> dict[str, tuple[PolicyStatement, str]]:
-    """Return the statements that allow a scan in spite of their condition on keys, with the action, each once."""
+    """Return the statements that allow a scan despite their condition on keys, with the action, each once."""
     found: dict[str, tuple[PolicyStatement, str]] = {}
     for table in each.tables:
         for index in (None, *(index.name for index in table.indexes)):

@@ -1,4 +1,4 @@
-"""A scan answers an access pattern that is in regular use.
+"""A scan serves an access pattern in regular use.
 
 Why: A scan reads every item of the table, of all entities, and pays for each. It grows slower and dearer with the table, and takes its
 capacity from everybody else.
@@ -26,7 +26,7 @@ _HOURLY = 1 / 3_600  # what is asked no oftener is a report's
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that are scanned for more than once an hour."""
+    """Yield the needs that scan more than once an hour."""
     for asked in context.routed_needs():
         often = asked.need.access.per_second if asked.need.access else None
         if asked.route.operation != "scan" or (often is not None and often <= _HOURLY):

@@ -1,4 +1,4 @@
-"""The number of a new item is found by counting those that are there.
+"""The number of a new item is found by counting the existing ones.
 
 Why: Two writers that count at the same time get the same number, and one overwrites the other. A count is also a query of
 everything counted, paid by its size, and from 1 MB on it is the count of the first page alone. An item that was deleted
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the fields that are numbered by a count."""
+    """Yield the fields that are numbered by a count."""
     for table, entity in context.all_entities():
         for field in entity.fields:
             if field.numbered == "count":

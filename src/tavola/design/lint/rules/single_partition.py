@@ -1,4 +1,4 @@
-"""All items share one partition key, and it gets more than one partition takes.
+"""All items share one partition key, which receives more than one partition allows.
 
 Why: A constant key is one partition: 1,000 write units and 3,000 read units a second for everything in it. No capacity of the table
 helps, and a global index that throttles makes the writes of the table fail.
@@ -22,7 +22,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the constant keys without shards that get more than a partition takes."""
+    """Yield the constant keys without shards that receive more than a partition allows."""
     for table, entity, key in context.all_keys():
         if not context.has_constant_partition(key) or key.shards is not None:
             continue

@@ -1,4 +1,4 @@
-"""A sort attribute is given, and one before it is not.
+"""A sort attribute is given without one that comes before it.
 
 Why: The parts of a sort key are compared from the left, like the letters of a word. A part can be given only where all before it are, so
 DynamoDB refuses a gap; a filter in its place reads everything to the left of it.
@@ -20,7 +20,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs asked with a gap, and those that only a filter behind a gap serves."""
+    """Yield the needs whose route has a gap, and those that need a filter because of one."""
     for asked in context.routed_needs():
         given = {each.field for each in asked.route.keys}
         last = max((at for at, name in enumerate(asked.sort_attributes) if name in given), default=-1)

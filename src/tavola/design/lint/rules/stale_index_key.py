@@ -1,4 +1,4 @@
-"""An update changes a field, and not the index key that is made of it.
+"""An update changes a field but not the index key made of it.
 
 Why: DynamoDB knows attributes, not templates. A key that was made of the old value stays as it was, so the item is found under what it no longer
 is, and not under what it is.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the updates of other code that leave a key of the old values."""
+    """Yield the updates of foreign tables that leave an index key with the old values."""
     for table, entity, write in context.all_writes():
         if not table.foreign or write.kind != "update":
             continue

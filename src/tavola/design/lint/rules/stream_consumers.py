@@ -1,4 +1,4 @@
-"""A stream has more readers, or a reader other settings, than it can serve.
+"""A stream has more readers than it can serve, or a reader has settings that Lambda refuses.
 
 Why: Two readers at most may read a shard of a DynamoDB stream at once, one of a global table's, whose replication reads
 too; with more, all of them are throttled and fall behind, and a record is gone after 24 hours. And a mapping whose batch,
@@ -27,7 +27,7 @@ READERS_OF_REPLICATED_MAX = 1
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables with too many consumers, and the consumers whose settings Lambda refuses."""
+    """Yield the tables with too many consumers, and the consumers with invalid settings."""
     for table in context.design.tables:
         most = READERS_OF_REPLICATED_MAX if table.settings.replicas else READERS_MAX
         if len(table.consumers) > most:

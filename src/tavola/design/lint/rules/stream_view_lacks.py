@@ -1,4 +1,4 @@
-"""A consumer needs what the table's stream does not carry.
+"""A consumer needs images that the table's stream does not have.
 
 Why: A stream's view decides what a record holds: keys alone, the new image, the old one or both. It is chosen when the
 stream is switched on; another view is a new stream, and what was not read of the old one is gone after 24 hours. Without
@@ -24,7 +24,7 @@ _NEW = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the consumers of no stream or of one without the images that they look at, and replicas without both."""
+    """Yield the consumers without a stream or without the images that they use, and replicas without both images."""
     for table in context.design.tables:
         view = table.settings.stream
         for consumer in table.consumers:

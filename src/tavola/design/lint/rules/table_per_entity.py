@@ -1,4 +1,4 @@
-"""Entities that are read together live in tables of their own.
+"""Entities that are read together are in different tables.
 
 Why: DynamoDB joins nothing. What stands in two tables is read with two requests, one after the other where the second
 needs the answer of the first, and the two answers are of different moments. In one table, under one partition key, it is
@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs whose entities are of several tables."""
+    """Yield the needs whose entities are in several tables."""
     for need in context.needs:
         homes = {
             name: context.entities_by_name[name][0]

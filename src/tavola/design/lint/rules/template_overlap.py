@@ -1,4 +1,4 @@
-"""Two entities can have one key, or a query of one finds the other's items.
+"""Two entities can have the same key, or a query for one finds the other's items.
 
 Why: Where the keys of two entities in a table can be equal, a write of one replaces the other. Where the beginning by which one entity is
 asked for is also the beginning of another's keys, its query returns both; in an index, where keys need not differ, that is so of two entities
@@ -25,7 +25,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the entities whose keys meet, and the queries that catch others; Tavola's own designs are refused before."""
+    """Yield the entities whose keys collide, and the queries that find other entities. Tavola refuses such declarations itself."""
     for table in context.design.tables:
         if not table.foreign:
             continue
@@ -42,7 +42,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
-    """Give the queries that find what they do not ask for; of one key and one other entity, once."""
+    """Yield the queries that find other entities, once for each key and other entity."""
     told: set[tuple[str, str | None, str]] = set()
     for entity in table.entities:
         for need in context.needs_by_entity.get(entity.name, ()):
@@ -73,9 +73,9 @@ def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
 def _asked(
     context: LintContext, table: TableDesign, entity: EntityDesign, need: Need
 ) -> tuple[KeyDesign, str] | None:
-    """Return the key by which a need reads several items, and what their sort keys begin with; None: it does not so.
+    """Return the key by which a need reads several items and the prefix of their sort keys; None if it does not.
 
-    Whoever filters by what the items are gets no others, and only pays for them.
+    A reader that filters by entity gets no other items, and only pays for them.
     """
     route = need.route
     if route is None:
@@ -114,7 +114,7 @@ def _nested(one: str, two: str) -> bool:
 
 
 def _value_of(need: Need, other: EntityDesign, theirs: KeyDesign) -> bool:
-    """Tell whether the partition that a need names always, if it names one, can be another entity's."""
+    """Return whether the need's constant partition, if it has one, can be another entity's."""
     named = {given.field: given.value for given in need.route.keys} if need.route is not None else {}
     return all(
         (value := named.get(source.attribute)) is None or can_render(other, source, value)

@@ -1,4 +1,4 @@
-"""A partition holds a stretch of time, so all that is written now goes to one.
+"""A partition holds a period of time, so all current writes go to one partition.
 
 Why: Whatever the number of days, today's partition takes today's writes alone: 1,000 units a second. The others are cold, and capacity for
 them is paid for nothing.
@@ -27,7 +27,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the keys by a stretch of time whose present one gets more than it takes."""
+    """Yield the keys by a period of time whose current partition receives more than it allows."""
     for table, entity, key in context.all_keys():
         bucket = time_bucket(entity, key)
         if bucket is None:

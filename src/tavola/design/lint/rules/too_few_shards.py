@@ -1,4 +1,4 @@
-"""A key is sharded, and its traffic still comes to more than its shards take.
+"""A key is sharded, and its traffic still exceeds what its shards allow.
 
 Why: Each shard is one partition key, and a partition takes 1,000 write units and 3,000 read units a second. Shards that are too few
 throttle as one key would, only later; in an index they hold up the table's own writes. A query asks every shard, so reads are not
@@ -24,7 +24,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the sharded keys whose busiest shard gets more than it takes, where the number of partitions is known."""
+    """Yield the sharded keys whose busiest shard exceeds the limit, where the number of partitions is known."""
     for table, entity, key in context.all_keys():
         if key.shards is None or key.shards.by == "time" or time_bucket(entity, key) is not None:
             continue

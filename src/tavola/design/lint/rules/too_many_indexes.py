@@ -1,4 +1,4 @@
-"""A table has more indexes than DynamoDB gives it, or so many that they cost more than the table.
+"""A table has more indexes than DynamoDB allows, or so many that they cost more than the table.
 
 Why: A table has 20 global and 5 local indexes at most, the first by a quota that AWS raises on request. And each index is
 paid like a table of its own: an item that stands in ten indexes is written eleven times.
@@ -25,7 +25,7 @@ _DOLLARS = 10
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables with too many indexes, and the writes that go to very many of them."""
+    """Yield the tables with too many indexes, and the writes that touch very many of them."""
     for table in context.design.tables:
         for local, most in ((False, GLOBAL_INDEXES_MAX), (True, LOCAL_INDEXES_MAX)):
             count = sum(index.local is local for index in table.indexes)

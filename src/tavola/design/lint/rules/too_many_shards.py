@@ -1,4 +1,4 @@
-"""A key has far more shards than its writes need, and every read pays for each of them.
+"""A key has far more shards than its writes need, and every read pays for each shard.
 
 Why: A query of a sharded key asks every shard: that many requests at once, of half a read unit each at least, and the
 slowest of them is how long it takes. Shards that no write needs buy nothing.
@@ -26,7 +26,7 @@ _UNITS_PER_S = 10
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the sharded queries whose shards are many times too many for their writes."""
+    """Yield the sharded queries with many times the shards that their writes need."""
     for table, entity in context.all_entities():
         for pattern in entity.patterns:
             key = entity.key_on(pattern.index)

@@ -1,4 +1,4 @@
-"""A transaction has more items or bytes than DynamoDB takes in one.
+"""A transaction has more items or bytes than DynamoDB allows.
 
 Why: A transaction has 100 actions at most and a request of 4 MB. A larger one is refused whole: nothing of it is written,
 at whatever time the data have grown that far.
@@ -25,7 +25,7 @@ _Part = tuple[TableDesign, EntityDesign, WritePattern]
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the transactions, of writes that go together or of one write alone, that are beyond the bounds."""
+    """Yield the transactions that exceed the limits: groups of writes, and single transactional writes."""
     for name, parts in _transactions(context).items():
         items = sum(write.items for _, _, write in parts)
         size = sum(
@@ -68,7 +68,7 @@ def _judged(what: str, place: DesignPath, items: int, size: int) -> Iterator[Fin
 
 
 def _transactions(context: LintContext) -> dict[str, list[_Part]]:
-    """Return the writes that go together, by the name of their transaction, and those that are one by themselves."""
+    """Return the writes of each named transaction, and those that are a transaction alone."""
     told: dict[str, list[_Part]] = {}
     for table, entity, write in context.all_writes():
         if write.together or write.transactional:

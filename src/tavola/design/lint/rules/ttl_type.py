@@ -1,4 +1,4 @@
-"""The attribute that items expire by is no number.
+"""The TTL attribute is not a number.
 
 Why: DynamoDB reads its time to live from a Number of epoch seconds. An item with anything else in that attribute is left
 alone for ever, without an error: the table grows, and what should be gone is returned.
@@ -22,7 +22,7 @@ TIMES = frozenset({"datetime", "date", "time"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the fields under the ttl attribute that may be stored as another type than N; written times are ttl-unit's."""
+    """Yield the TTL fields that may be stored as another type than N. `ttl-unit` covers times stored as text."""
     for table, entity in context.all_entities():
         for field in entity.fields:
             others = [tag for tag in field.tags if tag not in ("N", "NULL")]

@@ -1,4 +1,4 @@
-"""The time that items expire at is in another unit than seconds.
+"""The TTL attribute is in another unit than seconds.
 
 Why: Time to live is counted in seconds since 1970. Milliseconds are a date some fifty thousand years from now, so nothing
 is ever deleted; a number of seconds or days to live is a moment in 1970, which DynamoDB takes for a mistake and ignores; a
@@ -27,7 +27,7 @@ _LENGTHS = frozenset({"days", "hours", "minutes", "duration"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the fields under the ttl attribute that are not epoch seconds, by their types and names."""
+    """Yield the TTL fields that are not epoch seconds, by type and name."""
     for table, entity in context.all_entities():
         for field in entity.fields:
             wrong = _wrong(field) if field.attribute == table.settings.ttl else None

@@ -1,4 +1,4 @@
-"""A table expires items by an attribute that none has, or items say when they may go and nothing reads it.
+"""A table has a TTL attribute that no item has, or items have an expiry that is not the TTL attribute.
 
 Why: Time to live works where the table's attribute and the items' are the same one. Where they are not, nothing is deleted
 and nothing complains; the table grows until somebody looks at the bill. Not every end is the item's own: a coupon that is no longer
@@ -22,7 +22,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the tables whose ttl no entity carries, and the fields that are called an expiry and are not it."""
+    """Yield the tables whose TTL attribute no entity has, and fields named like an expiry that are not the TTL."""
     for table in context.design.tables:
         ttl = table.settings.ttl
         carrying = [

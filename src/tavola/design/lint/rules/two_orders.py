@@ -1,4 +1,4 @@
-"""One kind of thing is keyed in two ways in one collection.
+"""One kind of item is keyed in two ways in one item collection.
 
 Why: A collection is read in the order of its sort keys. Where some of the events of a ticket are keyed by day and number and others by
 the moment and a word, the timeline that is read is in neither order, and neither stretch of dates finds them all.
@@ -24,7 +24,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the first of two entities whose sort keys begin alike in one partition, and go on differently."""
+    """Yield the first of two entities whose sort keys in one partition begin alike and continue differently."""
     for table in context.design.tables:
         indexes: list[str | None] = [None, *(index.name for index in table.indexes)]
         for index in indexes:
@@ -50,7 +50,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _together(mine: KeyDesign, its: KeyDesign) -> bool:
-    """Tell whether two keys are made for the same partitions."""
+    """Return whether two keys are made for the same partitions."""
     return all(_outline(left) == _outline(right) for left, right in zip(mine.hash, its.hash, strict=False))
 
 
@@ -67,7 +67,7 @@ def _first(source: SourceDesign) -> Placeholder | None:
 
 
 def _same(one: EntityDesign, left: Placeholder, two: EntityDesign, right: Placeholder) -> bool:
-    """Tell whether two parts sort as one: the same kind of value, written alike."""
+    """Return whether two parts sort alike: the same kind of value in the same format."""
     if left.field == right.field and left.spec == right.spec:
         return True
     mine, its = one.field(left.field), two.field(right.field)

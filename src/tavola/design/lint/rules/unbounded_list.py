@@ -1,4 +1,4 @@
-"""A list, set or map in one item grows with every update, and nothing bounds it.
+"""A list, set or map in one item grows with every update without a limit.
 
 Why: An item holds 400 KB. Every append is paid by the size of the whole item, so the list gets dearer as it grows, and
 one day the update is refused with a ValidationException; from then on nothing can be added to that item at all.
@@ -28,7 +28,7 @@ _MAPS = ("map", "dict", *_EITHER)
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the fields of many elements that an update changes and that have no greatest length."""
+    """Yield the collection fields that an update changes and that have no maximum length."""
     for table, entity in context.all_entities():
         for field in entity.fields:
             growing = context.updates_of(entity, field.name)

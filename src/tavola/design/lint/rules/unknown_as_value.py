@@ -1,4 +1,4 @@
-"""What is unknown is indexed as a value.
+"""A missing value is indexed as if it were a value.
 
 Why: An index that every item is in has a key for those whose value is absent as well: zero, the highest, an empty text. They are then found among
 the items that really have it: an unknown risk as the highest one.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the keys of other code that are made in any case of what may be absent."""
+    """Yield the keys of foreign tables that are always rendered, although a field may be absent."""
     for table, entity, key in context.all_keys():
         if not table.foreign or key.sparse or key.index is None:
             continue

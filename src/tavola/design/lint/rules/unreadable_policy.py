@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies that are no policies, with what is wrong and where."""
+    """Yield the documents that are no policies, with what is wrong and where."""
     for policy in context.design.policies:
         try:
             read_grants(policy, context.design.tables)

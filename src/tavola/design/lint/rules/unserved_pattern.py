@@ -22,7 +22,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs that say no way of their own, and that every key would have to be scanned for."""
+    """Yield the needs without a route that would take a scan."""
     for need in context.design.needs:
         bare = [name for name in need.entities if name in context.unplaced_entities]
         if bare and need.route is None:

@@ -22,7 +22,7 @@ SEVERITY: Severity = "warning"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the indexes that neither a query nor a collection nor a need is asked on."""
+    """Yield the indexes that no query, collection or need uses."""
     for table in context.design.tables:
         for index in table.indexes:
             if context.reader_titles(table, index.name):
@@ -41,7 +41,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _units(table: TableDesign, index: str) -> float:
-    """Return the write units a second that writes of all entities take on an index."""
+    """Return the write units per second that all writes take on an index."""
     return sum(
         effect.units * write.items * write.per_second
         for entity in table.entities
@@ -53,7 +53,7 @@ def _units(table: TableDesign, index: str) -> float:
 
 
 def _told(context: LintContext, table: TableDesign) -> bool:
-    """Tell whether anything is said of how a table is read; what other tools wrote often says nothing."""
+    """Return whether the design says how the table is read; imported designs often do not."""
     names = {entity.name for entity in table.entities}
     if any(names & set(need.entities) for need in context.design.needs):
         return True

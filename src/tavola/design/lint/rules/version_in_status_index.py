@@ -1,4 +1,4 @@
-"""Versions that never change stay in an index by their state.
+"""Old versions that never change stay in an index by status.
 
 Why: An immutable version says what was true when it was written. Version 1 says *pending* for ever, so the pending ones are asked for and
 finished ones come back, more with every version.
@@ -26,7 +26,7 @@ _VERSIONS = frozenset({"version", "revision", "rev", "generation"})
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the indexes by a state that all versions of an immutable entity are in."""
+    """Yield the indexes by status that hold all versions of an immutable entity."""
     for table, entity, key in context.all_keys():
         if key.index is None or not entity.immutable or key.members or key.sparse or not _versioned(entity):
             continue

@@ -1,4 +1,4 @@
-"""A policy allows every action, or allows something on every table.
+"""A policy allows every action, or allows an action on every table.
 
 Why: Who has it, or whoever gets hold of it, may delete the table, its backups and what others keep in the account. A
 wildcard in a table's name also covers the tables of tomorrow, those of production beside those of tests.
@@ -42,7 +42,7 @@ _GRAVE = frozenset(
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the policies with a statement that is too wide, each once."""
+    """Yield the policies with too wide a statement, each once."""
     for each in grants(context):
         wide = [
             f"{told(statement)} allows {what}"
@@ -83,7 +83,7 @@ def _wide(each: Grants, statement: PolicyStatement) -> str | None:
 
 
 def _along(action: str) -> list[str]:
-    """Return the actions that one with a wildcard stands for, if there is something grave among several."""
+    """Return the actions that a wildcard includes, if several and a destructive one is among them."""
     service, _, pattern = action.lower().partition(":")
     if service != "dynamodb" or not {"*", "?"} & set(pattern):
         return []
@@ -94,7 +94,7 @@ def _along(action: str) -> list[str]:
 
 
 def _touches(each: Grants, statement: PolicyStatement) -> bool:
-    """Tell whether a statement is about a table of the design at all."""
+    """Return whether a statement is about a table of the design at all."""
     compiled = next(rule for found, rule in each.rules if found is statement)
     return any(
         compiled.matches_resource(resource_of(table, index), None)
@@ -104,7 +104,7 @@ def _touches(each: Grants, statement: PolicyStatement) -> bool:
 
 
 def _any_table(each: Grants, text: str) -> bool:
-    """Tell whether a resource stands for more tables than it names, one of the design among them."""
+    """Return whether a resource matches more tables than it names, including one of the design."""
     if text == "*":
         return True
     parts = text.split(":", 5)

@@ -1,4 +1,4 @@
-"""A key does not give the order that is asked for.
+"""A key does not return items in the requested order.
 
 Why: A query answers in the order of its sort key, whole: by its first part, and by the second among equal first ones. The first page of
 another order is made of the wrong items, and sorting a page afterwards does not bring in those that are missing.
@@ -21,7 +21,7 @@ SEVERITY: Severity = "error"
 
 
 def find(context: LintContext) -> Iterator[Finding]:
-    """Give the needs whose order the key that serves them, or that they are asked by, does not have."""
+    """Yield the needs whose best key, or the key of their route, has another order."""
     for need in context.design.needs:
         served = context.access_paths(need)
         if not need.order or not served:
