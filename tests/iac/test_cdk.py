@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola.iac import InfrastructurePlan, cdk_files, plan_infrastructure
-from tavola.iac.cdk.python_text import Code, formatted
+from tavola.iac.cdk.python_text import PythonCode, format_string
 from tavola.iac.plan import TablePlan
 from tests.iac.samples import EVERYTHING, plan_sample
 
@@ -49,7 +49,7 @@ def test_hostile_tags_come_back(tags: dict[str, str]) -> None:
 @settings(max_examples=100)
 def test_a_text_beside_an_expression_is_itself(text: str) -> None:
     """In a formatted text the expression is evaluated, and nothing of the text is."""
-    told = formatted(Code("x"), text)
+    told = format_string(PythonCode("x"), text)
 
     assert eval(told.text, {"x": "X"}) == f"X{text}"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tavola.iac import InfrastructurePlan, index_steps, plan_infrastructure, render_terraform, terraform_files
 from tavola.iac.plan import TablePlan
-from tavola.iac.terraform.hcl import quoted
+from tavola.iac.terraform.hcl import quote
 from tavola.model.document import design_of
 from tests.iac.reading import read_hcl, resources, unquoted
 from tests.iac.samples import EVERYTHING, Orders, plan_sample
@@ -80,7 +80,7 @@ def test_the_files_are_the_module() -> None:
 @settings(max_examples=300)
 def test_a_quoted_text_is_itself(text: str) -> None:
     """Whatever stands in a text, Terraform reads the text, and no template in it."""
-    told = quoted(text)
+    told = quote(text)
 
     assert unquoted(told) == text
     assert "${" not in told.replace("$${", "")

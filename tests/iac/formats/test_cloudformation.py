@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tavola.iac import PlanOptions, cdk_files, plan_infrastructure, render_template, render_terraform
-from tavola.iac.formats import FormatRefused, Imported, read_design
+from tavola.iac.formats import FormatRefused, ImportResult, read_design
 from tavola.model.document import Consumer, IndexDesign, Policy, Scaling
 
 FILES = Path(__file__).parent / "files"
@@ -23,23 +23,23 @@ Resources:
 
 
 @pytest.fixture(scope="module")
-def shop() -> Imported:
+def shop() -> ImportResult:
     """A template in YAML with short tags."""
     return read_design(FILES / "shop.yaml")
 
 
-def read(tmp_path: Path, text: str, name: str = "template.yaml") -> Imported:
+def read(tmp_path: Path, text: str, name: str = "template.yaml") -> ImportResult:
     """Read a template that a test writes."""
     (tmp_path / name).write_text(text)
     return read_design(tmp_path / name)
 
 
-def told(imported: Imported) -> str:
+def told(imported: ImportResult) -> str:
     """Return the report as text."""
     return "\n".join(map(str, imported.report))
 
 
-def test_a_table_has_every_setting_of_its_template(shop: Imported) -> None:
+def test_a_table_has_every_setting_of_its_template(shop: ImportResult) -> None:
     """Keys, modes, TTL, recovery, encryption, stream, class and tags are read, with functions worked out."""
     (table,) = shop.design.tables
     settings = table.settings
@@ -55,7 +55,7 @@ def test_a_table_has_every_setting_of_its_template(shop: Imported) -> None:
     assert table.key_types == {"pk": "S", "sk": "S", "status": "S", "placed_at": "N", "region": "S"}
 
 
-def test_indexes_of_several_attributes_are_read(shop: Imported) -> None:
+def test_indexes_of_several_attributes_are_read(shop: ImportResult) -> None:
     """A flat key schema with several HASH attributes is a native index; keys are taken out of an INCLUDE list."""
     assert shop.design.tables[0].indexes == (
         IndexDesign("by-time", "by_time", True, ("pk",), ("placed_at",), "KEYS_ONLY"),
@@ -64,7 +64,7 @@ def test_indexes_of_several_attributes_are_read(shop: Imported) -> None:
     assert "pk is in the keys" in told(shop)
 
 
-def test_a_mapping_of_the_stream_is_a_consumer(shop: Imported) -> None:
+def test_a_mapping_of_the_stream_is_a_consumer(shop: ImportResult) -> None:
     """The event source mapping and its function make a consumer of the table that the stream is of."""
     assert shop.design.tables[0].consumers == (
         Consumer(
@@ -83,7 +83,7 @@ def test_a_mapping_of_the_stream_is_a_consumer(shop: Imported) -> None:
     )
 
 
-def test_policies_that_speak_of_dynamodb_are_kept(shop: Imported) -> None:
+def test_policies_that_speak_of_dynamodb_are_kept(shop: ImportResult) -> None:
     """A role's policy is read with the ARNs of the tables it names; one of another service is none of ours."""
     arn = "arn:aws:dynamodb:${AWS::Region}:${AWS::AccountId}:table/dev-orders"
     statement = {
@@ -96,7 +96,7 @@ def test_policies_that_speak_of_dynamodb_are_kept(shop: Imported) -> None:
     )
 
 
-def test_what_is_left_out_is_told(shop: Imported) -> None:
+def test_what_is_left_out_is_told(shop: ImportResult) -> None:
     """A condition that does not hold, a parameter without a default, and the want of entities are in the report."""
     assert "Resources.Archive: its condition IsProd does not hold by default" in told(shop)
     assert "Parameters.KeyArn: it has no default" in told(shop)
@@ -261,12 +261,12 @@ Resources:
 
 
 @pytest.fixture(scope="module")
-def around(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+def around(tmp_path_factory: pytest.TempPathFactory) -> ImportResult:
     """A template with much around its table that a design has no place for."""
     return read(tmp_path_factory.mktemp("around"), AROUND)
 
 
-def test_what_is_not_read_is_named(around: Imported) -> None:
+def test_what_is_not_read_is_named(around: ImportResult) -> None:
     """Members of a table and of its indexes, nested stacks, mappings and policies that stand elsewhere are told."""
     report = told(around)
 
@@ -287,12 +287,12 @@ def test_what_is_not_read_is_named(around: Imported) -> None:
         assert silent not in report
 
 
-def test_policies_are_found_whatever_their_spelling(around: Imported) -> None:
+def test_policies_are_found_whatever_their_spelling(around: ImportResult) -> None:
     """A stream's own policy counts, and actions have no case; a policy of another service is none of ours."""
     assert [each.name for each in around.design.policies] == ["Orders-stream", "mixed"]
 
 
-def test_globals_of_sam_are_of_every_function(around: Imported) -> None:
+def test_globals_of_sam_are_of_every_function(around: ImportResult) -> None:
     """A function has the time and memory that the template says of all."""
     (consumer,) = around.design.tables[0].consumers
 

@@ -9,29 +9,29 @@ from typing import Any
 
 import pytest
 
-from tavola.iac.formats import Imported, read_design
+from tavola.iac.formats import ImportResult, read_design
 from tavola.model.document import EntityDesign, Given, Need, Route
 
 FILES = Path(__file__).parent / "files"
 
 
 @pytest.fixture(scope="module")
-def shop() -> Imported:
+def shop() -> ImportResult:
     """A schema of two tables."""
     return read_design(FILES / "schema.json")
 
 
-def entity(imported: Imported, name: str) -> EntityDesign:
+def entity(imported: ImportResult, name: str) -> EntityDesign:
     """Return an entity by its name."""
     return next(each for table in imported.design.tables for each in table.entities if each.name == name)
 
 
-def need(imported: Imported, name: str) -> Need:
+def need(imported: ImportResult, name: str) -> Need:
     """Return a need by its name."""
     return next(each for each in imported.design.needs if each.name == name)
 
 
-def test_templates_become_keys(shop: Imported) -> None:
+def test_templates_become_keys(shop: ImportResult) -> None:
     """Templates of the table and of indexes are read; a field alone that is the attribute itself is that field."""
     order = entity(shop, "Order")
     assert order.key is not None
@@ -49,7 +49,7 @@ def test_templates_become_keys(shop: Imported) -> None:
     ]
 
 
-def test_fields_have_their_types(shop: Imported) -> None:
+def test_fields_have_their_types(shop: ImportResult) -> None:
     """Each type of the schema is one of ours, and what is not required may be absent."""
     told = {
         field.name: (field.type, field.tags, field.nullable)
@@ -64,7 +64,7 @@ def test_fields_have_their_types(shop: Imported) -> None:
     assert told["lines"] == ("map[text, any]", ("M",), False)
 
 
-def test_access_patterns_become_needs_with_routes(shop: Imported) -> None:
+def test_access_patterns_become_needs_with_routes(shop: ImportResult) -> None:
     """What reads is a need in fields, with the route in attributes; its filter is both a condition and a filter."""
     since, status = need(shop, "orders_since"), need(shop, "by_status")
 
@@ -88,7 +88,7 @@ def test_access_patterns_become_needs_with_routes(shop: Imported) -> None:
     assert need(shop, "everything").entities == ("Order", "Customer")
 
 
-def test_writes_and_transactions_become_writes(shop: Imported) -> None:
+def test_writes_and_transactions_become_writes(shop: ImportResult) -> None:
     """Puts and updates are writes of their entity; those of a transaction over tables are bound by its name."""
     customer, order, lock = (entity(shop, name) for name in ("Customer", "Order", "EmailLock"))
 
@@ -101,7 +101,7 @@ def test_writes_and_transactions_become_writes(shop: Imported) -> None:
     assert need(shop, "both").entities == ("Customer", "EmailLock")
 
 
-def test_a_template_that_ours_cannot_hold_is_a_field(shop: Imported) -> None:
+def test_a_template_that_ours_cannot_hold_is_a_field(shop: ImportResult) -> None:
     """Two fields that touch cannot be told apart: the key stays a plain field, and the report says why."""
     lock = entity(shop, "EmailLock")
     assert lock.key is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tavola.iac.formats.import_result import Imported, Sample
-from tavola.iac.formats.unique_names import apart
+from tavola.iac.formats.import_result import ImportResult, SampleItem
+from tavola.iac.formats.unique_names import give_entities_unique_names
 from tavola.model.document import Consumer, check_references
 from tests.design.builders import collection, design, entity, query, table, text
 
@@ -19,9 +19,9 @@ def test_the_first_keeps_its_name_and_the_second_gets_its_tables() -> None:
         collections=[collection("All", "I#{item_id}", "Item")],
         consumers=[Consumer("copy", writes=("Item",))],
     )
-    sample = Sample("stock", {"pk": {"S": "I#1"}}, "Item")
+    sample = SampleItem("stock", {"pk": {"S": "I#1"}}, "Item")
 
-    found = apart(Imported(design(shop, stock), (), "workbench", (sample,)))
+    found = give_entities_unique_names(ImportResult(design(shop, stock), (), "workbench", (sample,)))
 
     check_references(found.design)
     first, second = found.design.tables
@@ -39,6 +39,6 @@ def test_the_first_keeps_its_name_and_the_second_gets_its_tables() -> None:
 
 def test_names_that_are_apart_stay() -> None:
     """An import without namesakes is what it was."""
-    imported = Imported(design(table(ITEM)), (), "workbench")
+    imported = ImportResult(design(table(ITEM)), (), "workbench")
 
-    assert apart(imported) is imported
+    assert give_entities_unique_names(imported) is imported

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iac.formats import FormatRefused, Imported, read_design, read_design_text, write_onetable
+from tavola.iac.formats import FormatRefused, ImportResult, read_design, read_design_text, write_onetable
 from tavola.model.document import Design, EntityDesign
 from tests.design.builders import design, entity, gsi, key, number, table, text
 from tests.design.seeds import service_desk, support_desk, terraform_review
@@ -18,16 +18,16 @@ FILE = Path(__file__).parent / "files/onetable.json"
 
 
 @pytest.fixture(scope="module")
-def shop() -> Imported:
+def shop() -> ImportResult:
     """A schema of two models and three indexes."""
     return read_design(FILE)
 
 
-def _entity(imported: Imported, name: str) -> EntityDesign:
+def _entity(imported: ImportResult, name: str) -> EntityDesign:
     return imported.design.tables[0].entity(name)
 
 
-def _made(imported: Imported, name: str) -> dict[str, str]:
+def _made(imported: ImportResult, name: str) -> dict[str, str]:
     found = _entity(imported, name)
     return {
         source.attribute: source.template.source if source.template is not None else f"{{{source.field}}}"
@@ -37,7 +37,7 @@ def _made(imported: Imported, name: str) -> dict[str, str]:
     }
 
 
-def test_values_become_templates(shop: Imported) -> None:
+def test_values_become_templates(shop: ImportResult) -> None:
     """A value is a template over other fields; a padded number stays padded, and `_type` is the model's name."""
     assert shop.format == "onetable"
     assert _made(shop, "Invoice") == {
@@ -48,7 +48,7 @@ def test_values_become_templates(shop: Imported) -> None:
     }
 
 
-def test_indexes_keep_kind_and_projection(shop: Imported) -> None:
+def test_indexes_keep_kind_and_projection(shop: ImportResult) -> None:
     """An index without a hash of its own is local; keys, all and a list are three projections."""
     table = shop.design.tables[0]
 
@@ -58,7 +58,7 @@ def test_indexes_keep_kind_and_projection(shop: Imported) -> None:
     assert table.index("gs2").projection == ("status",)
 
 
-def test_a_key_of_what_may_be_absent_is_sparse(shop: Imported) -> None:
+def test_a_key_of_what_may_be_absent_is_sparse(shop: ImportResult) -> None:
     """OneTable does not write a value of which a field is missing, so the item is not in the index."""
     assert [(key.index, key.sparse) for key in _entity(shop, "Invoice").keys] == [("gs1", True)]
     assert [(key.index, key.sparse) for key in _entity(shop, "Account").keys] == [
@@ -67,7 +67,7 @@ def test_a_key_of_what_may_be_absent_is_sparse(shop: Imported) -> None:
     ]
 
 
-def test_fields_keep_what_the_schema_says(shop: Imported) -> None:
+def test_fields_keep_what_the_schema_says(shop: ImportResult) -> None:
     """Types, choices, what is needed, what is unique and what expires are taken over."""
     account = _entity(shop, "Account")
 
@@ -79,7 +79,7 @@ def test_fields_keep_what_the_schema_says(shop: Imported) -> None:
     assert shop.design.tables[0].settings.tag == "_type"
 
 
-def test_what_is_left_out_is_told(shop: Imported) -> None:
+def test_what_is_left_out_is_told(shop: ImportResult) -> None:
     """Saved queries, inner schemas, and that it names no table and no access pattern, are in the report."""
     told = [str(note) for note in shop.report]
 
@@ -131,7 +131,7 @@ def test_odd_models_make_a_design_or_a_refusal(models: dict[str, Any]) -> None:
         assert read_design_text(_schema(models=models), "schema.json").report
 
 
-def test_a_schema_that_is_read_and_written_says_the_same(shop: Imported) -> None:
+def test_a_schema_that_is_read_and_written_says_the_same(shop: ImportResult) -> None:
     """The design of a schema is written as one that reads as the same design; only what none can say is told."""
     written, notes = write_onetable(shop.design)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tavola.iac.formats import FormatRefused, Imported, read_design
+from tavola.iac.formats import FormatRefused, ImportResult, read_design
 from tavola.model.document import Consumer, IndexDesign, Scaling
 
 FILES = Path(__file__).parent / "files"
@@ -26,18 +26,18 @@ resource "aws_dynamodb_table" "t" {{
 
 
 @pytest.fixture(scope="module")
-def ledger() -> Imported:
+def ledger() -> ImportResult:
     """A folder of two files and a tfvars."""
     return read_design(FILES / "ledger")
 
 
-def read(tmp_path: Path, text: str) -> Imported:
+def read(tmp_path: Path, text: str) -> ImportResult:
     """Read a file that a test writes."""
     (tmp_path / "main.tf").write_text(text)
     return read_design(tmp_path / "main.tf")
 
 
-def test_a_folder_is_one_configuration(ledger: Imported) -> None:
+def test_a_folder_is_one_configuration(ledger: ImportResult) -> None:
     """Locals, variables, tfvars, for_each and the registry's module are worked out over all files of a folder."""
     names = [table.name for table in ledger.design.tables]
 
@@ -51,7 +51,7 @@ def test_a_folder_is_one_configuration(ledger: Imported) -> None:
     assert "var.mode: it has no default" in "\n".join(map(str, ledger.report))
 
 
-def test_both_spellings_of_an_index_key_are_read(ledger: Imported) -> None:
+def test_both_spellings_of_an_index_key_are_read(ledger: ImportResult) -> None:
     """`key_schema` blocks give several attributes; `hash_key` and `range_key` still give one each."""
     table = ledger.design.table("bank-ledger-prod")
 
@@ -63,7 +63,7 @@ def test_both_spellings_of_an_index_key_are_read(ledger: Imported) -> None:
     assert table.key_types["entry"] == "N"
 
 
-def test_a_table_has_its_settings(ledger: Imported) -> None:
+def test_a_table_has_its_settings(ledger: ImportResult) -> None:
     """TTL, recovery, encryption, stream, replica, protection and merged tags are read."""
     settings = ledger.design.table("bank-ledger-prod").settings
 
@@ -77,7 +77,7 @@ def test_a_table_has_its_settings(ledger: Imported) -> None:
     assert settings.tags == {"Project": "bank", "Team": "ledger"}
 
 
-def test_what_stands_around_a_table_is_wired_to_it(ledger: Imported) -> None:
+def test_what_stands_around_a_table_is_wired_to_it(ledger: ImportResult) -> None:
     """An index of its own, auto scaling, a mapping and policies find their table by reference."""
     rates = ledger.design.table("rates-${var.mode}")
 
@@ -222,12 +222,12 @@ resource "aws_dynamodb_table" "{label}" {{
 """
 
 
-def told(imported: Imported) -> str:
+def told(imported: ImportResult) -> str:
     """Return the report as text."""
     return "\n".join(map(str, imported.report))
 
 
-def plan(tmp_path: Path, resources: list[dict[str, Any]], **more: Any) -> Imported:
+def plan(tmp_path: Path, resources: list[dict[str, Any]], **more: Any) -> ImportResult:
     """Read a plan that a test writes."""
     whole = {"planned_values": {"root_module": {"resources": resources}}, **more}
     (tmp_path / "plan.json").write_text(json.dumps(whole))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tavola.iac.formats import read_design
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
 
 FILES = Path(__file__).parent / "files"
 UNHEARD = "UnheardOf"
@@ -80,12 +80,14 @@ def test_a_member_that_nobody_knows_is_told_wherever_it_stands(
 
 def test_only_what_was_asked_for_counts_as_read() -> None:
     """Asking whether a member is there does not read it; reading an object does not read what is in it."""
-    raw = Members({"a": {"b": 1, "c": 2}, "d": [{"e": 1}, {"e": 2, "f": 3}], "g": 4, "empty": [], "no": None})
+    raw = TrackedMapping(
+        {"a": {"b": 1, "c": 2}, "d": [{"e": 1}, {"e": 2, "f": 3}], "g": 4, "empty": [], "no": None}
+    )
     assert "g" in raw
     assert raw["a"]["b"] == raw["d"][0]["e"] == 1
-    report = Report()
+    report = ImportReport()
 
-    tell_unread(raw, "top", report, beside=("f",))
+    report_unread(raw, "top", report, ignore=("f",))
 
     assert [str(note) for note in report.notes] == [
         "top: g is not read here; left out",

@@ -9,7 +9,7 @@ import pytest
 
 from tavola.iac.formats.hcl import Evaluator, parse_hcl
 from tavola.iac.formats.hcl_functions import NAMES
-from tavola.iac.formats.unresolved import Unresolved, is_settled, text_of
+from tavola.iac.formats.unresolved import Unresolved, as_text, is_resolved
 
 KNOWN: tuple[Any, ...] = ('"a"', '["a", "b"]', '{ a = "b" }', "1", "true")
 
@@ -40,7 +40,7 @@ def test_no_function_takes_a_reference_apart(name: str) -> None:
         found = worked_out(call)
         if name == "try" and not call.startswith("try(var.x"):
             continue  # the others are for when the first fails
-        if name in ("lookup", "coalesce") and is_settled(found):
+        if name in ("lookup", "coalesce") and is_resolved(found):
             assert "var.x" in call.partition(",")[2], call  # what was asked for came before
             continue
         assert isinstance(found, Unresolved), call
@@ -52,7 +52,7 @@ def test_a_function_of_lists_carries_a_reference_whole(name: str) -> None:
     """An element that is not known stays one element, as it is spelt."""
     found = worked_out(f"{name}([var.x])") if name != "join" else worked_out('join("-", ["a", var.x])')
 
-    texts = [text_of(each) for each in found] if isinstance(found, list) else [text_of(found) or ""]
+    texts = [as_text(each) for each in found] if isinstance(found, list) else [as_text(found) or ""]
     assert name == "length" or all(text is None or "${var.x}" in text or "var.x" in text for text in texts)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola.design.lint import lint
-from tavola.iac.formats import FormatRefused, Imported, read_design, write_workbench
+from tavola.iac.formats import FormatRefused, ImportResult, read_design, write_workbench
 from tavola.iac.formats.workbench import read_workbench
 from tavola.model.document import EntityDesign, Scaling
 
@@ -21,7 +21,7 @@ def raw(name: str) -> Any:
     return json.loads((FILES / name).read_text())
 
 
-def entity(imported: Imported, name: str) -> EntityDesign:
+def entity(imported: ImportResult, name: str) -> EntityDesign:
     """Return an entity by its name."""
     return next(each for table in imported.design.tables for each in table.entities if each.name == name)
 
@@ -33,18 +33,18 @@ def texts(made: EntityDesign, index: str | None = None) -> list[str | None]:
     return [source.template.source if source.template else source.field for source in key.sources]
 
 
-def told(imported: Imported) -> str:
+def told(imported: ImportResult) -> str:
     """Return the report as text."""
     return "\n".join(map(str, imported.report))
 
 
 @pytest.fixture(scope="module")
-def players() -> Imported:
+def players() -> ImportResult:
     """A model of version 3.0 with facets."""
     return read_design(FILES / "players.json")
 
 
-def test_facets_are_entities_with_keys_by_alias_or_by_samples(players: Imported) -> None:
+def test_facets_are_entities_with_keys_by_alias_or_by_samples(players: ImportResult) -> None:
     """An alias that holds a template is one; where it is only `PK`, the sample keys tell."""
     assert texts(entity(players, "Profile")) == ["PLAYER#{playerId}", "#METADATA#{playerId}"]
     assert texts(entity(players, "Carried_item")) == ["PLAYER#{player_id}", "ITEM#{itemId}"]
@@ -53,7 +53,7 @@ def test_facets_are_entities_with_keys_by_alias_or_by_samples(players: Imported)
     assert entity(players, "Carried_item").tag == "Carried item"
 
 
-def test_a_table_has_its_capacity_and_projection(players: Imported) -> None:
+def test_a_table_has_its_capacity_and_projection(players: ImportResult) -> None:
     """Provisioned units scale as the model says; the table's keys are taken out of an INCLUDE list, and told."""
     (table,) = players.design.tables
 
@@ -63,7 +63,7 @@ def test_a_table_has_its_capacity_and_projection(players: Imported) -> None:
     assert "SK, PK is in the keys" in told(players)
 
 
-def test_dirt_is_read_and_told(players: Imported) -> None:
+def test_dirt_is_read_and_told(players: ImportResult) -> None:
     """A bare number is a number; a map wrapped twice is read once; what is not understood is named."""
     item = players.samples[0].item
 
@@ -73,7 +73,7 @@ def test_dirt_is_read_and_told(players: Imported) -> None:
     assert "SampleDataFormats is not understood" in told(players)
 
 
-def test_fields_that_some_samples_lack_may_be_absent(players: Imported) -> None:
+def test_fields_that_some_samples_lack_may_be_absent(players: ImportResult) -> None:
     """A facet's samples say which of its attributes are always there."""
     absent = [field.name for field in entity(players, "Profile").fields if field.nullable]
 
@@ -167,7 +167,7 @@ def test_a_model_written_back_is_what_it_was(name: str, tmp_path: Path) -> None:
     }
 
 
-def test_what_changed_is_written_onto_the_rest(players: Imported, tmp_path: Path) -> None:
+def test_what_changed_is_written_onto_the_rest(players: ImportResult, tmp_path: Path) -> None:
     """A new facet comes beside the old ones, which stay as they were with their samples; metadata stays."""
     from dataclasses import replace
 
@@ -268,7 +268,7 @@ def test_an_alias_without_samples_is_a_guess_and_told(tmp_path: Path) -> None:
     assert "F0.PK: by its alias it is User#{userId}, which is a guess" in told(imported)
 
 
-def test_a_template_in_braces_is_no_guess(players: Imported) -> None:
+def test_a_template_in_braces_is_no_guess(players: ImportResult) -> None:
     """What a model says in so many words is not marked; what samples show is."""
     item = entity(players, "Carried_item")
     assert item.key is not None

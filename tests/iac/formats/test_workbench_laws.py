@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tavola.iac.formats import write_workbench
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.sample_items import sample_of
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.sample_items import read_item
 from tavola.iac.formats.workbench import read_workbench
 from tavola.model.document import (
     Design,
@@ -90,8 +90,8 @@ def test_a_model_written_anew_keeps_all_that_no_report_names(model: dict[str, An
 
 def _same(raw: dict[str, Any], made: dict[str, Any]) -> bool:
     """Tell whether an item is in a new model, to its last attribute."""
-    read = Report()
-    item = sample_of(raw, "", read)
+    read = ImportReport()
+    item = read_item(raw, "", read)
     return read.notes == () and item == made
 
 

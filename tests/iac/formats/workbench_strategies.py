@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tavola.iac.formats.entity_builder import WORDS
+from tavola.iac.formats.entity_builder import FIELD_TYPES
 from tavola.keys import Template
 from tavola.model.document import (
     Design,
@@ -26,7 +26,7 @@ ATTRIBUTES = ["alpha", "beta", "gamma", "delta", "status", "at", "total", "items
 
 
 def _field(name: str, tag: str) -> FieldDesign:
-    return FieldDesign(name, name, WORDS[tag], (tag,), key_kind="text" if tag in ("S", "N") else None)
+    return FieldDesign(name, name, FIELD_TYPES[tag], (tag,), key_kind="text" if tag in ("S", "N") else None)
 
 
 @st.composite
@@ -84,7 +84,7 @@ def _entities(
 def _tables(draw: st.DrawFn, at: int) -> TableDesign:
     name = f"table_{at}"
     names = ("PK", "SK") if draw(st.booleans()) else ("PK",)
-    types = {each: draw(st.sampled_from(sorted(WORDS))) for each in ATTRIBUTES}
+    types = {each: draw(st.sampled_from(sorted(FIELD_TYPES))) for each in ATTRIBUTES}
     keys: dict[str, Any] = {each: draw(KEY_TAGS) for each in names}
     indexes: list[IndexDesign] = []
     for number in range(draw(st.integers(0, 2))):

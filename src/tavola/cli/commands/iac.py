@@ -250,7 +250,9 @@ def _give(texts: dict[str, str], folder: Path, force: bool, as_json: bool) -> No
 
 def _tell(done: Sequence[Any], as_json: bool) -> None:
     if as_json:
-        say_json("tavola.iac/1", {"written": [{"path": str(each.path), "deed": each.deed} for each in done]})
+        say_json(
+            "tavola.iac/1", {"written": [{"path": str(each.path), "deed": each.outcome} for each in done]}
+        )
         return
     for each in done:
-        note(f"{each.deed:<9} {each.path}")
+        note(f"{each.outcome:<9} {each.path}")

@@ -341,7 +341,7 @@ def _tell(
             {
                 "tables": [each.table for each in found],
                 "done": [
-                    {**_as_data(each.change), "table": each.change.table, "told": each.told} for each in done
+                    {**_as_data(each.change), "table": each.change.table, "told": each.note} for each in done
                 ],
                 "left": [
                     {**_as_data(change), "table": change.table, "needs": needs} for change, needs in left
@@ -350,8 +350,8 @@ def _tell(
         )
         return
     for each in done:
-        if each.told:
-            note(f"{each.change.table}: {each.told}.")
+        if each.note:
+            note(f"{each.change.table}: {each.note}.")
     if done:
         say(f"Done: {_counted(len(done))}.")
     if any(each.change.kind == "add index" and each.change.warnings for each in done):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tavola.iac.cdk.access import endpoint_lines, policy_lines
 from tavola.iac.cdk.alarms import alarm_lines
 from tavola.iac.cdk.consumers import consumer_lines
-from tavola.iac.cdk.python_text import Call, Code, assigned, statement
-from tavola.iac.cdk.scope import SELF, Scope
+from tavola.iac.cdk.python_text import PythonCall, PythonCode, render_assignment, render_statement
+from tavola.iac.cdk.scope import SELF, StackNames
 from tavola.iac.cdk.tables import table_lines
 from tavola.iac.identifiers import pascal, shorten
 from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
@@ -93,7 +93,7 @@ def _names(plan: InfrastructurePlan) -> str:
 
 
 def _body(plan: InfrastructurePlan) -> Iterator[str]:
-    scope = Scope()
+    scope = StackNames()
     for table in plan.tables:
         scope.table(table.name)
     regions = sorted(
@@ -102,8 +102,8 @@ def _body(plan: InfrastructurePlan) -> Iterator[str]:
     for region in regions:
         text = f"The ARN of the KMS key that encrypts the replicas in {region}."
         id_ = scope.id("replica", "key", region, "arn")
-        yield assigned(
-            scope.replica_key(region), Call("cdk.CfnParameter", (SELF, id_), {"description": text}), 2
+        yield render_assignment(
+            scope.replica_key(region), PythonCall("cdk.CfnParameter", (SELF, id_), {"description": text}), 2
         )
     yield from table_lines(plan, scope)
     yield from consumer_lines(plan.consumers, scope)
@@ -112,16 +112,16 @@ def _body(plan: InfrastructurePlan) -> Iterator[str]:
     if plan.endpoint:
         yield from endpoint_lines(plan, scope)
     for key, value in plan.tags.items():
-        yield statement(Call("cdk.Tags.of(self).add", (key, value)), 2)
+        yield render_statement(PythonCall("cdk.Tags.of(self).add", (key, value)), 2)
     for consumer in plan.consumers:
         name = scope.function(consumer.function)
         for key, value in portable_tags(plan.table(consumer.table).tags).items():
             if key not in plan.tags and not consumer.existing_function:
-                yield statement(Call(f"cdk.Tags.of({name}).add", (key, value)), 2)
+                yield render_statement(PythonCall(f"cdk.Tags.of({name}).add", (key, value)), 2)
     for table in plan.tables:
         name = scope.table(table.name)
         yield _output(scope.id(table.name, "arn"), f"{name}.table_arn")
 
 
 def _output(id_: str, value: str) -> str:
-    return statement(Call("cdk.CfnOutput", (SELF, id_), {"value": Code(value)}), 2)
+    return render_statement(PythonCall("cdk.CfnOutput", (SELF, id_), {"value": PythonCode(value)}), 2)

@@ -5,85 +5,92 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.iac.cdk.access import grant_statement
-from tavola.iac.cdk.python_text import Call, Code, Value, assigned, statement
-from tavola.iac.cdk.scope import SELF, Scope, prefixed
+from tavola.iac.cdk.python_text import PythonCall, PythonCode, Value, render_assignment, render_statement
+from tavola.iac.cdk.scope import SELF, StackNames, prefix_name
 from tavola.iac.plan import QUEUE_SECONDS, ConsumerPlan
 
 _DAY_S = 24 * 3600
 
 
-def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[str]:
+def consumer_lines(consumers: tuple[ConsumerPlan, ...], scope: StackNames) -> Iterator[str]:
     """Give the lines that make the consumers, and ask for where their code is."""
     if any(not consumer.existing_function for consumer in consumers):
         text = "The bucket that holds the code of the functions."
-        bucket = Call("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
-        found = Call(
-            "s3.Bucket.from_bucket_name", (SELF, "CodeBucket", Code("code_bucket_name.value_as_string"))
+        bucket = PythonCall("cdk.CfnParameter", (SELF, "CodeBucketName"), {"description": text})
+        found = PythonCall(
+            "s3.Bucket.from_bucket_name", (SELF, "CodeBucket", PythonCode("code_bucket_name.value_as_string"))
         )
-        yield assigned("code_bucket_name", bucket, 2)
-        yield assigned("code_bucket", found, 2)
+        yield render_assignment("code_bucket_name", bucket, 2)
+        yield render_assignment("code_bucket", found, 2)
     for consumer in consumers:
         yield from _lines(consumer, scope)
 
 
-def _lines(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
+def _lines(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
     name = consumer.function
     if consumer.created_destination is not None:
-        yield assigned(scope.failures(name), _destination(consumer, scope), 2)
+        yield render_assignment(scope.failures(name), _destination(consumer, scope), 2)
     if consumer.existing_function:
-        yield assigned(scope.function(name), _found(consumer, scope), 2)
+        yield render_assignment(scope.function(name), _found(consumer, scope), 2)
     else:
         yield from _made(consumer, scope)
-    yield statement(Call(f"{scope.function(name)}.add_event_source", (_source(consumer, scope),)), 2)
+    yield render_statement(
+        PythonCall(f"{scope.function(name)}.add_event_source", (_source(consumer, scope),)), 2
+    )
 
 
-def _found(consumer: ConsumerPlan, scope: Scope) -> Call:
+def _found(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
     """Return a function that is there, by its name or its ARN."""
     id_ = scope.id(consumer.function, "function")
     if consumer.existing_function.startswith("arn:"):
         named: dict[str, Value] = {"function_arn": consumer.existing_function, "same_environment": True}
-        return Call("lambda_.Function.from_function_attributes", (SELF, id_), named)
-    return Call("lambda_.Function.from_function_name", (SELF, id_, consumer.existing_function))
+        return PythonCall("lambda_.Function.from_function_attributes", (SELF, id_), named)
+    return PythonCall("lambda_.Function.from_function_name", (SELF, id_, consumer.existing_function))
 
 
-def _made(consumer: ConsumerPlan, scope: Scope) -> Iterator[str]:
+def _made(consumer: ConsumerPlan, scope: StackNames) -> Iterator[str]:
     name = consumer.function
     told = consumer.settings
     key = scope.name(name, "code", "key").removeprefix("self.")
     text = f"The zip file of {name} in that bucket."
-    yield assigned(
-        key, Call("cdk.CfnParameter", (SELF, scope.id(name, "code", "key")), {"description": text}), 2
+    yield render_assignment(
+        key, PythonCall("cdk.CfnParameter", (SELF, scope.id(name, "code", "key")), {"description": text}), 2
     )
-    logs = Call(
+    logs = PythonCall(
         "logs.LogGroup",
         (SELF, scope.id(name, "logs")),
-        {"log_group_name": prefixed(name, "/aws/lambda/"), "retention": Code("logs.RetentionDays.ONE_MONTH")},
+        {
+            "log_group_name": prefix_name(name, "/aws/lambda/"),
+            "retention": PythonCode("logs.RetentionDays.ONE_MONTH"),
+        },
     )
     grants: list[Value] = [grant_statement(grant, scope) for grant in consumer.grants]
-    code = Call("lambda_.Code.from_bucket", (Code("code_bucket"), Code(f"{key}.value_as_string")))
-    function = Call(
+    code = PythonCall(
+        "lambda_.Code.from_bucket", (PythonCode("code_bucket"), PythonCode(f"{key}.value_as_string"))
+    )
+    function = PythonCall(
         "lambda_.Function",
         (SELF, scope.id(name, "function")),
         {
-            "function_name": prefixed(name),
-            "runtime": Code("lambda_.Runtime.PYTHON_3_13"),
+            "function_name": prefix_name(name),
+            "runtime": PythonCode("lambda_.Runtime.PYTHON_3_13"),
             "handler": consumer.handler,
             "code": code,
-            "timeout": Call("cdk.Duration.seconds", (told.timeout_s,)),
+            "timeout": PythonCall("cdk.Duration.seconds", (told.timeout_s,)),
             "memory_size": told.memory_mb,
             "log_group": logs,
             "initial_policy": grants,
         },
     )
-    yield assigned(scope.function(name), function, 2)
+    yield render_assignment(scope.function(name), function, 2)
 
 
-def _source(consumer: ConsumerPlan, scope: Scope) -> Call:
+def _source(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
     told = consumer.settings
     named: dict[str, Value] = {
-        "starting_position": Code(f"lambda_.StartingPosition.{told.starting}"),
+        "starting_position": PythonCode(f"lambda_.StartingPosition.{told.starting}"),
         "batch_size": told.batch_size,
-        "max_batching_window": Call("cdk.Duration.seconds", (told.window_s,)),
+        "max_batching_window": PythonCall("cdk.Duration.seconds", (told.window_s,)),
         "parallelization_factor": told.parallelization,
         "bisect_batch_on_error": told.bisect,
         "report_batch_item_failures": told.report_failures,
@@ -91,54 +98,54 @@ def _source(consumer: ConsumerPlan, scope: Scope) -> Call:
     if told.retries >= 0:
         named["retry_attempts"] = told.retries
     if told.max_age_s >= 0:
-        named["max_record_age"] = Call("cdk.Duration.seconds", (told.max_age_s,))
+        named["max_record_age"] = PythonCall("cdk.Duration.seconds", (told.max_age_s,))
     if consumer.patterns:
         # A pattern is the text that Lambda reads; the CDK's own helper would write a text of a text.
         named["filters"] = [{"pattern": pattern} for pattern in consumer.patterns]
     if consumer.failure_service is not None:
         named["on_failure"] = _on_failure(consumer, scope)
-    return Call("event_sources.DynamoEventSource", (Code(scope.table(consumer.table)),), named)
+    return PythonCall("event_sources.DynamoEventSource", (PythonCode(scope.table(consumer.table)),), named)
 
 
-def _on_failure(consumer: ConsumerPlan, scope: Scope) -> Call:
+def _on_failure(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
     word = {"sqs": "SqsDlq", "sns": "SnsDlq", "s3": "S3OnFailureDestination"}[
         consumer.failure_service or "sqs"
     ]
     if consumer.created_destination is not None:
-        return Call(f"event_sources.{word}", (Code(scope.failures(consumer.function)),))
+        return PythonCall(f"event_sources.{word}", (PythonCode(scope.failures(consumer.function)),))
     found = {
         "sqs": "sqs.Queue.from_queue_arn",
         "sns": "sns.Topic.from_topic_arn",
         "s3": "s3.Bucket.from_bucket_arn",
     }
-    made = Call(
+    made = PythonCall(
         found[consumer.failure_service or "sqs"],
         (SELF, scope.id(consumer.function, "failures"), consumer.destination_arn),
     )
-    return Call(f"event_sources.{word}", (made,))
+    return PythonCall(f"event_sources.{word}", (made,))
 
 
-def _destination(consumer: ConsumerPlan, scope: Scope) -> Call:
+def _destination(consumer: ConsumerPlan, scope: StackNames) -> PythonCall:
     id_ = scope.id(consumer.function, "failures")
     match consumer.created_destination:
         case "sqs":
             named: dict[str, Value] = {
-                "encryption": Code("sqs.QueueEncryption.SQS_MANAGED"),
+                "encryption": PythonCode("sqs.QueueEncryption.SQS_MANAGED"),
                 "enforce_ssl": True,
-                "retention_period": Call("cdk.Duration.days", (QUEUE_SECONDS // _DAY_S,)),
-                "removal_policy": Code("cdk.RemovalPolicy.RETAIN"),
+                "retention_period": PythonCall("cdk.Duration.days", (QUEUE_SECONDS // _DAY_S,)),
+                "removal_policy": PythonCode("cdk.RemovalPolicy.RETAIN"),
             }
-            return Call("sqs.Queue", (SELF, id_), named)
+            return PythonCall("sqs.Queue", (SELF, id_), named)
         case "sns":
-            return Call("sns.Topic", (SELF, id_), {"enforce_ssl": True})
+            return PythonCall("sns.Topic", (SELF, id_), {"enforce_ssl": True})
         case _:
-            return Call(
+            return PythonCall(
                 "s3.Bucket",
                 (SELF, id_),
                 {
-                    "encryption": Code("s3.BucketEncryption.S3_MANAGED"),
-                    "block_public_access": Code("s3.BlockPublicAccess.BLOCK_ALL"),
+                    "encryption": PythonCode("s3.BucketEncryption.S3_MANAGED"),
+                    "block_public_access": PythonCode("s3.BlockPublicAccess.BLOCK_ALL"),
                     "enforce_ssl": True,
-                    "removal_policy": Code("cdk.RemovalPolicy.RETAIN"),
+                    "removal_policy": PythonCode("cdk.RemovalPolicy.RETAIN"),
                 },
             )

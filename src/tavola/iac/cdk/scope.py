@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tavola.iac.cdk.python_text import Code, Value, formatted
+from tavola.iac.cdk.python_text import PythonCode, Value, format_string
 from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, pascal, python_name
 
-SELF = Code("self")
+SELF = PythonCode("self")
 # What a stack has already, and the key that ours may have.
 _TAKEN = tuple(
     "account artifact_id availability_zones bundling_required dependencies environment nested nested_stack_parent "
@@ -15,12 +15,12 @@ _TAKEN = tuple(
 )
 
 
-def prefixed(text: str, before: str = "") -> Code:
+def prefix_name(text: str, before: str = "") -> PythonCode:
     """Return a name behind the prefix that whoever deploys the stack gives all of them."""
-    return formatted(before, Code("prefix"), text)
+    return format_string(before, PythonCode("prefix"), text)
 
 
-class Scope:
+class StackNames:
     """What the things of a plan are called in its stack: attributes of it, and constructs by their ids."""
 
     def __init__(self) -> None:
@@ -58,8 +58,10 @@ class Scope:
         table = self.table(reference.table)
         match reference.part:
             case "table":
-                return Code(f"{table}.table_arn")
+                return PythonCode(f"{table}.table_arn")
             case "stream":
-                return Code(f"{table}.table_stream_arn")
+                return PythonCode(f"{table}.table_stream_arn")
             case _:
-                return formatted(Code(f"{table}.table_arn"), str(reference).removeprefix(reference.table))
+                return format_string(
+                    PythonCode(f"{table}.table_arn"), str(reference).removeprefix(reference.table)
+                )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, ref, tagged
+from tavola.iac.cloudformation.scope import (
+    Node,
+    TemplateNames,
+    attribute,
+    literal_text,
+    ref,
+    substitute,
+    tags_property,
+)
 from tavola.iac.grants import ONLY_OVER_TLS, VERSION, render_statement
 from tavola.iac.plan import InfrastructurePlan
 
@@ -12,7 +20,7 @@ VPC = "VpcId"
 ROUTES = "RouteTableIds"
 
 
-def policy_resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def policy_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
     """Give a managed policy for each role; who has the role is for the account to say. CloudFormation has no tags for them."""
     for policy in plan.policies:
         statements = [render_statement(grant, scope.arn) for grant in policy.grants]
@@ -21,7 +29,7 @@ def policy_resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[s
             {
                 "Type": "AWS::IAM::ManagedPolicy",
                 "Properties": {
-                    "Description": literal(policy.description),
+                    "Description": literal_text(policy.description),
                     "PolicyDocument": {"Version": VERSION, "Statement": statements},
                 },
             },
@@ -40,7 +48,7 @@ def endpoint_parameters() -> Iterator[tuple[str, Node]]:
     )
 
 
-def endpoint_resource(plan: InfrastructurePlan, scope: Scope) -> Node:
+def endpoint_resource(plan: InfrastructurePlan, scope: TemplateNames) -> Node:
     """Return a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
 
     What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
@@ -53,7 +61,7 @@ def endpoint_resource(plan: InfrastructurePlan, scope: Scope) -> Node:
         "Principal": "*",
         "Action": "dynamodb:*",
         "Resource": [
-            resource for id_ in ids for resource in (attribute(id_, "Arn"), joined(f"${{{id_}.Arn}}/*"))
+            resource for id_ in ids for resource in (attribute(id_, "Arn"), substitute(f"${{{id_}.Arn}}/*"))
         ],
         "Condition": ours,
     }
@@ -74,10 +82,10 @@ def endpoint_resource(plan: InfrastructurePlan, scope: Scope) -> Node:
         "Type": "AWS::EC2::VPCEndpoint",
         "Properties": {
             "VpcEndpointType": "Gateway",
-            "ServiceName": joined("com.amazonaws.${AWS::Region}.dynamodb"),
+            "ServiceName": substitute("com.amazonaws.${AWS::Region}.dynamodb"),
             "VpcId": ref(VPC),
             "RouteTableIds": ref(ROUTES),
             "PolicyDocument": {"Version": VERSION, "Statement": statements},
-            **tagged(plan.tags),
+            **tags_property(plan.tags),
         },
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tavola.iac.alarms import Alarm
-from tavola.iac.cloudformation.scope import Node, Scope, attribute, prefixed, ref, tagged
+from tavola.iac.cloudformation.scope import Node, TemplateNames, attribute, prefix_name, ref, tags_property
 
 TOPIC = "AlarmTopicArn"
 HAS_TOPIC = "HasAlarmTopic"
@@ -25,11 +25,11 @@ def topic_condition() -> Node:
     return {"Fn::Not": [{"Fn::Equals": [ref(TOPIC), ""]}]}
 
 
-def alarm_resource(alarm: Alarm, scope: Scope, tags: Mapping[str, str]) -> Node:
+def alarm_resource(alarm: Alarm, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
     """Return one alarm."""
     watch = alarm.rule
     properties: Node = {
-        "AlarmName": prefixed(alarm.name),
+        "AlarmName": prefix_name(alarm.name),
         "AlarmDescription": watch.description,
         "ComparisonOperator": "GreaterThanThreshold",
         "Threshold": watch.threshold,
@@ -51,7 +51,7 @@ def alarm_resource(alarm: Alarm, scope: Scope, tags: Mapping[str, str]) -> Node:
         }
         if dimensions:
             properties["Dimensions"] = dimensions
-    return {"Type": "AWS::CloudWatch::Alarm", "Properties": properties | tagged(tags)}
+    return {"Type": "AWS::CloudWatch::Alarm", "Properties": properties | tags_property(tags)}
 
 
 def _added_up(alarm: Alarm, dimensions: list[Node]) -> list[Node]:
@@ -76,7 +76,7 @@ def _added_up(alarm: Alarm, dimensions: list[Node]) -> list[Node]:
     return [whole, *metrics]
 
 
-def _value(name: str, told: str, scope: Scope) -> str | Node:
+def _value(name: str, told: str, scope: TemplateNames) -> str | Node:
     match name:
         case "TableName":
             return ref(scope.table(told))

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tavola.iac.cloudformation.scope import Node, Scope, attribute, joined, literal, prefixed, ref, tagged
+from tavola.iac.cloudformation.scope import (
+    Node,
+    TemplateNames,
+    attribute,
+    literal_text,
+    prefix_name,
+    ref,
+    substitute,
+    tags_property,
+)
 from tavola.iac.grants import VERSION, render_statement
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
 
 CODE_BUCKET = "CodeBucket"
 
 
-def parameters_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
+def consumer_parameters(
+    consumers: tuple[ConsumerPlan, ...], scope: TemplateNames
+) -> Iterator[tuple[str, Node]]:
     """Give the parameters that say where the functions' code is."""
     made = [consumer for consumer in consumers if not consumer.existing_function]
     if made:
@@ -35,7 +46,9 @@ def parameters_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator
         )
 
 
-def conditions_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator[tuple[str, Node]]:
+def consumer_conditions(
+    consumers: tuple[ConsumerPlan, ...], scope: TemplateNames
+) -> Iterator[tuple[str, Node]]:
     """Give the conditions that say whether a function has other policies too."""
     for consumer in consumers:
         if consumer.existing_function:
@@ -45,26 +58,28 @@ def conditions_of(consumers: tuple[ConsumerPlan, ...], scope: Scope) -> Iterator
 
 
 def consumer_resources(
-    consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]
+    consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, str]
 ) -> Iterator[tuple[str, Node]]:
     """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
     if consumer.created_destination is not None:
         made = _destination(consumer)
-        made["Properties"] |= tagged(tags)
+        made["Properties"] |= tags_property(tags)
         yield scope.destination(consumer.function), made
     if not consumer.existing_function:
         yield from _function(consumer, scope, tags)
     yield scope.id(consumer.function, "mapping"), _mapping(consumer, scope, tags)
 
 
-def _function(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
+def _function(
+    consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, str]
+) -> Iterator[tuple[str, Node]]:
     function = scope.function(consumer.function)
     logs = scope.id(consumer.function, "logs")
     role = scope.id(consumer.function, "role")
     group = {
-        "LogGroupName": prefixed(consumer.function, "/aws/lambda/"),
+        "LogGroupName": prefix_name(consumer.function, "/aws/lambda/"),
         "RetentionInDays": LOG_DAYS,
-        **tagged(tags),
+        **tags_property(tags),
     }
     yield (
         logs,
@@ -81,37 +96,37 @@ def _function(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> 
         {
             "Type": "AWS::Lambda::Function",
             "Properties": {
-                "FunctionName": prefixed(consumer.function),
+                "FunctionName": prefix_name(consumer.function),
                 "Runtime": RUNTIME,
-                "Handler": literal(consumer.handler),
+                "Handler": literal_text(consumer.handler),
                 "Code": {"S3Bucket": ref(CODE_BUCKET), "S3Key": ref(_code_key(consumer, scope))},
                 "Role": attribute(role, "Arn"),
                 "Timeout": consumer.settings.timeout_s,
                 "MemorySize": consumer.settings.memory_mb,
                 "LoggingConfig": {"LogGroup": ref(logs)},
-                **tagged(tags),
+                **tags_property(tags),
             },
         },
     )
 
 
-def _code_key(consumer: ConsumerPlan, scope: Scope) -> str:
+def _code_key(consumer: ConsumerPlan, scope: TemplateNames) -> str:
     return scope.id(consumer.function, "code", "key")
 
 
-def _policies(consumer: ConsumerPlan, scope: Scope) -> str:
+def _policies(consumer: ConsumerPlan, scope: TemplateNames) -> str:
     return scope.id(consumer.function, "policy", "arns")
 
 
-def _has_policies(consumer: ConsumerPlan, scope: Scope) -> str:
+def _has_policies(consumer: ConsumerPlan, scope: TemplateNames) -> str:
     return scope.id("has", consumer.function, "policies")
 
 
-def _mapping(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Node:
+def _mapping(consumer: ConsumerPlan, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
     told = consumer.settings
     properties: Node = {
         "EventSourceArn": attribute(scope.table(consumer.table), "StreamArn"),
-        "FunctionName": literal(consumer.existing_function)
+        "FunctionName": literal_text(consumer.existing_function)
         if consumer.existing_function
         else ref(scope.function(consumer.function)),
         "StartingPosition": told.starting,
@@ -125,14 +140,14 @@ def _mapping(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> N
     if told.report_failures:
         properties["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
     if consumer.patterns:
-        filters = [{"Pattern": literal(pattern)} for pattern in consumer.patterns]
+        filters = [{"Pattern": literal_text(pattern)} for pattern in consumer.patterns]
         properties["FilterCriteria"] = {"Filters": filters}
     if consumer.failure_service is not None:
         properties["DestinationConfig"] = {"OnFailure": {"Destination": _destination_arn(consumer, scope)}}
-    return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties | tagged(tags)}
+    return {"Type": "AWS::Lambda::EventSourceMapping", "Properties": properties | tags_property(tags)}
 
 
-def _role(consumer: ConsumerPlan, logs: str, scope: Scope, tags: Mapping[str, str]) -> Node:
+def _role(consumer: ConsumerPlan, logs: str, scope: TemplateNames, tags: Mapping[str, str]) -> Node:
     statements = [render_statement(grant, scope.arn) for grant in consumer.grants]
     log = ["logs:CreateLogStream", "logs:PutLogEvents"]
     statements.append({"Sid": "Logs", "Effect": "Allow", "Action": log, "Resource": attribute(logs, "Arn")})
@@ -146,7 +161,7 @@ def _role(consumer: ConsumerPlan, logs: str, scope: Scope, tags: Mapping[str, st
     return {
         "Type": "AWS::IAM::Role",
         "Properties": {
-            "Description": literal(f"What {consumer.function} may do."),
+            "Description": literal_text(f"What {consumer.function} may do."),
             "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
             "Policies": [
                 {
@@ -161,12 +176,12 @@ def _role(consumer: ConsumerPlan, logs: str, scope: Scope, tags: Mapping[str, st
                     ref("AWS::NoValue"),
                 ]
             },
-            **tagged(tags),
+            **tags_property(tags),
         },
     }
 
 
-def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Node:
+def _failures_statement(consumer: ConsumerPlan, scope: TemplateNames) -> Node:
     arn = _destination_arn(consumer, scope)
     actions, resources = {
         "sqs": (["sqs:SendMessage"], [arn]),
@@ -176,15 +191,15 @@ def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Node:
     return {"Sid": "Failures", "Effect": "Allow", "Action": actions, "Resource": resources}
 
 
-def _within(consumer: ConsumerPlan, scope: Scope) -> str | Node:
+def _within(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
     if consumer.destination_arn:
-        return literal(f"{consumer.destination_arn}/*")
-    return joined(f"${{{scope.destination(consumer.function)}.Arn}}/*")
+        return literal_text(f"{consumer.destination_arn}/*")
+    return substitute(f"${{{scope.destination(consumer.function)}.Arn}}/*")
 
 
-def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> str | Node:
+def _destination_arn(consumer: ConsumerPlan, scope: TemplateNames) -> str | Node:
     if consumer.destination_arn:
-        return literal(consumer.destination_arn)
+        return literal_text(consumer.destination_arn)
     made = scope.destination(consumer.function)
     return ref(made) if consumer.created_destination == "sns" else attribute(made, "Arn")
 

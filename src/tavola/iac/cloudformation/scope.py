@@ -24,23 +24,23 @@ def attribute(resource: str, name: str) -> Node:
     return {"Fn::GetAtt": [resource, name]}
 
 
-def joined(text: str) -> Node:
+def substitute(text: str) -> Node:
     """Give a text with `${…}` in it that CloudFormation fills in."""
     return {"Fn::Sub": text}
 
 
-def prefixed(text: str, before: str = "") -> Node:
+def prefix_name(text: str, before: str = "") -> Node:
     """Give a name behind the prefix that whoever deploys the template gives all of them."""
-    return joined(f"{before}${{{PREFIX}}}{text}")
+    return substitute(f"{before}${{{PREFIX}}}{text}")
 
 
-def tagged(tags: Mapping[str, str]) -> Node:
+def tags_property(tags: Mapping[str, str]) -> Node:
     """Give the tags of a resource as a property; nothing where there are none."""
-    told = [{"Key": literal(key), "Value": literal(value)} for key, value in tags.items()]
+    told = [{"Key": literal_text(key), "Value": literal_text(value)} for key, value in tags.items()]
     return {"Tags": told} if told else {}
 
 
-def literal(text: str) -> str | Node:
+def literal_text(text: str) -> str | Node:
     """Give a text as it stands, also one in which `${…}` would look like something to fill in."""
     if "${" not in text:
         return text
@@ -48,7 +48,7 @@ def literal(text: str) -> str | Node:
     return {"Fn::Join": ["", [f"{first}$", *(f"{{{part}$" for part in rest[:-1]), f"{{{rest[-1]}"]]}
 
 
-class Scope:
+class TemplateNames:
     """What the things of a plan are called in its template."""
 
     def __init__(self) -> None:
@@ -86,4 +86,4 @@ class Scope:
             case "stream":
                 return attribute(table, "StreamArn")
             case _:
-                return joined(f"${{{table}.Arn}}{str(reference).removeprefix(reference.table)}")
+                return substitute(f"${{{table}.Arn}}{str(reference).removeprefix(reference.table)}")

@@ -7,13 +7,13 @@ from typing import Any
 
 from tavola.iac.cloudformation.scope import (
     Node,
-    Scope,
+    TemplateNames,
     attribute,
-    joined,
-    literal,
-    prefixed,
+    literal_text,
+    prefix_name,
     ref,
-    tagged,
+    substitute,
+    tags_property,
 )
 from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
 
@@ -21,11 +21,11 @@ KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
 _SCALED = (("Read", "read"), ("Write", "write"))
 
 
-def tables_of(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def table_resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
     """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
     if plan.makes_key:
         yield scope.key, _key(plan)
-        alias = {"AliasName": joined("alias/${AWS::StackName}-tables"), "TargetKeyId": ref(scope.key)}
+        alias = {"AliasName": substitute("alias/${AWS::StackName}-tables"), "TargetKeyId": ref(scope.key)}
         yield scope.id("table", "key", "alias"), {"Type": "AWS::KMS::Alias", "Properties": alias}
     for table in plan.tables:
         if table.replicas:
@@ -43,7 +43,7 @@ def schema_of(table: TablePlan, index: IndexPlan | None = None) -> list[Node]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in table.schema(index)]
 
 
-def _table(table: TablePlan, scope: Scope) -> Node:
+def _table(table: TablePlan, scope: TemplateNames) -> Node:
     properties = _keyed(table)
     throughput = _throughput(table)
     if throughput is not None:
@@ -62,15 +62,15 @@ def _table(table: TablePlan, scope: Scope) -> Node:
         if table.key != AWS_KEY:
             own = table.key == OWN_KEY
             properties["SSESpecification"]["KMSMasterKeyId"] = (
-                attribute(scope.key, "Arn") if own else literal(table.key)
+                attribute(scope.key, "Arn") if own else literal_text(table.key)
             )
-    properties |= {"TableClass": table.table_class, **_protection(table), **tagged(table.tags)}
+    properties |= {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
     return {"Type": "AWS::DynamoDB::Table", **KEPT, "Properties": properties}
 
 
 def _keyed(table: TablePlan) -> Node:
     return {
-        "TableName": prefixed(table.name),
+        "TableName": prefix_name(table.name),
         "BillingMode": "PAY_PER_REQUEST" if table.on_demand else "PROVISIONED",
         "AttributeDefinitions": [
             {"AttributeName": name, "AttributeType": tag} for name, tag in table.attributes.items()
@@ -114,7 +114,7 @@ def _protection(table: TablePlan) -> Node:
     return {"DeletionProtectionEnabled": table.deletion_protection}
 
 
-def _global_table(table: TablePlan, scope: Scope) -> Node:
+def _global_table(table: TablePlan, scope: TemplateNames) -> Node:
     """Return a table with replicas; what each of them has is told per region, this one first."""
     properties = _keyed(table)
     if not table.on_demand:
@@ -136,7 +136,7 @@ def _global_table(table: TablePlan, scope: Scope) -> Node:
     return {"Type": "AWS::DynamoDB::GlobalTable", **KEPT, "Properties": properties}
 
 
-def _replica(table: TablePlan, region: str | Node, scope: Scope) -> Node:
+def _replica(table: TablePlan, region: str | Node, scope: TemplateNames) -> Node:
     told: Node = {"Region": region}
     if not table.on_demand:
         told["ReadProvisionedThroughputSettings"] = _capacity(table, "Read")
@@ -149,17 +149,17 @@ def _replica(table: TablePlan, region: str | Node, scope: Scope) -> Node:
         told["PointInTimeRecoverySpecification"] = _recovery(table.recovery_days)
     if table.key is not None and table.key != AWS_KEY:
         told["SSESpecification"] = {"KMSMasterKeyId": _replica_key(table, region, scope)}
-    return told | {"TableClass": table.table_class, **_protection(table), **tagged(table.tags)}
+    return told | {"TableClass": table.table_class, **_protection(table), **tags_property(table.tags)}
 
 
-def _replica_key(table: TablePlan, region: str | Node, scope: Scope) -> str | Node:
+def _replica_key(table: TablePlan, region: str | Node, scope: TemplateNames) -> str | Node:
     """Return a replica's key: a key is of one region, so another region's is asked for."""
     if isinstance(region, str):
         return ref(replica_key_parameter(region, scope))
-    return attribute(scope.key, "Arn") if table.key == OWN_KEY else literal(str(table.key))
+    return attribute(scope.key, "Arn") if table.key == OWN_KEY else literal_text(str(table.key))
 
 
-def replica_key_parameter(region: str, scope: Scope) -> str:
+def replica_key_parameter(region: str, scope: TemplateNames) -> str:
     """Return the parameter that takes the key of another region."""
     return scope.id("key", "arn", region)
 
@@ -189,7 +189,7 @@ def _range(table: TablePlan, kind: str) -> tuple[int, int]:
     return (scaling.read_min, scaling.read_max) if kind == "Read" else (scaling.write_min, scaling.write_max)
 
 
-def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _scaling(table: TablePlan, index: IndexPlan | None, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
     """Give what scales a table or one of its indexes: a target and a policy for reads, and for writes."""
     assert table.scaling is not None, "only a table that is scaled has targets"
     place = f"table/${{{scope.table(table.name)}}}" + ("" if index is None else f"/index/{index.name}")
@@ -205,7 +205,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
                 "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
                 "Properties": {
                     "ServiceNamespace": "dynamodb",
-                    "ResourceId": joined(place),
+                    "ResourceId": substitute(place),
                     "ScalableDimension": dimension,
                     "MinCapacity": least,
                     "MaxCapacity": most,
@@ -249,14 +249,14 @@ def _key(plan: InfrastructurePlan) -> Node:
         "Condition": {
             "StringEquals": {
                 "kms:CallerAccount": ref("AWS::AccountId"),
-                "kms:ViaService": joined("dynamodb.${AWS::Region}.${AWS::URLSuffix}"),
+                "kms:ViaService": substitute("dynamodb.${AWS::Region}.${AWS::URLSuffix}"),
             }
         },
     }
     keepers = {
         "Sid": "Keepers",
         "Effect": "Allow",
-        "Principal": {"AWS": joined("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")},
+        "Principal": {"AWS": substitute("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")},
         "Action": "kms:*",
         "Resource": "*",
     }
@@ -267,6 +267,6 @@ def _key(plan: InfrastructurePlan) -> Node:
             "Description": "Encrypts the tables of this stack.",
             "EnableKeyRotation": True,
             "KeyPolicy": {"Version": "2012-10-17", "Statement": [keepers, through]},
-            **tagged(plan.tags),
+            **tags_property(plan.tags),
         },
     }

@@ -14,9 +14,9 @@ from tavola.iac.cloudformation.alarms import (
     topic_condition,
     topic_parameter,
 )
-from tavola.iac.cloudformation.consumers import conditions_of, consumer_resources, parameters_of
-from tavola.iac.cloudformation.scope import PREFIX, Node, Scope, attribute, ref
-from tavola.iac.cloudformation.tables import replica_key_parameter, tables_of
+from tavola.iac.cloudformation.consumers import consumer_conditions, consumer_parameters, consumer_resources
+from tavola.iac.cloudformation.scope import PREFIX, Node, TemplateNames, attribute, ref
+from tavola.iac.cloudformation.tables import replica_key_parameter, table_resources
 from tavola.iac.errors import LibraryMissing
 from tavola.iac.plan import AWS_KEY, InfrastructurePlan, portable_tags
 from tavola.iac.signing import sign, signature_line
@@ -26,7 +26,7 @@ Form = Literal["yaml", "json"]
 
 def build_template(plan: InfrastructurePlan) -> Node:
     """Return a plan as a template, plain data."""
-    scope = Scope()
+    scope = TemplateNames()
     for table in plan.tables:
         scope.table(table.name)  # first, so that nothing else is called as a table would be
     parameters = dict(_parameters(plan, scope))
@@ -37,7 +37,7 @@ def build_template(plan: InfrastructurePlan) -> Node:
     }
     if parameters:
         template["Parameters"] = parameters
-    conditions = dict(conditions_of(plan.consumers, scope))
+    conditions = dict(consumer_conditions(plan.consumers, scope))
     if plan.alarms:
         conditions[HAS_TOPIC] = topic_condition()
     if conditions:
@@ -68,7 +68,7 @@ def _description(plan: InfrastructurePlan) -> str:
     return told if len(told) <= 1000 else f"{len(plan.tables)} tables"  # a description has 1024 bytes
 
 
-def _parameters(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _parameters(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
     yield (
         PREFIX,
         {
@@ -78,7 +78,7 @@ def _parameters(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, N
             "Description": "What all names begin with, such as dev-, so that one account has the stack several times.",
         },
     )
-    yield from parameters_of(plan.consumers, scope)
+    yield from consumer_parameters(plan.consumers, scope)
     keyed = (table for table in plan.tables if table.key not in (None, AWS_KEY))
     for region in sorted({region for table in keyed for region in table.replicas}):
         description = f"The ARN of the KMS key that encrypts the replicas in {region}."
@@ -89,8 +89,8 @@ def _parameters(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, N
         yield from endpoint_parameters()
 
 
-def _resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
-    yield from tables_of(plan, scope)
+def _resources(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
+    yield from table_resources(plan, scope)
     for consumer in plan.consumers:
         yield from consumer_resources(consumer, scope, portable_tags(plan.table(consumer.table).tags))
     yield from policy_resources(plan, scope)
@@ -100,7 +100,7 @@ def _resources(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, No
         yield scope.id("tables", "endpoint"), endpoint_resource(plan, scope)
 
 
-def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[tuple[str, Node]]:
+def _outputs(plan: InfrastructurePlan, scope: TemplateNames) -> Iterator[tuple[str, Node]]:
     for table in plan.tables:
         id_ = scope.table(table.name)
         yield f"{id_}Arn", {"Description": f"The table {table.name}.", "Value": attribute(id_, "Arn")}

@@ -8,17 +8,17 @@ A door of its own, entered by name: YAML and HCL are read with libraries that ar
 
 from tavola.iac.formats.errors import FileMissing, FormatRefused, FormatUnknown
 from tavola.iac.formats.format_detection import read_design, read_design_text
-from tavola.iac.formats.import_result import Imported, Note, Sample
+from tavola.iac.formats.import_result import FormatNote, ImportResult, SampleItem
 from tavola.iac.formats.onetable_writer import write_onetable
 from tavola.iac.formats.workbench_writer import write_workbench
 
 __all__ = [
     "FileMissing",
+    "FormatNote",
     "FormatRefused",
     "FormatUnknown",
-    "Imported",
-    "Note",
-    "Sample",
+    "ImportResult",
+    "SampleItem",
     "read_design",
     "read_design_text",
     "write_onetable",

@@ -10,20 +10,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.import_result import ImportReport, ImportResult
 from tavola.iac.formats.intrinsics import TABLES, Resolver
 from tavola.iac.formats.related_resources import (
     ScalingTarget,
-    consumer_of,
-    managed_policy_note,
-    policy_of,
-    with_consumers,
-    with_scaling,
+    add_consumers,
+    add_scaling,
+    note_managed_policy,
+    read_consumer,
+    read_policy,
 )
-from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, shown
+from tavola.iac.formats.table_definitions import NO_ENTITIES, give_tables_unique_names, read_table
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.model.document import Consumer, Design, Policy, TableDesign
 
 FORMAT = "cloudformation"
@@ -52,47 +52,47 @@ def is_cloudformation(raw: Any) -> bool:
     )
 
 
-def read_cloudformation(template: Mapping[str, Any]) -> Imported:
+def read_cloudformation(template: Mapping[str, Any]) -> ImportResult:
     """Return the design of a template's tables."""
-    report = Report()
-    stack = _Stack(template, report)
-    tables = named_apart([stack.table(logical) for logical in stack.of_type(*TABLES)], report)
+    report = ImportReport()
+    stack = _Template(template, report)
+    tables = give_tables_unique_names([stack.table(logical) for logical in stack.of_type(*TABLES)], report)
     if not tables:
         kinds = sorted({str(each.get("Type")) for each in stack.resources.values()})
         there = ", ".join(kinds[:6]) or "no resource"
-        stack.tell_the_rest()
-        raise report.explaining(
+        stack.report_unread()
+        raise report.attach_notes(
             FormatRefused(
                 f"there is no AWS::DynamoDB::Table in it, but {there}; name a template with a table"
             )
         )
-    scaled = with_scaling(tables, stack.scaling(), report)
-    done = with_consumers(scaled, stack.consumers(), report)
+    scaled = add_scaling(tables, stack.scaling(), report)
+    done = add_consumers(scaled, stack.consumers(), report)
     policies = tuple(stack.policies([table.name for table in done]))
-    stack.tell_the_rest()
+    stack.report_unread()
     report.add("", NO_ENTITIES)
-    return Imported(Design(tuple(done), policies=policies), report.notes, FORMAT)
+    return ImportResult(Design(tuple(done), policies=policies), report.notes, FORMAT)
 
 
-class _Stack:
+class _Template:
     """The resources of a template that a design is about."""
 
-    def __init__(self, template: Mapping[str, Any], report: Report) -> None:
+    def __init__(self, template: Mapping[str, Any], report: ImportReport) -> None:
         self.report = report
-        self.read = Reader(report)
+        self.read = ValueReader(report)
         self.resolver = Resolver(template, report)
         self.resources: dict[str, Mapping[str, Any]] = {}
         self.meant = self.read.object(
             self.read.object(template.get("Globals"), "Globals").get("Function"), "Globals.Function"
         )
-        self._members: dict[str, Members] = {}
+        self._members: dict[str, TrackedMapping] = {}
         self.global_scaling: list[ScalingTarget] = []
         for logical, resource in self.resolver.resources.items():
             place = f"Resources.{logical}"
             if logical.startswith("Fn::"):
                 report.add(place, "a loop over resources is not run; what it makes is left out")
             elif not isinstance(resource, Mapping):
-                report.add(place, f"{shown(resource)} is no resource, so it is left out")
+                report.add(place, f"{show_value(resource)} is no resource, so it is left out")
             elif "Condition" in resource and not self.resolver.holds(resource["Condition"], place):
                 report.add(
                     place, f"its condition {resource['Condition']} does not hold by default; it is left out"
@@ -100,10 +100,10 @@ class _Stack:
             else:
                 self.resources[logical] = resource
 
-    def properties(self, logical: str) -> Members:
+    def properties(self, logical: str) -> TrackedMapping:
         """Return a resource's properties, worked out, which remember what was read."""
         if logical not in self._members:
-            self._members[logical] = Members(self.resolver.properties(logical))
+            self._members[logical] = TrackedMapping(self.resolver.properties(logical))
         return self._members[logical]
 
     def of_type(self, *types: str) -> Iterator[str]:
@@ -128,7 +128,7 @@ class _Stack:
         stream = properties.get("StreamSpecification")
         if isinstance(stream, Mapping):  # a template has no StreamEnabled
             body["StreamSpecification"] = ChainMap({"StreamEnabled": True}, cast(Any, stream))
-        return table_of(ChainMap(body, cast(Any, properties)), place, self.report, logical)
+        return read_table(ChainMap(body, cast(Any, properties)), place, self.report, logical)
 
     def _global(self, properties: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
         """Return the members that a global table says by replica, of its first one."""
@@ -165,9 +165,9 @@ class _Stack:
             place,
             resource,
             dimension,
-            self.read.whole(raw.get("MinCapacity"), f"{place}.MinCapacity", 1),
-            self.read.whole(raw.get("MaxCapacity"), f"{place}.MaxCapacity", 1),
-            self.read.whole(aim, f"{place}.TargetValue", 1),
+            self.read.integer(raw.get("MinCapacity"), f"{place}.MinCapacity", 1),
+            self.read.integer(raw.get("MaxCapacity"), f"{place}.MaxCapacity", 1),
+            self.read.integer(aim, f"{place}.TargetValue", 1),
         )
 
     def scaling(self) -> Iterator[ScalingTarget]:
@@ -178,13 +178,13 @@ class _Stack:
             aim = self.read.object(
                 properties.get("TargetTrackingScalingPolicyConfiguration"), f"Resources.{logical}"
             )
-            target = text_of(properties.get("ScalingTargetId"))
-            whose = (text_of(properties.get("ResourceId")), text_of(properties.get("ScalableDimension")))
+            target = as_text(properties.get("ScalingTargetId"))
+            whose = (as_text(properties.get("ResourceId")), as_text(properties.get("ScalableDimension")))
             aims[(target, "") if target else (whose[0] or "", whose[1] or "")] = aim.get("TargetValue")
         for logical in self.of_type(_TARGET):
             properties = self.properties(logical)
-            resource = text_of(properties.get("ResourceId")) or ""
-            dimension = text_of(properties.get("ScalableDimension")) or ""
+            resource = as_text(properties.get("ResourceId")) or ""
+            dimension = as_text(properties.get("ScalableDimension")) or ""
             told = aims.get((f"${{{logical}}}", ""), aims.get((resource, dimension)))
             if dimension.startswith("dynamodb:"):
                 yield self._target(resource, dimension, properties, told, f"Resources.{logical}")
@@ -194,15 +194,20 @@ class _Stack:
             if self._reads_elsewhere(logical):
                 continue
             properties = self.properties(logical)
-            there = text_of(properties.get("FunctionName")) or ""
+            there = as_text(properties.get("FunctionName")) or ""
             own = self.resources[logical].get("Properties")
             function = self._function(own.get("FunctionName") if isinstance(own, Mapping) else None)
             place = f"Resources.{logical}"
-            made = consumer_of(
-                function or logical, properties, self._of(function), place, self.report, there=there
+            made = read_consumer(
+                function or logical,
+                properties,
+                self._of(function),
+                place,
+                self.report,
+                existing_function=there,
             )
             if made is not None:
-                yield place, text_of(properties.get("EventSourceArn")) or "", made
+                yield place, as_text(properties.get("EventSourceArn")) or "", made
         for logical in self.of_type("AWS::Serverless::Function"):
             properties = self.properties(logical)
             events = properties.get("Events")
@@ -211,16 +216,16 @@ class _Stack:
                 if not isinstance(mapping, Mapping) or event.get("Type") != "DynamoDB":
                     continue
                 place = f"Resources.{logical}.Events.{name}"
-                stream = text_of(mapping.get("Stream")) or ""
-                made = consumer_of(logical, mapping, self._of(logical), place, self.report)
-                tell_unread(mapping, place, self.report)
+                stream = as_text(mapping.get("Stream")) or ""
+                made = read_consumer(logical, mapping, self._of(logical), place, self.report)
+                report_unread(mapping, place, self.report)
                 if made is not None:
                     yield place, stream, made
 
     def _reads_elsewhere(self, logical: str) -> bool:
         """Tell whether a mapping is known to read no stream of a table: a queue's, another service's, or its own."""
         properties = self.properties(logical)
-        told = text_of(properties.get("EventSourceArn")) or ""
+        told = as_text(properties.get("EventSourceArn")) or ""
         if told.startswith("arn:"):
             service = told.split(":", 3)[2]
             return service != "dynamodb" and "$" not in service
@@ -246,12 +251,12 @@ class _Stack:
         kind = self.resources.get(function or "", {}).get("Type")
         if kind not in _FUNCTIONS:
             return None
-        meant = self.resolver.value(self.meant) if kind == "AWS::Serverless::Function" else {}
-        return ChainMap(cast(Any, self.properties(function or "")), meant)
+        function_defaults = self.resolver.value(self.meant) if kind == "AWS::Serverless::Function" else {}
+        return ChainMap(cast(Any, self.properties(function or "")), function_defaults)
 
     def policies(self, tables: list[str]) -> Iterator[Policy]:
         for name, document, place in self._documents():
-            policy = policy_of(name, document, place, tables, self.report)
+            policy = read_policy(name, document, place, tables, self.report)
             if policy is not None:
                 yield policy
 
@@ -290,32 +295,32 @@ class _Stack:
                 continue
             document = each if "Statement" in each else each.get("PolicyDocument")
             if document is None:  # a template of SAM's, such as DynamoDBReadPolicy
-                self.report.add(f"{place}.Policies[{at}]", f"{shown(each)} is not written out; left out")
+                self.report.add(f"{place}.Policies[{at}]", f"{show_value(each)} is not written out; left out")
                 continue
             yield (
-                text_of(each.get("PolicyName")) or f"{logical}-{at + 1}",
+                as_text(each.get("PolicyName")) or f"{logical}-{at + 1}",
                 document,
                 f"{place}.Policies[{at}]",
             )
 
     def _elsewhere(self, told: Any, place: str) -> None:
-        text = text_of(told) or ""
+        text = as_text(told) or ""
         if (
             text
             and self.resources.get(text.removeprefix("${").removesuffix("}"), {}).get("Type") not in _POLICIES
         ):
-            managed_policy_note(text, place, self.report)
+            note_managed_policy(text, place, self.report)
 
-    def tell_the_rest(self) -> None:
+    def report_unread(self) -> None:
         """Tell what nobody has read: members of what was read, and resources that may have tables."""
         for logical, resource in self.resources.items():
             kind, place = str(resource.get("Type")), f"Resources.{logical}"
             if kind in TABLES or (kind == _MAPPING and not self._reads_elsewhere(logical)):
-                tell_unread(self.properties(logical), place, self.report, beside=_BESIDE)
+                report_unread(self.properties(logical), place, self.report, ignore=_BESIDE)
             elif kind in (_TARGET, _AIM):
-                dimension = text_of(self.properties(logical).get("ScalableDimension")) or "dynamodb:"
+                dimension = as_text(self.properties(logical).get("ScalableDimension")) or "dynamodb:"
                 if dimension.startswith("dynamodb:"):
-                    tell_unread(self.properties(logical), place, self.report, beside=_BESIDE)
+                    report_unread(self.properties(logical), place, self.report, ignore=_BESIDE)
             elif kind in _NESTED:
                 self.report.add(place, "another template is not followed; the tables in it are left out")
             elif kind.startswith("AWS::DynamoDB::"):
@@ -326,8 +331,8 @@ def _simple(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the table that SAM's short form stands for."""
     key = properties.get("PrimaryKey")
     own = key if isinstance(key, Mapping) else {}
-    name = text_of(own.get("Name")) or "id"
-    letter = {"Number": "N", "Binary": "B"}.get(text_of(own.get("Type")) or "", "S")
+    name = as_text(own.get("Name")) or "id"
+    letter = {"Number": "N", "Binary": "B"}.get(as_text(own.get("Type")) or "", "S")
     tags = properties.get("Tags")
     units = properties.get("ProvisionedThroughput")
     sse = properties.get("SSESpecification")

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report
-from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
-from tavola.iac.formats.tracked_mapping import tell_unread, watched
-from tavola.iac.formats.unresolved import text_of
+from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.table_definitions import NO_ENTITIES, give_tables_unique_names, read_table
+from tavola.iac.formats.tracked_mapping import report_unread, track
+from tavola.iac.formats.unresolved import as_text
 from tavola.model.document import Design, TableDesign
 
 FORMAT = "describe-table"
@@ -65,14 +65,14 @@ def is_description(raw: Any) -> bool:
     )
 
 
-def read_description(raw: Any) -> Imported:
+def read_description(raw: Any) -> ImportResult:
     """Return the design of the tables that are described."""
-    report = Report()
-    answers = watched(raw if isinstance(raw, list) else [raw])
+    report = ImportReport()
+    answers = track(raw if isinstance(raw, list) else [raw])
     bodies = list(_bodies(answers, report))
     if not bodies:
         raise FormatRefused("there is no description of a table in it; name the output of describe-table")
-    tables = named_apart([_table(body, place, report) for place, body in bodies], report)
+    tables = give_tables_unique_names([_table(body, place, report) for place, body in bodies], report)
     for place, body in bodies:
         for word, call, _ in _ASKED_APART:
             if word not in body:
@@ -82,20 +82,20 @@ def read_description(raw: Any) -> Imported:
                 )
     several = isinstance(raw, list)
     for at, answer in enumerate(answers):
-        tell_unread(answer, f"[{at}]" if several else "", report, beside=_BESIDE)
+        report_unread(answer, f"[{at}]" if several else "", report, ignore=_BESIDE)
     report.add("", NO_ENTITIES)
-    return Imported(Design(tables), report.notes, FORMAT)
+    return ImportResult(Design(tables), report.notes, FORMAT)
 
 
-def _table(body: Mapping[str, Any], place: str, report: Report) -> TableDesign:
+def _table(body: Mapping[str, Any], place: str, report: ImportReport) -> TableDesign:
     """Return a table; what other operations tell of it, and were not asked for, is unknown."""
-    table = table_of(body, place, report)
+    table = read_table(body, place, report)
     unasked = tuple(setting for word, _, setting in _ASKED_APART if word not in body)
     settings = replace(table.settings, unknown=(*table.settings.unknown, *unasked))
     return replace(table, settings=settings)
 
 
-def _bodies(answers: list[Any], report: Report) -> Iterator[tuple[str, ChainMap[str, Any]]]:
+def _bodies(answers: list[Any], report: ImportReport) -> Iterator[tuple[str, ChainMap[str, Any]]]:
     """Give each table as CreateTable would have it, with its place."""
     current: tuple[str, ChainMap[str, Any]] | None = None
     for at, answer in enumerate(answers):
@@ -111,7 +111,7 @@ def _bodies(answers: list[Any], report: Report) -> Iterator[tuple[str, ChainMap[
         if described is not None:
             if current is not None:
                 yield current
-            current = (text_of(described.get("TableName")) or place, _body(described))
+            current = (as_text(described.get("TableName")) or place, _body(described))
         if current is None:
             report.add(place, "no table stands before it that it could be about, so it is left out")
             continue

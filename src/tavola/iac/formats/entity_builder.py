@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.value_reader import label_of
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.value_reader import python_label
 from tavola.keys import Template, TemplateRefused, part_for
 from tavola.model.document import (
     EntityDesign,
@@ -23,7 +23,7 @@ from tavola.model.document import (
     WritePattern,
 )
 
-WORDS: Mapping[str, str] = {
+FIELD_TYPES: Mapping[str, str] = {
     "S": "text",
     "N": "decimal",
     "B": "bytes",
@@ -38,7 +38,7 @@ WORDS: Mapping[str, str] = {
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([^{}:]+)(:[^{}]*)?\}")
 
 
-class EntityMaker:
+class EntityBuilder:
     """An entity as it is put together."""
 
     def __init__(
@@ -47,7 +47,7 @@ class EntityMaker:
         tag: str,
         delimiter: str,
         place: str,
-        report: Report,
+        report: ImportReport,
         types: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
@@ -66,16 +66,16 @@ class EntityMaker:
             tag = tag or self._types.get(attribute, "S")
             name = self._free(told.pop("name", None) or attribute)
             kind = "text" if tag in ("S", "N") else None
-            made = {"type": WORDS.get(tag, "any"), "tags": (tag,), "key_kind": kind, **told}
+            made = {"type": FIELD_TYPES.get(tag, "any"), "tags": (tag,), "key_kind": kind, **told}
             found = self._fields[attribute] = FieldDesign(name, attribute, **made)
             self._attributes[found.name] = attribute
         return found
 
-    def named(self, name: str) -> FieldDesign | None:
+    def find(self, name: str) -> FieldDesign | None:
         """Return a field by its name or by its attribute's."""
         return self._fields.get(self._attributes.get(name, name))
 
-    def mark(self, attribute: str, **told: Any) -> None:
+    def update_field(self, attribute: str, **told: Any) -> None:
         """Say more of a field that is there."""
         self._fields[attribute] = replace(self._fields[attribute], **told)
 
@@ -112,13 +112,13 @@ class EntityMaker:
             tuple(self._fields.values()),
             key,
             tuple(keys),
-            PatternDesign("Key", None, *_asked(key), result=self.name),
+            PatternDesign("Key", None, *_key_fields(key), result=self.name),
             writes=tuple(writes),
             description=description,
         )
 
     def _free(self, wanted: str) -> str:
-        name = wanted if wanted.isidentifier() else label_of(wanted, "field")
+        name = wanted if wanted.isidentifier() else python_label(wanted, "field")
         while name in self._attributes:
             name += "_"
         return name
@@ -127,7 +127,7 @@ class EntityMaker:
         """Return the template that a text is, a field where it is only that; None, and a note, if neither."""
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is not None and whole[2] is None:
-            found = self.named(whole[1]) or self.field(whole[1], self._types.get(whole[1], tag))
+            found = self.find(whole[1]) or self.field(whole[1], self._types.get(whole[1], tag))
             if found.attribute == attribute or tag != "S":
                 return found
         if tag != "S":
@@ -151,9 +151,9 @@ class EntityMaker:
         spelt = _PLACEHOLDER.sub(lambda found: f"{{{self._placed(found[1])}{found[2] or ''}}}", text)
         template = Template.parse(spelt, self.delimiter)
         for name in template.fields:
-            made = self.named(name) or self.field(name)
+            made = self.find(name) or self.field(name)
             if made.key_kind is None:
-                self.mark(made.attribute, key_kind="text")
+                self.update_field(made.attribute, key_kind="text")
         parts = {name: part_for(self._kind(name)) for name in template.fields}
         try:
             template.bind(parts)
@@ -165,25 +165,25 @@ class EntityMaker:
         return template
 
     def _kind(self, name: str) -> str:
-        found = self.named(name)
+        found = self.find(name)
         return "text" if found is None or found.key_kind is None else found.key_kind
 
     def _placed(self, told: str) -> str:
         """Return the name of the field that a placeholder means."""
         name = told.strip()
-        found = self.named(name) or next(
+        found = self.find(name) or next(
             (each for each in self._fields.values() if each.attribute.casefold() == name.casefold()), None
         )
         return (found or self.field(name)).name
 
 
-def _asked(key: KeyDesign) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _key_fields(key: KeyDesign) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields that a key is asked with: those of its partition, then those of its sort key."""
     partition = tuple(dict.fromkeys(name for source in key.hash for name in source.fields))
     sorts = dict.fromkeys(name for source in key.range for name in source.fields)
     return partition, tuple(name for name in sorts if name not in partition)
 
 
-def braced(text: str) -> str:
+def escape_braces(text: str) -> str:
     """Return a literal as a template spells it."""
     return text.replace("{", "{{").replace("}", "}}")

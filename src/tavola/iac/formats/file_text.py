@@ -53,7 +53,7 @@ def read_text(path: Path, *, may_be_empty: bool = False) -> str:
     return text
 
 
-def json_in(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return what a JSON text stands for."""
     try:
         found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_members)
@@ -67,7 +67,7 @@ def json_in(text: str) -> Any:
     return found
 
 
-def yaml_in(text: str) -> Any:
+def parse_yaml(text: str) -> Any:
     """Return what a YAML text stands for; CloudFormation's short tags become their long form."""
     try:
         import yaml  # noqa: PLC0415 - an extra

@@ -10,16 +10,16 @@ from typing import Any
 from tavola.iac.formats.cloudformation import is_cloudformation, read_cloudformation
 from tavola.iac.formats.describe_table import is_description, read_description
 from tavola.iac.formats.errors import FormatRefused, FormatUnknown
-from tavola.iac.formats.file_text import FILE_BYTES_MAX, json_in, read_text, yaml_in
+from tavola.iac.formats.file_text import FILE_BYTES_MAX, parse_json, parse_yaml, read_text
 from tavola.iac.formats.hcl import parse_hcl
-from tavola.iac.formats.import_result import Imported
+from tavola.iac.formats.import_result import ImportResult
 from tavola.iac.formats.mcp_data_model import is_mcp_data_model, read_mcp_data_model
 from tavola.iac.formats.mcp_schema import is_mcp_schema, read_mcp_schema
 from tavola.iac.formats.onetable import is_onetable, read_onetable
 from tavola.iac.formats.terraform import is_terraform, read_terraform
 from tavola.iac.formats.terraform_folder import read_terraform_folder
 from tavola.iac.formats.terraform_plan import is_terraform_plan, read_terraform_plan
-from tavola.iac.formats.unique_names import apart
+from tavola.iac.formats.unique_names import give_entities_unique_names
 from tavola.iac.formats.workbench import is_workbench, read_workbench
 from tavola.model.document import FORMAT, DocumentRefused, check_references, read_document
 
@@ -30,7 +30,7 @@ KNOWN = (
 _HCL = re.compile(
     r"(?m)^[ \t]*(?:resource|data|variable|module|provider|output)[ \t]+\"[^\"\n]*\"|^(?:locals|terraform)[ \t]*\{"
 )
-_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Imported]], ...] = (
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], ImportResult]], ...] = (
     (is_workbench, read_workbench),
     (is_onetable, read_onetable),
     (is_terraform_plan, read_terraform_plan),
@@ -41,14 +41,14 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Imported]], ...] = 
 )
 
 
-def read_design(path: str | Path) -> Imported:
+def read_design(path: str | Path) -> ImportResult:
     """Return the design in a foreign file, or in a folder of Terraform's; FormatRefused with the place if there is none.
 
     The format is told by what the file holds. What the format does not say is left empty, and told in the report.
     """
     place = Path(path)
 
-    def reads() -> Imported:
+    def reads() -> ImportResult:
         if place.is_dir():
             return read_terraform_folder(place)
         return _of_text(read_text(place), place.suffix.lower())
@@ -56,7 +56,7 @@ def read_design(path: str | Path) -> Imported:
     return _read(reads, str(path))
 
 
-def read_design_text(text: str, name: str = "") -> Imported:
+def read_design_text(text: str, name: str = "") -> ImportResult:
     """Return the design in the text of such a file, which somebody pasted or sent; its name helps to tell the format."""
     if len(text.encode()) > FILE_BYTES_MAX:
         raise FormatRefused(f"it has more than {FILE_BYTES_MAX:,} bytes, which no design has", file=name)
@@ -65,9 +65,9 @@ def read_design_text(text: str, name: str = "") -> Imported:
     return _read(lambda: _of_text(text.lstrip("\ufeff"), Path(name).suffix.lower()), name)
 
 
-def _read(reads: Callable[[], Imported], name: str) -> Imported:
+def _read(reads: Callable[[], ImportResult], name: str) -> ImportResult:
     try:
-        imported = apart(reads())
+        imported = give_entities_unique_names(reads())
         check_references(imported.design)
     except FormatRefused as refused:
         raise refused.within(name) from refused
@@ -78,20 +78,20 @@ def _read(reads: Callable[[], Imported], name: str) -> Imported:
     return imported
 
 
-def _of_text(text: str, suffix: str) -> Imported:
+def _of_text(text: str, suffix: str) -> ImportResult:
     start = text.lstrip()[:1]
     if suffix in (".tf", ".hcl", ".tfvars") or (start not in ("{", "[") and _HCL.search(text)):
         block = parse_hcl(text)
         if not is_terraform(block):
             raise FormatRefused("it has no block of Terraform's; name a file with a resource in it")
         return read_terraform([block])
-    raw = json_in(text) if start in ("{", "[") and suffix not in (".yaml", ".yml") else yaml_in(text)
+    raw = parse_json(text) if start in ("{", "[") and suffix not in (".yaml", ".yml") else parse_yaml(text)
     return _of_data(raw)
 
 
-def _of_data(raw: Any) -> Imported:
+def _of_data(raw: Any) -> ImportResult:
     if isinstance(raw, Mapping) and raw.get("format") == FORMAT:
-        return Imported(read_document(dict(raw)), (), FORMAT)
+        return ImportResult(read_document(dict(raw)), (), FORMAT)
     for recognises, reads in _READERS:
         if recognises(raw):
             return reads(raw)

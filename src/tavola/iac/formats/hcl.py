@@ -13,9 +13,9 @@ from typing import Any
 
 from tavola.iac.errors import LibraryMissing
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.hcl_functions import NotKnown, bounded, called
-from tavola.iac.formats.hcl_templates import Expression, template_parts, unescaped, unindented
-from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of
+from tavola.iac.formats.hcl_functions import UnknownAtImport, call_function, check_size
+from tavola.iac.formats.hcl_templates import TemplateExpression, strip_heredoc, template_parts, unescape
+from tavola.iac.formats.unresolved import Unresolved, as_text_part, is_resolved, join_parts
 
 EXPRESSION_DEPTH_MAX = 120
 _OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
@@ -24,7 +24,7 @@ _OPENING = re.compile(  # what a heredoc may not be looked for in, and a heredoc
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class HclBlock:
     """A block of HCL: its kind, its labels, and its attributes as expressions that are not worked out."""
 
     kind: str
@@ -32,10 +32,10 @@ class Block:
     line: int
     text: str = field(repr=False)  # of the whole file, which expressions are spelt from
     attributes: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    blocks: tuple[Block, ...] = field(default=(), repr=False)
+    blocks: tuple[HclBlock, ...] = field(default=(), repr=False)
 
 
-def parse_hcl(text: str) -> Block:
+def parse_hcl(text: str) -> HclBlock:
     """Return a file as one block that has no kind; refuse what is no HCL, with its line and column."""
     try:
         from hcl2 import parses_to_tree  # noqa: PLC0415 - an extra
@@ -44,7 +44,7 @@ def parse_hcl(text: str) -> Block:
         raise LibraryMissing("HCL", "python-hcl2") from error
     _check_heredocs(text)
     if not text.strip():
-        return Block("", (), 1, text)
+        return HclBlock("", (), 1, text)
     try:
         tree = parses_to_tree(text)
         return _body_block("", (), 1, tree.children[0], text)
@@ -70,9 +70,9 @@ def _check_heredocs(text: str) -> None:
         at = end.end()
 
 
-def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: str) -> Block:
+def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: str) -> HclBlock:
     attributes: dict[str, Any] = {}
-    blocks: list[Block] = []
+    blocks: list[HclBlock] = []
     for child in body.children:
         name = getattr(child, "data", None)
         if name == "attribute":
@@ -84,7 +84,7 @@ def _body_block(kind: str, labels: tuple[str, ...], line: int, body: Any, text: 
             heads = [each for each in heads if hasattr(each, "data")]
             names = tuple(_word(each) for each in heads)
             blocks.append(_body_block(names[0], names[1:], child.meta.line, inner, text))
-    return Block(kind, labels, line, text, attributes, tuple(blocks))
+    return HclBlock(kind, labels, line, text, attributes, tuple(blocks))
 
 
 def _word(node: Any) -> str:
@@ -114,8 +114,8 @@ class Evaluator:
                     "an expression is nested too deep; write it in parts", f"line {_line(node)}"
                 )
             return self._value(node, text, scope or {})
-        except NotKnown:
-            return Unresolved(f"${{{_spelt(node, text)}}}")
+        except UnknownAtImport:
+            return Unresolved(f"${{{_source_text(node, text)}}}")
         finally:
             self._depth -= 1
 
@@ -139,12 +139,14 @@ class Evaluator:
             case "string":
                 return self._string(children, text, scope)
             case "heredoc_template" | "heredoc_template_trim":
-                raw = unindented(str(children[0]), trim=node.data.endswith("trim"))
-                return joined(self._template(raw, scope))
+                raw = strip_heredoc(str(children[0]), trim=node.data.endswith("trim"))
+                return join_parts(self._template(raw, scope))
             case "tuple":
-                return bounded([self.value(each, text, scope) for each in children if hasattr(each, "data")])
+                return check_size(
+                    [self.value(each, text, scope) for each in children if hasattr(each, "data")]
+                )
             case "object":
-                return bounded(dict(self._members(children, text, scope)))
+                return check_size(dict(self._members(children, text, scope)))
             case "identifier" | "get_attr_expr_term" | "index_expr_term":
                 return self._reference(node, text, scope)
             case "function_call":
@@ -153,7 +155,7 @@ class Evaluator:
                 terms = [each for each in children if hasattr(each, "data")]
                 chosen = self.value(terms[0], text, scope)
                 if not isinstance(chosen, bool):
-                    raise NotKnown
+                    raise UnknownAtImport
                 return self.value(terms[1 if chosen else 2], text, scope)
             case "binary_op":
                 return self._binary(children, text, scope)
@@ -165,33 +167,35 @@ class Evaluator:
                     return -found
             case _:
                 pass
-        raise NotKnown
+        raise UnknownAtImport
 
     def _string(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> str | Unresolved:
         parts: list[str | Unresolved] = []
         for part in children[1:-1]:
             (inner,) = part.children
             if getattr(inner, "data", "") == "interpolation":
-                told = part_of(self.value(inner.children[1], text, scope))
-                parts.append(Unresolved(f"${{{_spelt(inner.children[1], text)}}}") if told is None else told)
+                told = as_text_part(self.value(inner.children[1], text, scope))
+                parts.append(
+                    Unresolved(f"${{{_source_text(inner.children[1], text)}}}") if told is None else told
+                )
             elif hasattr(inner, "data"):
-                raise NotKnown  # a directive such as %{ if … }
+                raise UnknownAtImport  # a directive such as %{ if … }
             elif inner.type in ("ESCAPED_INTERPOLATION", "ESCAPED_DIRECTIVE"):
                 parts.append(str(inner)[1:])
             else:
-                parts.append(unescaped(str(inner)))
-        return joined(parts)
+                parts.append(unescape(str(inner)))
+        return join_parts(parts)
 
     def _template(self, raw: str, scope: Mapping[str, Any]) -> Iterator[str | Unresolved]:
         """Give the parts of a text that stands between marks, with the expressions in it worked out."""
         for part in template_parts(raw):
-            if not isinstance(part, Expression):
+            if not isinstance(part, TemplateExpression):
                 yield part
                 continue
             told: str | Unresolved | None = None
             try:
                 block = parse_hcl(f"x = {part.text}\n")
-                told = part_of(self.value(block.attributes["x"], block.text, scope))
+                told = as_text_part(self.value(block.attributes["x"], block.text, scope))
             except (FormatRefused, KeyError):
                 pass  # it is none that can be parsed alone, and stays as it is spelt
             yield Unresolved(f"${{{part.text}}}") if told is None else told
@@ -205,19 +209,19 @@ class Evaluator:
             if getattr(bare, "data", "") in ("identifier", "keyword", "literal_value"):
                 name: str | Unresolved | None = _word(bare)
             else:
-                name = part_of(self.value(key, text, scope))
+                name = as_text_part(self.value(key, text, scope))
             if not isinstance(name, str):
-                raise NotKnown
+                raise UnknownAtImport
             yield name, self.value(element.children[-1], text, scope)
 
     def _reference(self, node: Any, text: str, scope: Mapping[str, Any]) -> Any:
         steps = self._steps(node, text, scope)
         if steps[0] in scope:
-            return _walked(scope[steps[0]], steps[1:])
+            return _follow_steps(scope[steps[0]], steps[1:])
         try:
             return self._lookup(steps)
         except KeyError:
-            raise NotKnown from None
+            raise UnknownAtImport from None
 
     def _steps(self, node: Any, text: str, scope: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names that a reference passes, as in `aws_dynamodb_table.orders[0].name`."""
@@ -235,13 +239,13 @@ class Evaluator:
                     index = node.children[1]
                     inner = [each for each in index.children if hasattr(each, "data")]
                     found = self.value(inner[0], text, scope) if inner else str(index.children[-1])
-                    told = part_of(found)
+                    told = as_text_part(found)
                     if not isinstance(told, str):
-                        raise NotKnown
+                        raise UnknownAtImport
                     steps.append(told)
                     node = node.children[0]
                 case _:
-                    raise NotKnown
+                    raise UnknownAtImport
 
     def _call(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         name = _word(children[0])
@@ -253,15 +257,15 @@ class Evaluator:
             if hasattr(each, "data") and each.data != "new_line_or_comment"
         ]
         if any(str(each) == "..." for inner in arguments for each in inner.children):
-            raise NotKnown
-        return called(name, given)
+            raise UnknownAtImport
+        return call_function(name, given)
 
     def _binary(self, children: list[Any], text: str, scope: Mapping[str, Any]) -> Any:
         left = self.value(children[0], text, scope)
         term = [each for each in children[1].children if getattr(each, "data", "") != "new_line_or_comment"]
         operator, right = _word(term[0]).strip(), self.value(term[1], text, scope)
-        if not (is_settled(left) and is_settled(right)):
-            raise NotKnown
+        if not (is_resolved(left) and is_resolved(right)):
+            raise UnknownAtImport
         match operator:
             case "==" | "!=":
                 same = isinstance(left, bool) == isinstance(right, bool) and left == right
@@ -270,7 +274,7 @@ class Evaluator:
                 return left and right if operator == "&&" else left or right
             case _:
                 pass
-        if _is_whole(left) and _is_whole(right):
+        if _is_integer(left) and _is_integer(right):
             match operator:
                 case "+":
                     return left + right
@@ -288,29 +292,29 @@ class Evaluator:
                     return left >= right
                 case _:
                     pass
-        raise NotKnown
+        raise UnknownAtImport
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
 
 
-def _walked(value: Any, steps: tuple[str, ...]) -> Any:
+def _follow_steps(value: Any, steps: tuple[str, ...]) -> Any:
     for step in steps:
         if isinstance(value, Mapping) and step in value:
             value = value[step]
         elif isinstance(value, list) and step.isascii() and step.isdigit() and int(step[:9]) < len(value):
             value = value[int(step[:9])]
         else:
-            raise NotKnown
+            raise UnknownAtImport
     return value
 
 
-def walked(value: Any, steps: tuple[str, ...]) -> Any:
+def follow_steps(value: Any, steps: tuple[str, ...]) -> Any:
     """Return what steps lead to in a value; KeyError if they lead nowhere."""
     try:
-        return _walked(value, steps)
-    except NotKnown:
+        return _follow_steps(value, steps)
+    except UnknownAtImport:
         raise KeyError(steps) from None
 
 
@@ -318,7 +322,7 @@ def _line(node: Any) -> int:
     return getattr(getattr(node, "meta", None), "line", 0)
 
 
-def _spelt(node: Any, text: str) -> str:
+def _source_text(node: Any, text: str) -> str:
     meta = getattr(node, "meta", None)
     if meta is None or getattr(meta, "empty", True):
         return "…"

@@ -12,28 +12,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of, plain
+from tavola.iac.formats.unresolved import Unresolved, as_plain_data, as_text_part, is_resolved, join_parts
 
 VALUES_MAX = 50_000  # that one value is made of
 _VERB = re.compile(r"(%%|%[sdv])")
 
 
-class NotKnown(Exception):
+class UnknownAtImport(Exception):
     """An expression that only the deployment can work out."""
 
 
-def called(name: str, given: list[Any]) -> Any:
+def call_function(name: str, given: list[Any]) -> Any:
     """Return what a function makes of arguments."""
     function = _FUNCTIONS.get(name)
     if function is None or (name not in _CARRYING and any(isinstance(each, Unresolved) for each in given)):
-        raise NotKnown
+        raise UnknownAtImport
     try:
-        return bounded(function(*given))
+        return check_size(function(*given))
     except TypeError as error:  # too few arguments, or too many
-        raise NotKnown from error
+        raise UnknownAtImport from error
 
 
-def bounded(value: Any) -> Any:
+def check_size(value: Any) -> Any:
     """Return a value; refuse one that references have made larger than any design."""
     level, count = [value], 0
     while level:
@@ -52,26 +52,26 @@ def bounded(value: Any) -> Any:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise NotKnown
+        raise UnknownAtImport
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise NotKnown
+        raise UnknownAtImport
     return value
 
 
 def _map(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise NotKnown
+        raise UnknownAtImport
     return value
 
 
 def _part(value: Any) -> str | Unresolved:
-    found = part_of(value)
+    found = as_text_part(value)
     if found is None:
-        raise NotKnown
+        raise UnknownAtImport
     return found
 
 
@@ -85,7 +85,7 @@ def _concat(*several: Any) -> list[Any]:
 
 def _join(delimiter: Any, *several: Any) -> str | Unresolved:
     parts = [part for each in _concat(*several) for part in (_text(delimiter), _part(each))]
-    return joined(parts[1:])
+    return join_parts(parts[1:])
 
 
 def _format(form: Any, *values: Any) -> str | Unresolved:
@@ -97,28 +97,28 @@ def _format(form: Any, *values: Any) -> str | Unresolved:
         elif _VERB.fullmatch(piece):
             value = given.pop(0) if given else None
             if piece == "%d" and (isinstance(value, bool) or not isinstance(value, int | Unresolved)):
-                raise NotKnown
+                raise UnknownAtImport
             parts.append(_part(value))
         elif "%" in piece:
-            raise NotKnown  # a width, an index or another verb
+            raise UnknownAtImport  # a width, an index or another verb
         else:
             parts.append(piece)
     if given:
-        raise NotKnown
-    return joined(parts)
+        raise UnknownAtImport
+    return join_parts(parts)
 
 
-def encoded(value: Any) -> str | Unresolved:
+def encode_json(value: Any) -> str | Unresolved:
     """Return a value as Terraform writes it in JSON, unresolved if something in it is."""
-    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    text = json.dumps(as_plain_data(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text if is_settled(value) else Unresolved(text)
+    return text if is_resolved(value) else Unresolved(text)
 
 
 def _replace(text: Any, old: Any, new: Any) -> str:
     if len(_text(old)) > 1 and old[0] == old[-1] == "/":
-        raise NotKnown  # a regular expression
+        raise UnknownAtImport  # a regular expression
     return _text(text).replace(old, _text(new))
 
 
@@ -131,7 +131,7 @@ def _tonumber(value: Any) -> int:
     if isinstance(value, str) and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise NotKnown
+        raise UnknownAtImport
     return value
 
 
@@ -139,15 +139,15 @@ def _tobool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     if value not in ("true", "false"):
-        raise NotKnown
+        raise UnknownAtImport
     return bool(value == "true")
 
 
 def _length(value: Any) -> int:
     if isinstance(value, str) and not value.isascii():
-        raise NotKnown  # it counts signs as people see them
+        raise UnknownAtImport  # it counts signs as people see them
     if not isinstance(value, str | list | Mapping):
-        raise NotKnown
+        raise UnknownAtImport
     return len(value)
 
 
@@ -156,7 +156,7 @@ def _lookup(value: Any, name: Any, *meant: Any) -> Any:
     if _text(name) in found:
         return found[name]
     if len(meant) != 1:
-        raise NotKnown
+        raise UnknownAtImport
     return meant[0]
 
 
@@ -166,12 +166,12 @@ def _coalesce(*several: Any) -> Any:
             break  # it may be the one, and may be null
         if each not in (None, ""):
             return each
-    raise NotKnown
+    raise UnknownAtImport
 
 
 def _try(*several: Any) -> Any:
     if not several or isinstance(several[0], Unresolved):
-        raise NotKnown
+        raise UnknownAtImport
     return several[0]  # the others are for when it cannot be worked out, which only the deployment knows
 
 
@@ -181,7 +181,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "concat": _concat,
     "join": _join,
     "format": _format,
-    "jsonencode": encoded,
+    "jsonencode": encode_json,
     "lower": lambda text: _text(text).lower(),
     "upper": lambda text: _text(text).upper(),
     "replace": _replace,

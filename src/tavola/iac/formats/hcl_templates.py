@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tavola.iac.formats.hcl_functions import NotKnown
+from tavola.iac.formats.hcl_functions import UnknownAtImport
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
@@ -16,28 +16,28 @@ _EXPRESSIONS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class TemplateExpression:
     """An expression that stands in a text."""
 
     text: str
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return a quoted text without its escapes."""
-    return _ESCAPE.sub(_meant, text)
+    return _ESCAPE.sub(_decode_escape, text)
 
 
-def _meant(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     told = found[1]
     if told[0] in "uU" and len(told) > 1:
         code = int(told[1:], 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise NotKnown
+            raise UnknownAtImport
         return chr(code)
     return _ESCAPES.get(told, found[0])
 
 
-def unindented(raw: str, *, trim: bool) -> str:
+def strip_heredoc(raw: str, *, trim: bool) -> str:
     """Return what stands between the marks of a heredoc; `trim` takes off what all lines are indented by."""
     lines = raw.splitlines()[1:-1]
     if trim:
@@ -46,7 +46,7 @@ def unindented(raw: str, *, trim: bool) -> str:
     return "\n".join(lines)
 
 
-def template_parts(raw: str) -> Iterator[str | Expression]:
+def template_parts(raw: str) -> Iterator[str | TemplateExpression]:
     """Give the literal texts of a template and its expressions, in their order."""
     at = count = 0
     while (mark := _MARK.search(raw, at)) is not None:
@@ -57,9 +57,9 @@ def template_parts(raw: str) -> Iterator[str | Expression]:
             continue
         count += 1
         if mark[0] == "%{" or count > _EXPRESSIONS_MAX:
-            raise NotKnown  # a loop or a condition over the text
+            raise UnknownAtImport  # a loop or a condition over the text
         end = _end(raw, mark.end())
-        yield Expression(raw[mark.end() : end].strip())
+        yield TemplateExpression(raw[mark.end() : end].strip())
         at = end + 1
     yield raw[at:]
 
@@ -72,4 +72,4 @@ def _end(raw: str, at: int) -> int:
         if not depth:
             return found.start()
         at = found.end()
-    raise NotKnown
+    raise UnknownAtImport

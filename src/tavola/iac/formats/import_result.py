@@ -14,7 +14,7 @@ _EXPLAINED_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class FormatNote:
     """Something that the person who imports or exports a design should know."""
 
     place: str  # in the foreign file's own names
@@ -24,30 +24,30 @@ class Note:
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-class Report:
+class ImportReport:
     """Notes as they come, each once."""
 
     def __init__(self) -> None:
-        self._notes: dict[Note, None] = {}
+        self._notes: dict[FormatNote, None] = {}
 
     def add(self, place: str, message: str) -> None:
         """Keep a note."""
-        self._notes[Note(place, message)] = None
+        self._notes[FormatNote(place, message)] = None
 
-    def explaining(self, refused: FormatRefused) -> FormatRefused:
+    def attach_notes(self, refused: FormatRefused) -> FormatRefused:
         """Return a refusal that tells what was left out before there was nothing left."""
         for each in tuple(self._notes)[:_EXPLAINED_MAX]:
             refused.add_note(str(each))
         return refused
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[FormatNote, ...]:
         """All notes, in their order."""
         return tuple(self._notes)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleItem:
     """An item that a file shows, with its table and, where the file says it, its entity."""
 
     table: str
@@ -56,11 +56,11 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """A design from elsewhere, with a report and, where the file has any, sample items."""
 
     design: Design
-    report: tuple[Note, ...]
+    report: tuple[FormatNote, ...]
     format: str  # workbench, cloudformation, terraform, terraform-json, describe-table, mcp-schema, …
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[SampleItem, ...] = ()
     source: Mapping[str, Any] | None = None  # a Workbench model as it was, to write back onto

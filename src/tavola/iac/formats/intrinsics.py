@@ -10,32 +10,39 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.lazy_values import Once
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.lazy_values import LazyValues
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.unresolved import Unresolved, is_settled, joined, part_of, plain, text_of
-from tavola.iac.formats.value_reader import shown
+from tavola.iac.formats.unresolved import (
+    Unresolved,
+    as_plain_data,
+    as_text,
+    as_text_part,
+    is_resolved,
+    join_parts,
+)
+from tavola.iac.formats.value_reader import show_value
 
 TABLES = ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::Serverless::SimpleTable")
 
 
-class _Nothing:
+class _NoValue:
     """What `AWS::NoValue` stands for: the member it is given to is not there."""
 
 
-NOTHING = _Nothing()
+NO_VALUE = _NoValue()
 
 
 class Resolver:
     """The names of one template, and what they stand for."""
 
-    def __init__(self, template: Mapping[str, Any], report: Report) -> None:
+    def __init__(self, template: Mapping[str, Any], report: ImportReport) -> None:
         self.report = report
         self.parameters = _section(template, "Parameters")
         self.mappings = _section(template, "Mappings")
         self.conditions = _section(template, "Conditions")
         self.resources = _section(template, "Resources")
-        self._within = Once()
+        self._within = LazyValues()
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Fn::GetAtt": self._get_att,
@@ -58,9 +65,9 @@ class Resolver:
                 if name.startswith("Fn::"):
                     return self._unknown(name, raw[name])
             worked_out = ((name, self.value(each)) for name, each in raw.items())
-            return {name: each for name, each in worked_out if each is not NOTHING}
+            return {name: each for name, each in worked_out if each is not NO_VALUE}
         if isinstance(raw, list):
-            return [each for each in map(self.value, raw) if each is not NOTHING]
+            return [each for each in map(self.value, raw) if each is not NO_VALUE]
         return raw
 
     def properties(self, logical: str) -> dict[str, Any]:
@@ -72,19 +79,21 @@ class Resolver:
 
     def table_name(self, logical: str) -> str:
         """Return the name of a table: its own, or where CloudFormation makes one, its logical name."""
-        return text_of(self._named(logical)) or logical
+        return as_text(self._named(logical)) or logical
 
     def _named(self, logical: str) -> str | Unresolved:
         properties = self.resources[logical].get("Properties")
         told = properties.get("TableName") if isinstance(properties, Mapping) else None
-        return part_of(self._within(f"Resources.{logical}.TableName", lambda: self.value(told))) or logical
+        return (
+            as_text_part(self._within(f"Resources.{logical}.TableName", lambda: self.value(told))) or logical
+        )
 
     def holds(self, name: Any, place: str) -> bool:
         """Decide a condition by its name; one that cannot be decided holds, and is told."""
         found = self._condition(name)
         if found is None:
             self.report.add(
-                place, f"whether {shown(name)} holds only the deployment knows; it is taken to hold"
+                place, f"whether {show_value(name)} holds only the deployment knows; it is taken to hold"
             )
             return True
         return found
@@ -99,7 +108,7 @@ class Resolver:
 
     def _ref(self, name: Any) -> Any:
         if name == "AWS::NoValue":
-            return NOTHING
+            return NO_VALUE
         if not isinstance(name, str):
             return self._unknown("Ref", name)
         if name.startswith("AWS::"):
@@ -127,7 +136,7 @@ class Resolver:
 
     def _get_att(self, raw: Any) -> Any:
         several = raw.split(".", 1) if isinstance(raw, str) else self.value(raw)
-        parts = [text_of(each) or "" for each in several] if isinstance(several, list) else []
+        parts = [as_text(each) or "" for each in several] if isinstance(several, list) else []
         if len(parts) < 2:
             return self._unknown("Fn::GetAtt", raw)
         logical, attribute = parts[0], ".".join(parts[1:])
@@ -162,18 +171,18 @@ class Resolver:
                 parts.append(f"${{{name[1:]}}}")
             else:
                 found = own[name] if name in own else self._get_att(name) if "." in name else self._ref(name)
-                told = part_of(found)
+                told = as_text_part(found)
                 parts.append(Unresolved(f"${{{name}}}") if told is None else told)
             at = end + 1
-        return joined([*parts, text[at:]])
+        return join_parts([*parts, text[at:]])
 
     def _join(self, raw: Any) -> Any:
         worked_out = self.value(raw)
         match worked_out:
             case [str(delimiter), list(parts)]:
-                texts = [part for each in parts if (part := part_of(each)) is not None]
+                texts = [part for each in parts if (part := as_text_part(each)) is not None]
                 if len(texts) == len(parts):
-                    return joined([each for text in texts for each in (delimiter, text)][1:])
+                    return join_parts([each for text in texts for each in (delimiter, text)][1:])
             case _:
                 pass
         return self._unknown("Fn::Join", raw)
@@ -181,7 +190,7 @@ class Resolver:
     def _select(self, raw: Any) -> Any:
         match self.value(raw):
             case [at, list(several)]:
-                told = text_of(at) or ""
+                told = as_text(at) or ""
                 if told.isascii() and told.isdigit() and len(told) < 6 and int(told) < len(several):
                     return several[int(told)]
             case _:
@@ -208,18 +217,18 @@ class Resolver:
         if isinstance(worked_out, list) and len(worked_out) >= 3:
             found: Any = self.mappings
             for step in worked_out[:3]:
-                found = found.get(text_of(step)) if isinstance(found, Mapping) else None
+                found = found.get(as_text(step)) if isinstance(found, Mapping) else None
             if found is not None:
                 return found
         return self._unknown("Fn::FindInMap", raw)
 
     def _json(self, raw: Any) -> str | Unresolved:
         value = self.value(raw)
-        text = json.dumps(plain(value))
-        return text if is_settled(value) else Unresolved(text)
+        text = json.dumps(as_plain_data(value))
+        return text if is_resolved(value) else Unresolved(text)
 
     def _unknown(self, name: str, raw: Any) -> Unresolved:
-        self.report.add(name, f"{shown(raw)} is known to the deployment alone; it stays ${{{name}}}")
+        self.report.add(name, f"{show_value(raw)} is known to the deployment alone; it stays ${{{name}}}")
         return Unresolved(f"${{{name}}}")
 
     def _decide(self, raw: Any) -> bool | None:
@@ -228,9 +237,9 @@ class Resolver:
                 return self._condition(name)
             case {"Fn::Equals": [left, right]}:
                 one, other = self.value(left), self.value(right)
-                if not (is_settled(one) and is_settled(other)):
+                if not (is_resolved(one) and is_resolved(other)):
                     return None
-                return text_of(one) == text_of(other) if text_of(one) is not None else bool(one == other)
+                return as_text(one) == as_text(other) if as_text(one) is not None else bool(one == other)
             case {"Fn::Not": [inner]}:
                 found = self._decide(inner)
                 return None if found is None else not found

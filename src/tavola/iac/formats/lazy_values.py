@@ -8,7 +8,7 @@ from typing import Any
 from tavola.iac.formats.errors import FormatRefused
 
 
-class Once:
+class LazyValues:
     """Things by their names, each worked out when it is first asked for; one that stands on itself is refused."""
 
     def __init__(self) -> None:

@@ -11,10 +11,10 @@ from typing import Any, cast
 from tavola.expressions.errors import ExpressionError
 from tavola.expressions.nodes import And, Between, Call, Comparison, ConditionNode, Member, Path, ValueRef
 from tavola.expressions.parser import parse_condition
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.sample_items import text_in
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import shown
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.sample_items import key_text
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import show_value
 from tavola.model.document import Given
 
 COMMAND_MAX = 20_000  # characters
@@ -22,15 +22,15 @@ _CALLS = {"begins_with": "begins_with", "contains": "contains", "attribute_exist
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CliCommand:
     """The options of a command that say what is asked."""
 
     options: Mapping[str, str]
     place: str
-    report: Report
+    report: ImportReport
 
     @classmethod
-    def parse(cls, text: str, place: str, report: Report) -> Command:
+    def parse(cls, text: str, place: str, report: ImportReport) -> CliCommand:
         """Return the command in a text; one without options, and a note, if there is none."""
         words: list[str] = []
         if len(text) > COMMAND_MAX:
@@ -56,7 +56,7 @@ class Command:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, Mapping):
-            self.report.add(self.place, f"{option} is {shown(told)}, and no object in JSON; left out")
+            self.report.add(self.place, f"{option} is {show_value(told)}, and no object in JSON; left out")
             return {}
         return found
 
@@ -102,14 +102,14 @@ class Command:
             if isinstance(value, ValueRef)
             else None
         )
-        text = text_in(cast(Any, told)) if isinstance(told, Mapping) and len(told) == 1 else None
+        text = key_text(cast(Any, told)) if isinstance(told, Mapping) and len(told) == 1 else None
         return Given(name, cast(Any, operator)), text
 
     def _name(self, placeholder: str) -> str:
-        return text_of(self.data("--expression-attribute-names").get(placeholder)) or placeholder
+        return as_text(self.data("--expression-attribute-names").get(placeholder)) or placeholder
 
 
-def values_of(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def typed_values(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Give the attributes of a key or an item that have a type and a content."""
     for name, value in raw.items():
         if isinstance(value, Mapping) and len(value) == 1:

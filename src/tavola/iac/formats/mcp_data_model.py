@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.import_result import Imported, Report, Sample
-from tavola.iac.formats.mcp_commands import Command, values_of
+from tavola.iac.formats.import_result import ImportReport, ImportResult, SampleItem
+from tavola.iac.formats.mcp_commands import CliCommand, typed_values
 from tavola.iac.formats.mcp_patterns import READS, WRITES
-from tavola.iac.formats.sample_items import fitting, sample_of, text_in
-from tavola.iac.formats.table_definitions import named_apart, table_of
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, shown
+from tavola.iac.formats.sample_items import key_text, read_item, select_storable
+from tavola.iac.formats.table_definitions import give_tables_unique_names, read_table
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.iac.formats.workbench_entities import EntitiesReader
 from tavola.keys import BoundTemplate
 from tavola.model.document import (
@@ -44,16 +44,18 @@ def is_mcp_data_model(raw: Any) -> bool:
     return any(isinstance(each, Mapping) and "KeySchema" in each for each in tables)
 
 
-def read_mcp_data_model(raw: Mapping[str, Any]) -> Imported:
+def read_mcp_data_model(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of a model, with its access patterns as needs and writes."""
-    report = Report()
-    read = Reader(report)
-    raw = Members(raw)
+    report = ImportReport()
+    read = ValueReader(report)
+    raw = TrackedMapping(raw)
     bodies = read.objects(raw.get("tables"), "tables")
     tables = list(
-        named_apart([table_of(each, f"tables[{at}]", report) for at, each in enumerate(bodies)], report)
+        give_tables_unique_names(
+            [read_table(each, f"tables[{at}]", report) for at, each in enumerate(bodies)], report
+        )
     )
-    samples: list[Sample] = []
+    samples: list[SampleItem] = []
     taken: set[str] = set()
     items = read.object(raw.get("items"), "items")
     for name in items:
@@ -75,51 +77,51 @@ def read_mcp_data_model(raw: Mapping[str, Any]) -> Imported:
     patterns = _Patterns(tables, report)
     for at, each in enumerate(read.objects(raw.get("access_patterns"), "access_patterns")):
         patterns.take(each, f"access_patterns[{at}]")
-    tell_unread(raw, "", report, beside=_BESIDE)
-    return Imported(
+    report_unread(raw, "", report, ignore=_BESIDE)
+    return ImportResult(
         Design(tuple(patterns.tables), needs=tuple(patterns.needs)), report.notes, FORMAT, tuple(samples)
     )
 
 
-def _items(raw: Any, table: TableDesign, report: Report) -> Iterator[Sample]:
+def _items(raw: Any, table: TableDesign, report: ImportReport) -> Iterator[SampleItem]:
     read: list[tuple[str, Item]] = []
-    for at, each in enumerate(Reader(report).objects(raw, f"items.{table.name}")):
+    for at, each in enumerate(ValueReader(report).objects(raw, f"items.{table.name}")):
         place = f"items.{table.name}[{at}]"
         put = each.get("PutRequest")
-        item = sample_of(put.get("Item") if isinstance(put, Mapping) else each, place, report)
+        item = read_item(put.get("Item") if isinstance(put, Mapping) else each, place, report)
         if item is not None:
             read.append((place, item))
-    for item in fitting(read, table, report):
-        yield Sample(table.name, item)
+    for item in select_storable(read, table, report):
+        yield SampleItem(table.name, item)
 
 
 class _Patterns:
     """Takes access patterns one by one, and keeps what they make."""
 
-    def __init__(self, tables: list[TableDesign], report: Report) -> None:
+    def __init__(self, tables: list[TableDesign], report: ImportReport) -> None:
         self.tables = tables
         self.report = report
         self.needs: list[Need] = []
 
     def take(self, raw: Mapping[str, Any], place: str) -> None:
-        title = text_of(raw.get("description")) or text_of(raw.get("pattern")) or place
-        name = text_of(raw.get("pattern")) or title
+        title = as_text(raw.get("description")) or as_text(raw.get("pattern")) or place
+        name = as_text(raw.get("pattern")) or title
         table = next((each for each in self.tables if each.name == raw.get("table")), None)
         if table is None or not table.entities:
             self.report.add(
-                place, f"there is no item of {shown(raw.get('table'))} to tell what it gives; left out"
+                place, f"there is no item of {show_value(raw.get('table'))} to tell what it gives; left out"
             )
             return
-        operation = (text_of(raw.get("dynamodb_operation")) or "").replace("-", "").lower()
-        command = Command.parse(text_of(raw.get("implementation")) or "", place, self.report)
-        index = text_of(raw.get("index")) or command.options.get("--index-name")
+        operation = (as_text(raw.get("dynamodb_operation")) or "").replace("-", "").lower()
+        command = CliCommand.parse(as_text(raw.get("implementation")) or "", place, self.report)
+        index = as_text(raw.get("index")) or command.options.get("--index-name")
         if operation in READS:
             self._need(name, title, READS[operation], index or None, command, table, place)
         elif operation in WRITES:
             self._write(title, WRITES[operation], command, table, place)
         else:
             self.report.add(
-                place, f"{shown(raw.get('dynamodb_operation'))} is no operation that is known; left out"
+                place, f"{show_value(raw.get('dynamodb_operation'))} is no operation that is known; left out"
             )
 
     def _need(
@@ -128,14 +130,16 @@ class _Patterns:
         title: str,
         operation: str,
         index: str | None,
-        command: Command,
+        command: CliCommand,
         table: TableDesign,
         place: str,
     ) -> None:
-        told = [(Given(each), text_in(value)) for each, value in values_of(command.data("--key"))]
+        told = [(Given(each), key_text(value)) for each, value in typed_values(command.data("--key"))]
         told += command.conditions("--key-condition-expression")
         filters = [given for given, _ in command.conditions("--filter-expression")]
-        entities = _fitting(table, index, {given.field: text for given, text in told if text is not None})
+        entities = _matching_entities(
+            table, index, {given.field: text for given, text in told if text is not None}
+        )
         if not entities:
             self.report.add(place, f"no entity of {table.name} has a key in {index}; it is left out")
             return
@@ -145,7 +149,7 @@ class _Patterns:
             if (
                 given.operator == "begins_with"
                 and text is not None
-                and _is_start(entities[0], key, given.field, text)
+                and _is_entity_prefix(entities[0], key, given.field, text)
             ):
                 continue  # it asks for the entity alone
             for field in _fields_of(key, given.field):
@@ -175,10 +179,10 @@ class _Patterns:
             )
         )
 
-    def _write(self, title: str, kind: str, command: Command, table: TableDesign, place: str) -> None:
+    def _write(self, title: str, kind: str, command: CliCommand, table: TableDesign, place: str) -> None:
         key = command.data("--key") or command.data("--item")
-        texts = {name: text for name, value in values_of(key) if (text := text_in(value)) is not None}
-        entities = _fitting(
+        texts = {name: text for name, value in typed_values(key) if (text := key_text(value)) is not None}
+        entities = _matching_entities(
             table, None, {name: texts[name] for name in table.settings.key_names if name in texts}
         )
         if len(entities) != 1:
@@ -200,7 +204,7 @@ def _fields_of(key: KeyDesign | None, attribute: str) -> tuple[str, ...]:
     return next((source.fields for source in sources if source.attribute == attribute), ())
 
 
-def _fitting(table: TableDesign, index: str | None, texts: Mapping[str, str]) -> list[EntityDesign]:
+def _matching_entities(table: TableDesign, index: str | None, texts: Mapping[str, str]) -> list[EntityDesign]:
     """Return the entities that have a key in an index and could have made these values; all with one if none could."""
     having = [entity for entity in table.entities if entity.key_on(index) is not None]
     fitting: list[EntityDesign] = []
@@ -208,19 +212,19 @@ def _fitting(table: TableDesign, index: str | None, texts: Mapping[str, str]) ->
         key = entity.key_on(index)
         bound = {source.attribute: entity.bound(source) for source in (() if key is None else key.sources)}
         templates = {name: each for name, each in bound.items() if each is not None and name in texts}
-        if all(_could_be(each, texts[name]) for name, each in templates.items()):
+        if all(_may_render(each, texts[name]) for name, each in templates.items()):
             fitting.append(entity)
     return fitting or having
 
 
-def _could_be(template: BoundTemplate, text: str) -> bool:
+def _may_render(template: BoundTemplate, text: str) -> bool:
     start = template.literal_prefix
     if template.constant is not None:
         return template.constant.startswith(text)
     return text.startswith(start) or start.startswith(text)
 
 
-def _is_start(entity: EntityDesign, key: KeyDesign | None, attribute: str, text: str) -> bool:
+def _is_entity_prefix(entity: EntityDesign, key: KeyDesign | None, attribute: str, text: str) -> bool:
     """Tell whether a text is only what all keys of an entity begin with."""
     for source in () if key is None else key.sources:
         bound = entity.bound(source)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.unresolved import plain, text_of
-from tavola.iac.formats.value_reader import Reader, shown
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.unresolved import as_plain_data, as_text
+from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.model.document import (
     AccessPattern,
     EntityDesign,
@@ -44,7 +44,7 @@ _FILTERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SchemaPattern:
     """An access pattern as a file has it, with the entity it is under."""
 
     title: str
@@ -55,39 +55,40 @@ class Asked:
     @property
     def operation(self) -> str:
         """The operation's name without capitals and signs."""
-        return (text_of(self.raw.get("operation")) or "").replace("_", "").lower()
+        return (as_text(self.raw.get("operation")) or "").replace("_", "").lower()
 
     @property
     def description(self) -> str:
         """What people call it."""
-        return text_of(self.raw.get("description")) or self.title
+        return as_text(self.raw.get("description")) or self.title
 
 
-def pairs_of(raw: Mapping[str, Any], read: Reader, place: str) -> Iterator[tuple[str, bool]]:
+def list_parameters(raw: Mapping[str, Any], read: ValueReader, place: str) -> Iterator[tuple[str, bool]]:
     """Give the parameters of a pattern, and whether each is a whole entity."""
     for each in read.objects(raw.get("parameters"), place):
-        name = text_of(each.get("name"))
+        name = as_text(each.get("name"))
         if name:
-            yield name, text_of(each.get("type")) == "entity" or "entity_type" in each
+            yield name, as_text(each.get("type")) == "entity" or "entity_type" in each
 
 
-def need_of_pattern(asked: Asked, report: Report) -> Need | None:
+def read_need(asked: SchemaPattern, report: ImportReport) -> Need | None:
     """Return a pattern that reads as a need; None of one that writes, or cannot be told."""
     place = f"{asked.entity.name}.{asked.title}"
     operation = READS.get(asked.operation)
     if operation is None:
         if asked.operation not in WRITES:
             report.add(
-                place, f"{shown(asked.raw.get('operation'))} is no operation that is known; it is left out"
+                place,
+                f"{show_value(asked.raw.get('operation'))} is no operation that is known; it is left out",
             )
         return None
-    index = text_of(asked.raw.get("index_name"))
+    index = as_text(asked.raw.get("index_name"))
     key = asked.entity.key_on(index)
     if key is None:
         report.add(place, f"{asked.entity.name} has no key in {index}, so the pattern is left out")
         return None
-    read = Reader(report)
-    list(pairs_of(asked.raw, read, place))  # what a key wants follows from the key
+    read = ValueReader(report)
+    list(list_parameters(asked.raw, read, place))  # what a key wants follows from the key
     filters, lost, used = _filters(asked, read, place)
     known = {field.name for field in asked.entity.fields}
     for each in filters:
@@ -115,13 +116,13 @@ def need_of_pattern(asked: Asked, report: Report) -> Need | None:
         filters=tuple(each.field for each in filters),
         descending=asked.raw.get("scan_index_forward", True) is False,
     )
-    single = text_of(asked.raw.get("return_type")) == "single_entity"
+    single = as_text(asked.raw.get("return_type")) == "single_entity"
     return Need(asked.title, _entities(asked, key), tuple(where), order, access, single=single, route=route)
 
 
-def _entities(asked: Asked, key: KeyDesign) -> tuple[str, ...]:
+def _entities(asked: SchemaPattern, key: KeyDesign) -> tuple[str, ...]:
     """Return what comes back: of mixed data, every entity that the same partition may hold."""
-    if text_of(asked.raw.get("return_type")) != "mixed_data":
+    if as_text(asked.raw.get("return_type")) != "mixed_data":
         return (asked.entity.name,)
     partition = [source.template and source.template.source for source in key.hash]
     found = [asked.entity.name]
@@ -133,7 +134,7 @@ def _entities(asked: Asked, key: KeyDesign) -> tuple[str, ...]:
 
 
 def _conditions(
-    asked: Asked, key: KeyDesign, operation: str, used: set[str], read: Reader, place: str
+    asked: SchemaPattern, key: KeyDesign, operation: str, used: set[str], read: ValueReader, place: str
 ) -> tuple[list[Given], list[Given], tuple[str, ...]]:
     """Return what is asked for by fields, by key attributes, and the fields that the answer is sorted by."""
     partition = list(dict.fromkeys(name for source in key.hash for name in source.fields))
@@ -144,11 +145,11 @@ def _conditions(
     if operation != "query":
         keys += [Given(source.attribute) for source in key.range]
         return [*where, *(Given(name) for name in sorts)], keys, ()
-    told = text_of(asked.raw.get("range_condition"))
+    told = as_text(asked.raw.get("range_condition"))
     if told is not None and told not in RANGES:
-        read.report.add(place, f"{shown(told)} is no condition on a sort key; it is left out")
+        read.report.add(place, f"{show_value(told)} is no condition on a sort key; it is left out")
         told = None
-    parameters = [name for name, whole in pairs_of(asked.raw, read, place) if not whole]
+    parameters = [name for name, whole in list_parameters(asked.raw, read, place) if not whole]
     extra = [name for name in parameters if name not in partition and name not in used]
     if told is None:
         equal = [name for name in sorts if name in extra]
@@ -161,7 +162,7 @@ def _conditions(
         if sorts:
             where.append(Given(sorts[fixed], cast(Any, told)))
     keys += _range_keys(key, sorts[:fixed], told)
-    if told is None and text_of(asked.raw.get("return_type")) == "mixed_data":
+    if told is None and as_text(asked.raw.get("return_type")) == "mixed_data":
         return where, keys[: len(key.hash)], ()
     return where, keys, tuple(sorts[fixed:])
 
@@ -179,7 +180,7 @@ def _range_keys(key: KeyDesign, fixed: list[str], told: str | None) -> Iterator[
         return
 
 
-def _filters(asked: Asked, read: Reader, place: str) -> tuple[list[Given], list[str], set[str]]:
+def _filters(asked: SchemaPattern, read: ValueReader, place: str) -> tuple[list[Given], list[str], set[str]]:
     """Return the conditions of a filter, the operators that a need has not, and the parameters they use."""
     raw = asked.raw.get("filter_expression")
     if raw is None:
@@ -191,15 +192,15 @@ def _filters(asked: Asked, read: Reader, place: str) -> tuple[list[Given], list[
     lost: list[str] = []
     used: set[str] = set()
     whole = read.object(raw, place)
-    joint = text_of(whole.get("logical_operator")) or "AND"
+    joint = as_text(whole.get("logical_operator")) or "AND"
     conditions = read.objects(whole.get("conditions"), place)
     if joint.upper() != "AND" and len(conditions) > 1:
-        plain(whole)  # it is read, to the last member, and told as a whole
+        as_plain_data(whole)  # it is read, to the last member, and told as a whole
         read.report.add(place, f"its filter joins conditions by {joint}, which a need cannot say; left out")
         return [], [], {name for each in conditions for name in _parameters(each, read, place)}
     for each in conditions:
-        field = text_of(each.get("field")) or ""
-        told = text_of(each.get("operator")) or text_of(each.get("function")) or "="
+        field = as_text(each.get("field")) or ""
+        told = as_text(each.get("operator")) or as_text(each.get("function")) or "="
         used |= set(_parameters(each, read, place))
         operator = _FILTERS.get(told)
         if operator is None or each.get("function") == "size":
@@ -209,19 +210,21 @@ def _filters(asked: Asked, read: Reader, place: str) -> tuple[list[Given], list[
     return found, lost, used
 
 
-def _parameters(condition: Mapping[str, Any], read: Reader, place: str) -> Iterator[str]:
+def _parameters(condition: Mapping[str, Any], read: ValueReader, place: str) -> Iterator[str]:
     for name in ("param", "param2", "params"):
         yield from read.texts(condition.get(name), place)
 
 
-def write_of_pattern(asked: Asked, report: Report) -> WritePattern | None:
+def read_write(asked: SchemaPattern, report: ImportReport) -> WritePattern | None:
     """Return a pattern that writes; None of one that reads."""
     kind = WRITES.get(asked.operation)
     if kind is None:
         return None
     key = asked.entity.key
     assert key is not None, "what lives in a table has a key"
-    names = [name for name, whole in pairs_of(asked.raw, Reader(report), asked.title) if not whole]
+    names = [
+        name for name, whole in list_parameters(asked.raw, ValueReader(report), asked.title) if not whole
+    ]
     fields = {field.name for field in asked.entity.fields}
     changed = [name for name in names if name in fields and name not in key.fields]
     return WritePattern(

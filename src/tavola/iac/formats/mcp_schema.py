@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from tavola.iac.formats.entity_builder import EntityMaker
-from tavola.iac.formats.import_result import Imported, Report
-from tavola.iac.formats.mcp_patterns import Asked, need_of_pattern, pairs_of, write_of_pattern
-from tavola.iac.formats.table_definitions import DELIMITER, named_apart, table_of
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, label_of, name_of, shown
+from tavola.iac.formats.entity_builder import EntityBuilder
+from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.mcp_patterns import SchemaPattern, list_parameters, read_need, read_write
+from tavola.iac.formats.table_definitions import DELIMITER, give_tables_unique_names, read_table
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, python_label, require_name, show_value
 from tavola.model.document import (
     AccessPattern,
     Design,
@@ -58,11 +58,11 @@ def is_mcp_schema(raw: Any) -> bool:
     )
 
 
-def read_mcp_schema(raw: Mapping[str, Any]) -> Imported:
+def read_mcp_schema(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of a schema, with its access patterns as needs."""
-    report = Report()
-    read = Reader(report)
-    raw = Members(raw)
+    report = ImportReport()
+    read = ValueReader(report)
+    raw = TrackedMapping(raw)
     tables: list[TableDesign] = []
     needs: list[Need] = []
     taken: set[str] = set()
@@ -71,33 +71,35 @@ def read_mcp_schema(raw: Mapping[str, Any]) -> Imported:
         taken |= {entity.name for entity in table.entities}
         tables.append(table)
         needs += asked
-    kept = named_apart(tables, report)
+    kept = give_tables_unique_names(tables, report)
     known = {entity.name for table in kept for entity in table.entities}
     needs = [need for need in needs if set(need.entities) <= known]
     crossing = read.objects(raw.get("cross_table_access_patterns"), "cross_table_access_patterns")
-    kept, more = _crossing(crossing, kept, report)
-    tell_unread(raw, "", report, beside=_BESIDE)
+    kept, more = _read_cross_table_patterns(crossing, kept, report)
+    report_unread(raw, "", report, ignore=_BESIDE)
     if not needs and not more:
         report.add("", "it says no access pattern that reads, so the design has no need")
-    return Imported(Design(kept, needs=(*needs, *more)), report.notes, FORMAT)
+    return ImportResult(Design(kept, needs=(*needs, *more)), report.notes, FORMAT)
 
 
 class _TableReader:
     """One table of a schema."""
 
-    def __init__(self, raw: Mapping[str, Any], place: str, report: Report, taken: set[str]) -> None:
+    def __init__(self, raw: Mapping[str, Any], place: str, report: ImportReport, taken: set[str]) -> None:
         self.raw = raw
         self.report = report
-        self.read = Reader(report)
+        self.read = ValueReader(report)
         config = self.read.object(raw.get("table_config"), f"{place}.table_config")
-        self.name = name_of(config, "table_name", f"{place}.table_config")
-        self.hash = name_of(config, "partition_key", f"{place}.table_config", what="the name of an attribute")
-        self.range = text_of(config.get("sort_key"))
+        self.name = require_name(config, "table_name", f"{place}.table_config")
+        self.hash = require_name(
+            config, "partition_key", f"{place}.table_config", what="the name of an attribute"
+        )
+        self.range = as_text(config.get("sort_key"))
         self.place = self.name
         self.taken = taken
         self.tags: set[str] = set()
         self.indexes = {
-            name_of(each, "name", f"{self.place}.gsi_list[{at}]"): each
+            require_name(each, "name", f"{self.place}.gsi_list[{at}]"): each
             for at, each in enumerate(self.read.objects(raw.get("gsi_list"), f"{self.place}.gsi_list"))
         }
 
@@ -108,7 +110,7 @@ class _TableReader:
             if isinstance(each, Mapping):
                 told.append((name, each))
             else:
-                self.report.add(f"{self.place}.{name}", f"{shown(each)} is no entity, so it is left out")
+                self.report.add(f"{self.place}.{name}", f"{show_value(each)} is no entity, so it is left out")
         schemas = {name: self._schema(name) for name in self.indexes}
         numeric = self._numeric([each for _, each in told], schemas)
         names = [self.hash, *([self.range] if self.range else [])]
@@ -125,7 +127,7 @@ class _TableReader:
                     "IndexName": name,
                     "KeySchema": _elements(*schemas[name]),
                     "Projection": {
-                        "ProjectionType": text_of(raw.get("projection")) or "ALL",
+                        "ProjectionType": as_text(raw.get("projection")) or "ALL",
                         "NonKeyAttributes": raw.get("included_attributes"),
                     },
                 }
@@ -133,7 +135,7 @@ class _TableReader:
             ],
             "BillingMode": "PAY_PER_REQUEST",
         }
-        table = table_of(body, self.place, self.report)
+        table = read_table(body, self.place, self.report)
         made = [self._entity(table, name, each) for name, each in told]
         table = replace(table, entities=tuple(made))
         needs: list[Need] = []
@@ -141,7 +143,7 @@ class _TableReader:
         for entity, (_, each) in zip(made, told, strict=True):
             writes: list[WritePattern] = []
             for asked in self._patterns(table, entity, each):
-                need, write = need_of_pattern(asked, self.report), write_of_pattern(asked, self.report)
+                need, write = read_need(asked, self.report), read_write(asked, self.report)
                 needs += [need] if need is not None else []
                 writes += [write] if write is not None else []
             entities_done.append(replace(entity, writes=tuple(writes)))
@@ -163,7 +165,7 @@ class _TableReader:
             numbers = {
                 f"{{{each.get('name')}}}"
                 for each in self.read.objects(raw.get("fields"), self.place)
-                if _TYPES.get(text_of(each.get("type")) or "", ("S", ""))[0] == "N"
+                if _TYPES.get(as_text(each.get("type")) or "", ("S", ""))[0] == "N"
             }
             for attribute, template in self._templates(raw, schemas):
                 votes.setdefault(attribute, set()).add(template in numbers)
@@ -176,24 +178,24 @@ class _TableReader:
             (self.hash, raw.get("pk_template")),
             (self.range, raw.get("sk_template")),
         ):
-            if attribute and (told := text_of(template)) is not None:
+            if attribute and (told := as_text(template)) is not None:
                 yield attribute, told
         for mapping in self.read.objects(raw.get("gsi_mappings"), self.place):
-            hash_, range_ = schemas.get(text_of(mapping.get("name")) or "", ((), ()))
+            hash_, range_ = schemas.get(as_text(mapping.get("name")) or "", ((), ()))
             yield from zip(hash_, self.read.texts(mapping.get("pk_template"), self.place), strict=False)
             yield from zip(range_, self.read.texts(mapping.get("sk_template"), self.place), strict=False)
 
     def _entity(self, table: TableDesign, name: str, raw: Mapping[str, Any]) -> EntityDesign:
-        label = label_of(name, "Entity")
+        label = python_label(name, "Entity")
         while label in self.taken:
             label += "_"
         self.taken.add(label)
-        tag = text_of(raw.get("entity_type")) or name
+        tag = as_text(raw.get("entity_type")) or name
         if tag in self.tags:
             self.report.add(name, f"an entity before it has the entity_type {tag!r} too; {name} is taken")
             tag = name
         self.tags.add(tag)
-        maker = EntityMaker(label, tag, DELIMITER, name, self.report)
+        maker = EntityBuilder(label, tag, DELIMITER, name, self.report)
         for each in self.read.objects(raw.get("fields"), f"{name}.fields"):
             self._field(maker, each, name)
         told = dict(self._templates(raw, {}))
@@ -213,26 +215,26 @@ class _TableReader:
                 keys[key.index] = key
         return maker.entity(KeyDesign(None, (sources[0],), tuple(sources[1:])), keys.values())
 
-    def _field(self, maker: EntityMaker, raw: Mapping[str, Any], place: str) -> None:
-        attribute = name_of(raw, "name", f"{place}.fields")
-        kind = text_of(raw.get("type")) or "string"
+    def _field(self, maker: EntityBuilder, raw: Mapping[str, Any], place: str) -> None:
+        attribute = require_name(raw, "name", f"{place}.fields")
+        kind = as_text(raw.get("type")) or "string"
         if kind not in _TYPES:
             self.report.add(
-                f"{place}.{attribute}", f"{shown(kind)} is no type that is known; string is taken"
+                f"{place}.{attribute}", f"{show_value(kind)} is no type that is known; string is taken"
             )
         tag, word = _TYPES.get(kind, ("S", "text"))
-        if kind == "array" and text_of(raw.get("item_type")) in _ITEMS:
+        if kind == "array" and as_text(raw.get("item_type")) in _ITEMS:
             word = f"list[{_ITEMS[str(raw['item_type'])]}]"
         required = raw.get("required", True) is not False
-        if maker.named(attribute) is not None:
+        if maker.find(attribute) is not None:
             self.report.add(f"{place}.{attribute}", "it is declared twice; the first is taken")
             return
         maker.field(attribute, tag, type=word, required=required, nullable=not required)
 
     def _key(
-        self, table: TableDesign, maker: EntityMaker, mapping: Mapping[str, Any], place: str
+        self, table: TableDesign, maker: EntityBuilder, mapping: Mapping[str, Any], place: str
     ) -> KeyDesign | None:
-        name = text_of(mapping.get("name")) or ""
+        name = as_text(mapping.get("name")) or ""
         index = next((each for each in table.indexes if each.name == name), None)
         if index is None:
             self.report.add(
@@ -253,14 +255,16 @@ class _TableReader:
                     for each in attributes
                 )
             )
-        fields = [maker.named(each) for end in ends for source in end for each in source.fields]
+        fields = [maker.find(each) for end in ends for source in end for each in source.fields]
         return KeyDesign(name, ends[0], ends[1], any(each is not None and each.nullable for each in fields))
 
-    def _patterns(self, table: TableDesign, entity: EntityDesign, raw: Mapping[str, Any]) -> Iterator[Asked]:
+    def _patterns(
+        self, table: TableDesign, entity: EntityDesign, raw: Mapping[str, Any]
+    ) -> Iterator[SchemaPattern]:
         several = self.read.objects(raw.get("access_patterns"), f"{entity.name}.access_patterns")
         for at, pattern in enumerate(several):
-            title = text_of(pattern.get("name")) or f"pattern {pattern.get('pattern_id', at + 1)}"
-            yield Asked(title, pattern, table, entity)
+            title = as_text(pattern.get("name")) or f"pattern {pattern.get('pattern_id', at + 1)}"
+            yield SchemaPattern(title, pattern, table, entity)
 
 
 def _elements(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str, str]]:
@@ -270,38 +274,44 @@ def _elements(hash_: tuple[str, ...], range_: tuple[str, ...]) -> list[dict[str,
     ]
 
 
-def _crossing(
-    patterns: list[Mapping[str, Any]], tables: tuple[TableDesign, ...], report: Report
+def _read_cross_table_patterns(
+    patterns: list[Mapping[str, Any]], tables: tuple[TableDesign, ...], report: ImportReport
 ) -> tuple[tuple[TableDesign, ...], list[Need]]:
     """Return the tables with the writes of transactions over several, and the needs of those that read."""
-    read = Reader(report)
+    read = ValueReader(report)
     homes = {(table.name, entity.name): entity for table in tables for entity in table.entities}
     writes: dict[str, list[WritePattern]] = {}
     needs: list[Need] = []
     for at, pattern in enumerate(patterns):
-        title = text_of(pattern.get("name")) or f"cross_table_access_patterns[{at}]"
-        told = text_of(pattern.get("description")) or title
+        title = as_text(pattern.get("name")) or f"cross_table_access_patterns[{at}]"
+        told = as_text(pattern.get("description")) or title
         involved = [
-            (homes.get((text_of(each.get("table")) or "", label_of(text_of(each.get("entity")) or ""))), each)
+            (
+                homes.get(
+                    (as_text(each.get("table")) or "", python_label(as_text(each.get("entity")) or ""))
+                ),
+                each,
+            )
             for each in read.objects(pattern.get("entities_involved"), title)
         ]
         for entity, each in involved:
             if entity is None:
                 report.add(
-                    title, f"there is no entity {shown(each.get('entity'))} in {shown(each.get('table'))}"
+                    title,
+                    f"there is no entity {show_value(each.get('entity'))} in {show_value(each.get('table'))}",
                 )
         found = [(entity, each) for entity, each in involved if entity is not None]
-        if text_of(pattern.get("operation")) in ("TransactGet", "TransactGetItems"):
+        if as_text(pattern.get("operation")) in ("TransactGet", "TransactGetItems"):
             entities = tuple(dict.fromkeys(entity.name for entity, _ in found))
             if entities:
-                given = {name for name, _ in pairs_of(pattern, read, title)}
+                given = {name for name, _ in list_parameters(pattern, read, title)}
                 fields = {each.name for entity, _ in found for each in entity.fields}
                 where = tuple(sorted(given & fields))
                 access = AccessPattern(told, items=len(found), transactional=True, consistent=True)
                 needs.append(Need(title, entities, where, access=access, route=Route("batch_get")))
             continue
         for entity, each in found:
-            action = (text_of(each.get("action")) or "").lower()
+            action = (as_text(each.get("action")) or "").lower()
             if action in ("put", "update", "delete"):
                 write = WritePattern(
                     told,

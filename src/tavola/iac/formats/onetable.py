@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tavola.iac.formats.entity_builder import EntityMaker
+from tavola.iac.formats.entity_builder import EntityBuilder
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report
-from tavola.iac.formats.table_definitions import table_of
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, label_of, shown
+from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.table_definitions import read_table
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, python_label, show_value
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, SourceDesign, TableDesign
 
 FORMAT = "onetable"
@@ -79,31 +79,31 @@ def is_onetable(raw: Any) -> bool:
     return marked or (isinstance(indexes, Mapping) and _PRIMARY in indexes)
 
 
-def read_onetable(raw: Mapping[str, Any]) -> Imported:
+def read_onetable(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of a schema: one table, an entity for each model."""
-    report = Report()
-    told = Members(raw)
+    report = ImportReport()
+    told = TrackedMapping(raw)
     table = _Schema(told, report).table()
     if "queries" in told:
         report.add("queries", "what somebody saved to look at is no access pattern; left out")
     if "items" in told:
         report.add("items", "its sample items are left out; import them with the table's own data")
-    tell_unread(told, "", report, beside=_BESIDE)
+    report_unread(told, "", report, ignore=_BESIDE)
     report.add("", f"a schema names no table, so it is called {_NAME!r}; rename it in the document")
     report.add(
         "",
         "it says no access pattern, so the design has none beside the keys; declare them to have them judged",
     )
-    return Imported(Design((table,)), report.notes, FORMAT)
+    return ImportResult(Design((table,)), report.notes, FORMAT)
 
 
 class _Schema:
     """A schema, read member by member."""
 
-    def __init__(self, raw: Members, report: Report) -> None:
+    def __init__(self, raw: TrackedMapping, report: ImportReport) -> None:
         self.raw = raw
         self.report = report
-        self.read = Reader(report)
+        self.read = ValueReader(report)
         self.params = self.read.object(raw.get("params"), "params")
         self.models = self._models()
         self.indexes = self._indexes()
@@ -124,8 +124,8 @@ class _Schema:
             if name != _PRIMARY:
                 member = "LocalSecondaryIndexes" if self._is_local(name) else "GlobalSecondaryIndexes"
                 body.setdefault(member, []).append(self._index(name))
-        made = table_of(body, "indexes", self.report)
-        tag = text_of(self.params.get("typeField")) or _TAG
+        made = read_table(body, "indexes", self.report)
+        tag = as_text(self.params.get("typeField")) or _TAG
         settings = replace(
             made.settings,
             tag=tag,
@@ -151,27 +151,27 @@ class _Schema:
             if isinstance(each, Mapping):
                 found[name] = each
             else:
-                self.report.add(f"models.{name}", f"{shown(each)} is no model, so it is left out")
+                self.report.add(f"models.{name}", f"{show_value(each)} is no model, so it is left out")
         return found
 
     def _indexes(self) -> dict[str, Mapping[str, Any]]:
         raw = self.read.object(self.raw.get("indexes"), "indexes")
         found = {name: self.read.object(raw.get(name), f"indexes.{name}") for name in raw}
-        if not text_of(found.get(_PRIMARY, {}).get("hash")):
+        if not as_text(found.get(_PRIMARY, {}).get("hash")):
             raise FormatRefused(
                 "it has no primary index with a hash; give it the key of the table", "indexes.primary"
             )
         return found
 
     def _is_local(self, name: str) -> bool:
-        own = text_of(self.indexes[name].get("hash"))
-        return text_of(self.indexes[name].get("type")) == "local" or own is None
+        own = as_text(self.indexes[name].get("hash"))
+        return as_text(self.indexes[name].get("type")) == "local" or own is None
 
     def _schema(self, name: str) -> tuple[str, str | None]:
         raw = self.indexes[name]
-        primary = text_of(self.indexes[_PRIMARY].get("hash")) or ""
-        hash_ = primary if name != _PRIMARY and self._is_local(name) else text_of(raw.get("hash")) or primary
-        return hash_, text_of(raw.get("sort"))
+        primary = as_text(self.indexes[_PRIMARY].get("hash")) or ""
+        hash_ = primary if name != _PRIMARY and self._is_local(name) else as_text(raw.get("hash")) or primary
+        return hash_, as_text(raw.get("sort"))
 
     def _key_attributes(self) -> tuple[str, ...]:
         told = [attribute for name in self.indexes for attribute in self._schema(name) if attribute]
@@ -180,7 +180,7 @@ class _Schema:
     def _type_of(self, attribute: str) -> str:
         """Return the type of a key attribute: a number where every model that has it says so and makes no text of it."""
         fields = [each for model in self.models.values() if isinstance(each := model.get(attribute), Mapping)]
-        tags = {"S" if text_of(each.get("value")) else self._kind(each)[0] for each in fields}
+        tags = {"S" if as_text(each.get("value")) else self._kind(each)[0] for each in fields}
         return "N" if tags == {"N"} else "B" if tags == {"B"} else "S"
 
     def _index(self, name: str) -> dict[str, Any]:
@@ -195,26 +195,28 @@ class _Schema:
             if not more:
                 projection = {"ProjectionType": "KEYS_ONLY"}
         elif str(project) not in _PROJECTIONS:
-            self.report.add(f"indexes.{name}.project", f"{shown(project)} is no projection; all is taken")
+            self.report.add(
+                f"indexes.{name}.project", f"{show_value(project)} is no projection; all is taken"
+            )
         return {"IndexName": name, "KeySchema": _elements(hash_, range_), "Projection": projection}
 
     def _delimiter(self) -> str:
         """Return what the values' parts are joined by: as the parameters say, else the sign that most values have."""
-        told = text_of(self.params.get("separator"))
+        told = as_text(self.params.get("separator"))
         if told is not None and len(told) == 1:
             return told
         texts = [
             _VALUE.sub("", value)
             for model in self.models.values()
             for field in model.values()
-            if isinstance(field, Mapping) and (value := text_of(field.get("value"))) is not None
+            if isinstance(field, Mapping) and (value := as_text(field.get("value"))) is not None
         ]
         counts = {sign: sum(text.count(sign) for text in texts) for sign in _DELIMITERS}
         return max(_DELIMITERS, key=lambda sign: counts[sign])
 
     def _ttl(self) -> str | None:
         told = {
-            text_of(field.get("map")) or name
+            as_text(field.get("map")) or name
             for model in self.models.values()
             for name, field in model.items()
             if isinstance(field, Mapping) and field.get("ttl") is True
@@ -227,18 +229,18 @@ class _Schema:
         return min(told, default=None)
 
     def _entity(self, table: TableDesign, name: str, model: Mapping[str, Any]) -> EntityDesign:
-        maker = EntityMaker(label_of(name, "Entity"), name, self.delimiter, name, self.report)
+        maker = EntityBuilder(python_label(name, "Entity"), name, self.delimiter, name, self.report)
         templates: dict[str, str] = {}
         padded = {
             found[1]
             for raw in model.values()
             if isinstance(raw, Mapping)
-            for found in _VALUE.finditer(text_of(raw.get("value")) or "")
+            for found in _VALUE.finditer(as_text(raw.get("value")) or "")
             if found[2] and found[3] in (None, "0")
         }
         for field, raw in model.items():
             told = self.read.object(raw, f"models.{name}.{field}")
-            value = text_of(told.get("value"))
+            value = as_text(told.get("value"))
             if value is not None and field in table.key_types:
                 templates[field] = self._template(value, name, model)
                 told.get("type"), told.get("required")
@@ -256,7 +258,7 @@ class _Schema:
 
     def _keys(
         self,
-        maker: EntityMaker,
+        maker: EntityBuilder,
         table: TableDesign,
         templates: Mapping[str, str],
         model: Mapping[str, Any],
@@ -274,19 +276,24 @@ class _Schema:
                     found
                     for source in (*hash_, *range_)
                     for each in source.fields
-                    if (found := maker.named(each))
+                    if (found := maker.find(each))
                 ]
                 yield KeyDesign(index.name, hash_, range_, sparse=any(field.nullable for field in fields))
 
     def _source(
-        self, maker: EntityMaker, table: TableDesign, attribute: str, templates: Mapping[str, str], name: str
+        self,
+        maker: EntityBuilder,
+        table: TableDesign,
+        attribute: str,
+        templates: Mapping[str, str],
+        name: str,
     ) -> SourceDesign:
         place = f"models.{name}.{attribute}"
         return maker.source(attribute, table.key_types[attribute], templates.get(attribute), place)
 
     def _template(self, value: str, name: str, model: Mapping[str, Any]) -> str:
         """Return a value template as ours spells it; `${_type}` is the model's name, `${n:8}` is padded."""
-        tag = text_of(self.params.get("typeField")) or _TAG
+        tag = as_text(self.params.get("typeField")) or _TAG
 
         def spelled(found: re.Match[str]) -> str:
             field, size, pad = found[1], found[2], found[3]
@@ -298,12 +305,12 @@ class _Schema:
         return _VALUE.sub(spelled, value.replace("{", "\0{").replace("$\0{", "${").replace("\0{", "{{"))
 
     def _field(
-        self, maker: EntityMaker, name: str, raw: Mapping[str, Any], model: str, *, padded: bool
+        self, maker: EntityBuilder, name: str, raw: Mapping[str, Any], model: str, *, padded: bool
     ) -> None:
         place = f"models.{model}.{name}"
         tag, word = self._kind(raw, place)
-        attribute = (text_of(raw.get("map")) or name).partition(".")[0]
-        if "." in (text_of(raw.get("map")) or ""):
+        attribute = (as_text(raw.get("map")) or name).partition(".")[0]
+        if "." in (as_text(raw.get("map")) or ""):
             self.report.add(
                 place,
                 f"it is packed into {attribute!r} with others, which a design does not say; it stays a field",
@@ -313,7 +320,7 @@ class _Schema:
         choices = self.read.texts(raw.get("enum"), place) if isinstance(raw.get("enum"), list) else ()
         if raw.get("encrypted") is True or raw.get("crypt") is True:
             self.report.add(place, "its values are encrypted by the program, which a design does not say")
-        scope = _VALUE.findall(text_of(raw.get("scope")) or "")
+        scope = _VALUE.findall(as_text(raw.get("scope")) or "")
         if "schema" in raw or "items" in raw:
             self.report.add(place, "what is inside it is not read")
         if raw.get("ttl") is True:
@@ -324,22 +331,22 @@ class _Schema:
             "nullable": not required,
             "unique": raw.get("unique") is True,
             "within": tuple(found[0] for found in scope) if raw.get("unique") is True else (),
-            "description": text_of(raw.get("description")) or "",
+            "description": as_text(raw.get("description")) or "",
         }
         if padded and tag == "N":  # a number that is padded has no fraction
             told |= {"type": "int", "key_kind": "int"}
         if choices and tag == "S":
             told["choices"] = choices
         made: FieldDesign = maker.field(attribute, tag, name=name, **told)
-        if made.attribute != attribute or (made.name != name and maker.named(name) is not made):
+        if made.attribute != attribute or (made.name != name and maker.find(name) is not made):
             self.report.add(place, f"it is called {made.name} here")
 
     def _kind(self, raw: Mapping[str, Any], place: str = "") -> tuple[str, str]:
-        told = (text_of(raw.get("type")) or "string").lower()
+        told = (as_text(raw.get("type")) or "string").lower()
         if told == "date":
             return ("S", "datetime") if self.params.get("isoDates") is True else ("N", "epoch-milliseconds")
         if told not in _TYPES and place:
-            self.report.add(place, f"{shown(told)} is no type that is known; string is taken")
+            self.report.add(place, f"{show_value(told)} is no type that is known; string is taken")
         return _TYPES.get(told, ("S", "text"))
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tavola.iac.formats.import_result import Note, Report
+from tavola.iac.formats.import_result import FormatNote, ImportReport
 from tavola.keys import Placeholder, part_for
 from tavola.model import SHARD
 from tavola.model.document import (
@@ -41,9 +41,9 @@ _PROJECTIONS = {"ALL": "all", "KEYS_ONLY": "keys"}
 _AS_THEY_STAND = ("text", "enum")  # kinds of key parts whose text is the value
 
 
-def write_onetable(design: Design) -> tuple[dict[str, dict[str, Any]], tuple[Note, ...]]:
+def write_onetable(design: Design) -> tuple[dict[str, dict[str, Any]], tuple[FormatNote, ...]]:
     """Return a schema for each table of a design, by the name of its file, and notes on what a schema cannot hold."""
-    report = Report()
+    report = ImportReport()
     made = {_file(table): _Writer(table, report).schema() for table in design.tables}
     for what, several in (
         ("needs", design.needs),
@@ -63,7 +63,7 @@ def _file(table: TableDesign) -> str:
 class _Writer:
     """One table as a schema."""
 
-    def __init__(self, table: TableDesign, report: Report) -> None:
+    def __init__(self, table: TableDesign, report: ImportReport) -> None:
         self.table = table
         self.report = report
         self.indexes = [index for index in table.indexes if self._holds(index)]

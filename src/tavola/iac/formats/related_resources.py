@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.unresolved import plain, text_of
-from tavola.iac.formats.value_reader import Reader, shown, switched
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.unresolved import as_plain_data, as_text
+from tavola.iac.formats.value_reader import ValueReader, parse_switch, show_value
 from tavola.model import ModelError, Scaling
 from tavola.model.document import Consumer, Policy, TableDesign
 
@@ -46,25 +46,25 @@ def table_in_arn(arn: str) -> str | None:
     return None if found is None else found[1]
 
 
-def consumer_of(
+def read_consumer(
     name: str,
     raw: Mapping[str, Any],
     function: Mapping[str, Any] | None,
     place: str,
-    report: Report,
+    report: ImportReport,
     *,
-    there: str = "",
+    existing_function: str = "",
 ) -> Consumer | None:
     """Return the consumer that an event source mapping makes of a function; None of one that is switched off.
 
     `function` is None where the file does not have it: it is one that is made elsewhere, by the name or ARN that is `there`.
     """
-    read = Reader(report)
-    if switched(raw.get("Enabled", True)) is False:
+    read = ValueReader(report)
+    if parse_switch(raw.get("Enabled", True)) is False:
         report.add(place, "the mapping is switched off, so it is left out")
         return None
     if function is None:
-        told = there or "unnamed"
+        told = existing_function or "unnamed"
         report.add(
             place,
             f"its function ({told}) is made elsewhere; 3 s and 128 MB are taken, as Lambda does if nobody says",
@@ -72,16 +72,16 @@ def consumer_of(
 
     def whole(member: str, meant: int, least: int = 0, of: Mapping[str, Any] | None = raw) -> int:
         of = of or {}
-        found = read.whole(of.get(member), f"{place}.{member}", least)
+        found = read.integer(of.get(member), f"{place}.{member}", least)
         return meant if found is None else found
 
     filters: list[Mapping[str, Any]] = []
     criteria = read.object(raw.get("FilterCriteria"), f"{place}.FilterCriteria")
     for each in read.objects(criteria.get("Filters"), f"{place}.FilterCriteria.Filters"):
-        pattern = _pattern(each.get("Pattern"))
+        pattern = _parse_pattern(each.get("Pattern"))
         if pattern is None:
             report.add(
-                f"{place}.FilterCriteria", f"{shown(each.get('Pattern'))} is no pattern; it is left out"
+                f"{place}.FilterCriteria", f"{show_value(each.get('Pattern'))} is no pattern; it is left out"
             )
         else:
             filters.append(pattern)
@@ -89,10 +89,10 @@ def consumer_of(
         read.object(raw.get("DestinationConfig"), f"{place}.DestinationConfig").get("OnFailure"),
         f"{place}.DestinationConfig.OnFailure",
     )
-    starting = text_of(raw.get("StartingPosition"))
+    starting = as_text(raw.get("StartingPosition"))
     if starting not in ("TRIM_HORIZON", "LATEST"):
         if starting is not None:
-            report.add(f"{place}.StartingPosition", f"{shown(starting)} cannot be told; LATEST is taken")
+            report.add(f"{place}.StartingPosition", f"{show_value(starting)} cannot be told; LATEST is taken")
         starting = "LATEST"
     return Consumer(
         name,
@@ -110,30 +110,32 @@ def consumer_of(
         timeout_s=whole("Timeout", 3, 1, function),  # what Lambda means without one
         memory_mb=whole("MemorySize", 128, 1, function),
         starting=cast(Any, starting),
-        function="" if function is not None else there or f"${{{name}}}",
+        function="" if function is not None else existing_function or f"${{{name}}}",
     )
 
 
-def _pattern(raw: Any) -> Mapping[str, Any] | None:
-    told = text_of(raw)
+def _parse_pattern(raw: Any) -> Mapping[str, Any] | None:
+    told = as_text(raw)
     if told is not None:
         try:
             raw = json.loads(told)
         except (ValueError, RecursionError):
             return None
-    found = plain(raw)
+    found = as_plain_data(raw)
     return found if isinstance(found, Mapping) else None
 
 
-def with_consumers(
-    tables: Iterable[TableDesign], consumers: Iterable[tuple[str, str, Consumer]], report: Report
+def add_consumers(
+    tables: Iterable[TableDesign], consumers: Iterable[tuple[str, str, Consumer]], report: ImportReport
 ) -> list[TableDesign]:
     """Return the tables with their consumers, each given with its place and the ARN of its stream."""
     found = {table.name: table for table in tables}
     for place, arn, consumer in consumers:
         table = found.get(table_in_arn(arn) or "")
         if table is None:
-            told = f"reads {shown(arn)}, which is" if arn else "says no EventSourceArn that is known here:"
+            told = (
+                f"reads {show_value(arn)}, which is" if arn else "says no EventSourceArn that is known here:"
+            )
             report.add(place, f"it {told} no stream of a table here; it is left out")
         elif any(consumer.name == other.name for other in table.consumers):
             report.add(
@@ -156,8 +158,12 @@ class ScalingTarget:
     target: int | None = None
 
 
-def with_scaling(
-    tables: Iterable[TableDesign], targets: Iterable[ScalingTarget], report: Report, *, whole: bool = True
+def add_scaling(
+    tables: Iterable[TableDesign],
+    targets: Iterable[ScalingTarget],
+    report: ImportReport,
+    *,
+    require_indexes: bool = True,
 ) -> list[TableDesign]:
     """Return the tables with their auto scaling, where it is whole: of reads, writes and every global index, as a design has it.
 
@@ -173,7 +179,8 @@ def with_scaling(
         name = target.resource.removeprefix("table/").split("/")[0]
         if name not in found:
             report.add(
-                target.place, f"it scales {shown(target.resource)}, which is no table here; it is left out"
+                target.place,
+                f"it scales {show_value(target.resource)}, which is no table here; it is left out",
             )
         elif kind[1] == "index":
             indexes.add((name, target.resource.rpartition("/")[2]))
@@ -189,7 +196,7 @@ def with_scaling(
             lacking += [
                 f"the index {index.name}"
                 for index in table.indexes
-                if whole and not index.local and (name, index.name) not in indexes
+                if require_indexes and not index.local and (name, index.name) not in indexes
             ]
             lacking += [f"{end.dimension} (no policy)" for end in ends.values() if end.target is None]
             if lacking:
@@ -201,13 +208,15 @@ def with_scaling(
                 unknown = (*table.settings.unknown, "scaling")
                 found[name] = replace(table, settings=replace(table.settings, unknown=unknown))
                 continue
-        scaling = _scaling(table, ends, report)
+        scaling = _read_scaling(table, ends, report)
         if scaling is not None:
             found[name] = replace(table, settings=replace(table.settings, scaling=scaling))
     return list(found.values())
 
 
-def _scaling(table: TableDesign, ends: Mapping[str, ScalingTarget], report: Report) -> Scaling | None:
+def _read_scaling(
+    table: TableDesign, ends: Mapping[str, ScalingTarget], report: ImportReport
+) -> Scaling | None:
     units = {"Read": table.settings.read_units, "Write": table.settings.write_units}
     place = next(iter(ends.values())).place
     if units["Read"] is None or units["Write"] is None:
@@ -234,28 +243,30 @@ def _scaling(table: TableDesign, ends: Mapping[str, ScalingTarget], report: Repo
         return None
 
 
-def policy_of(name: str, document: Any, place: str, tables: Iterable[str], report: Report) -> Policy | None:
+def read_policy(
+    name: str, document: Any, place: str, tables: Iterable[str], report: ImportReport
+) -> Policy | None:
     """Return a policy that speaks of DynamoDB; None of one that does not, or cannot be read, which is told."""
-    told = text_of(document)
+    told = as_text(document)
     if told is not None:
         try:
             document = json.loads(told)
         except (ValueError, RecursionError):
             document = None
-    document = plain(document)
+    document = as_plain_data(document)
     statements = document.get("Statement") if isinstance(document, Mapping) else None
     if not isinstance(statements, list | Mapping):
         report.add(place, "the policy's document cannot be told, so it is left out")
         return None
     several = statements if isinstance(statements, list) else [statements]
-    if not any(isinstance(each, Mapping) and _speaks_of_tables(each) for each in several):
+    if not any(isinstance(each, Mapping) and _mentions_dynamodb(each) for each in several):
         return None
     known = set(tables)
     named = {each for each in map(table_in_arn, _texts(document)) if each in known}
-    return Policy(name, _referring(document), tuple(sorted(named)))
+    return Policy(name, _spell_references(document), tuple(sorted(named)))
 
 
-def _speaks_of_tables(statement: Mapping[str, Any]) -> bool:
+def _mentions_dynamodb(statement: Mapping[str, Any]) -> bool:
     """Tell whether a statement may be about DynamoDB: by an action of it, of any service, or that nobody knows yet."""
     if "NotAction" in statement:
         return True
@@ -265,16 +276,16 @@ def _speaks_of_tables(statement: Mapping[str, Any]) -> bool:
     )
 
 
-def managed_policy_note(arn: str, place: str, report: Report) -> None:
+def note_managed_policy(arn: str, place: str, report: ImportReport) -> None:
     """Tell of a policy that stands elsewhere, unless it is one of AWS's own for another service."""
     name = arn.rpartition("/")[2]
     own = arn.startswith(_AWS_POLICY) or "/" not in arn.replace("${", "")
     if own and "$" not in arn and not _WIDE.search(name):
         return
-    report.add(place, f"what the policy {shown(arn)} allows is not in the file; it is left out")
+    report.add(place, f"what the policy {show_value(arn)} allows is not in the file; it is left out")
 
 
-def _referring(value: Any) -> Any:
+def _spell_references(value: Any) -> Any:
     """Return a document whose references are not taken for variables of IAM.
 
     A table whose name only the deployment knows is one whole reference; any other stands as its name.
@@ -283,9 +294,9 @@ def _referring(value: Any) -> Any:
         case str():
             return _REFERENCE.sub(r"\1", _UNNAMED_ARN.sub("${Table.Arn}", value))
         case dict():
-            return {name: _referring(each) for name, each in value.items()}
+            return {name: _spell_references(each) for name, each in value.items()}
         case list():
-            return [_referring(each) for each in value]
+            return [_spell_references(each) for each in value]
         case _:
             return value
 

@@ -6,8 +6,8 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.value_reader import shown
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.value_reader import show_value
 from tavola.model.document import TableDesign
 from tavola.values import TAGS, Item, NumberRefused, Value, canonical_number
 
@@ -18,29 +18,29 @@ class _Malformed(Exception):
     """A value that DynamoDB JSON has not."""
 
 
-def sample_of(raw: Any, place: str, report: Report) -> Item | None:
+def read_item(raw: Any, place: str, report: ImportReport) -> Item | None:
     """Return an item; attributes that are none are left out and told."""
     if not isinstance(raw, Mapping):
-        report.add(place, f"{shown(raw)} is no item, so it is left out")
+        report.add(place, f"{show_value(raw)} is no item, so it is left out")
         return None
     item: Item = {}
     for name, value in raw.items():
         try:
             item[name] = _value(value)
         except _Malformed as wrong:
-            unwrapped = _unwrapped(value)
+            unwrapped = _unwrap(value)
             if unwrapped is None:
                 report.add(f"{place}.{name}", f"{wrong}, so the attribute is left out")
                 continue
             item[name] = unwrapped
             report.add(f"{place}.{name}", "it is wrapped in its type twice; it is read as if it were once")
         else:
-            if _doubly_wrapped(item[name]):
+            if _looks_doubly_wrapped(item[name]):
                 report.add(f"{place}.{name}", "it is a map of one member, called as a type; a mistake?")
     return item
 
 
-def _unwrapped(raw: Any) -> Value | None:
+def _unwrap(raw: Any) -> Value | None:
     """Return the value inside a map whose one member is called as a type, where that alone makes sense of it."""
     inner = raw.get("M") if isinstance(raw, Mapping) and len(raw) == 1 else None
     if not isinstance(inner, Mapping) or len(inner) != 1 or next(iter(inner)) not in TAGS:
@@ -53,7 +53,7 @@ def _unwrapped(raw: Any) -> Value | None:
 
 def _value(raw: Any) -> Value:
     if not isinstance(raw, Mapping) or len(raw) != 1:
-        raise _Malformed(f"{shown(raw)} is no value of DynamoDB, which has one type and its content")
+        raise _Malformed(f"{show_value(raw)} is no value of DynamoDB, which has one type and its content")
     tag, inner = next(iter(raw.items()))
     match tag, inner:
         case "S", str():
@@ -78,16 +78,16 @@ def _value(raw: Any) -> Value:
             numbers = [_number(each) for each in inner]
             return {"NS": list({canonical_number(each): each for each in reversed(numbers)}.values())[::-1]}
     known = "an empty set" if inner == [] else "not of that type" if tag in TAGS else "of no type there is"
-    raise _Malformed(f"{shown(raw)} is {known}")
+    raise _Malformed(f"{show_value(raw)} is {known}")
 
 
 def _number(raw: Any) -> str:
     """Return a number as the text it stands in; bare numbers of JSON are taken for their text."""
-    text = raw if isinstance(raw, str) else shown(raw)
+    text = raw if isinstance(raw, str) else show_value(raw)
     try:
         canonical_number(text)
     except NumberRefused as refused:
-        raise _Malformed(f"{shown(raw)} is no number") from refused
+        raise _Malformed(f"{show_value(raw)} is no number") from refused
     return text
 
 
@@ -95,16 +95,18 @@ def _bytes(raw: str) -> str:
     try:
         b64decode(raw, validate=True)
     except ValueError as error:
-        raise _Malformed(f"{shown(raw)} is no base64") from error
+        raise _Malformed(f"{show_value(raw)} is no base64") from error
     return raw
 
 
-def _doubly_wrapped(value: Value) -> bool:
+def _looks_doubly_wrapped(value: Value) -> bool:
     inner: Any = value.get("M")
     return isinstance(inner, dict) and len(inner) == 1 and next(iter(inner)) in _WRAPPED
 
 
-def fitting(items: Iterable[tuple[str, Item]], table: TableDesign, report: Report) -> list[Item]:
+def select_storable(
+    items: Iterable[tuple[str, Item]], table: TableDesign, report: ImportReport
+) -> list[Item]:
     """Return the items that a table can hold, each key once; given with their places, for what is left out is told.
 
     An attribute that is of an index's key and is not of its type, or empty, would keep the item out of the table: it
@@ -113,16 +115,16 @@ def fitting(items: Iterable[tuple[str, Item]], table: TableDesign, report: Repor
     found: dict[tuple[str, ...], Item] = {}
     keys = table.settings.key_names
     for place, item in items:
-        wrong = [problem for name in keys if (problem := _unfit(item.get(name), name, table))]
+        wrong = [problem for name in keys if (problem := _key_problem(item.get(name), name, table))]
         if wrong:
             report.add(place, f"its key {'; '.join(wrong)}, so it is left out")
             continue
         for name in table.key_types:
-            problem = _unfit(item[name], name, table) if name in item and name not in keys else None
+            problem = _key_problem(item[name], name, table) if name in item and name not in keys else None
             if problem:
                 report.add(f"{place}.{name}", f"its index key {problem}, so the attribute is left out")
                 del item[name]
-        key = tuple(canonical(item[name]) for name in keys)
+        key = tuple(canonical_key(item[name]) for name in keys)
         if key in found and found[key] != item:
             report.add(place, "an item before it has the same key and differs, so it is left out")
         else:
@@ -130,7 +132,7 @@ def fitting(items: Iterable[tuple[str, Item]], table: TableDesign, report: Repor
     return list(found.values())
 
 
-def _unfit(value: Value | None, name: str, table: TableDesign) -> str | None:
+def _key_problem(value: Value | None, name: str, table: TableDesign) -> str | None:
     """Return why a value can be none of a key's attribute; None if it can."""
     if value is None:
         return f"lacks {name}"
@@ -140,13 +142,13 @@ def _unfit(value: Value | None, name: str, table: TableDesign) -> str | None:
     return f"has an empty {name}" if inner == "" else None
 
 
-def canonical(value: Value) -> str:
+def canonical_key(value: Value) -> str:
     """Return a value of a key so that equal ones are equal."""
     tag, inner = next(iter(value.items()))
     return f"{tag}:{canonical_number(str(inner)) if tag == 'N' else inner}"
 
 
-def text_in(value: Value | None) -> str | None:
+def key_text(value: Value | None) -> str | None:
     """Return a value as it would stand in a key: text, or the digits of a number."""
     if value is None:
         return None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from tavola.iac.formats.entity_builder import braced
-from tavola.iac.formats.sample_items import text_in
-from tavola.iac.formats.value_reader import label_of
+from tavola.iac.formats.entity_builder import escape_braces
+from tavola.iac.formats.sample_items import key_text
+from tavola.iac.formats.value_reader import python_label
 from tavola.values import Item
 
 DELIMITERS = "#|^~:"
@@ -20,7 +20,7 @@ _DISTINCT_MAX = 50
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 
 
-def delimiter_of(texts: Iterable[str]) -> str:
+def guess_delimiter(texts: Iterable[str]) -> str:
     """Return what stands between the parts of keys: the sign that most of them have."""
     several = list(texts)
     for sign in DELIMITERS:
@@ -29,7 +29,7 @@ def delimiter_of(texts: Iterable[str]) -> str:
     return "#"
 
 
-def discriminator_of(items: Sequence[Item], keys: Collection[str]) -> str | None:
+def find_discriminator(items: Sequence[Item], keys: Collection[str]) -> str | None:
     """Return the attribute by which items say what they are; None if there is none."""
     for name in DISCRIMINATORS:
         told = {item[name]["S"] for item in items if "S" in item.get(name, {})}
@@ -39,7 +39,7 @@ def discriminator_of(items: Sequence[Item], keys: Collection[str]) -> str | None
     return None
 
 
-def template_of(
+def guess_template(
     attribute: str,
     items: Sequence[Item],
     delimiter: str,
@@ -57,7 +57,7 @@ def template_of(
     having = [item for item in items if "S" in item.get(attribute, {})]
     if not rows or len({len(row) for row in rows}) > 1:
         return None
-    texts = [{name: text_in(item.get(name)) for name in candidates} for item in having]
+    texts = [{name: key_text(item.get(name)) for name in candidates} for item in having]
     if len(rows[0]) == 1:
         return _single([row[0] for row in rows], texts, candidates, constant=constant)
     parts: list[str] = []
@@ -66,7 +66,7 @@ def template_of(
     for at in range(len(rows[0])):
         tokens = [row[at] for row in rows]
         same = len(set(tokens)) == 1
-        match = _matching(tokens, texts, candidates)
+        match = _matching_attribute(tokens, texts, candidates)
         named = at > 0 and not parts[-1].startswith("{")  # the part before says what this one is
         word = _WORD.fullmatch(tokens[0]) is not None
         if tokens[0] == "" and same:
@@ -74,12 +74,12 @@ def template_of(
         elif match is not None and (not same or named or not word):
             parts.append(f"{{{match}}}")
         elif same and (word or (len(rows) > 1 and not named)):
-            parts.append(braced(tokens[0]))
+            parts.append(escape_braces(tokens[0]))
             literals += 1
         else:
             before = rows[0][at - 1] if at and len({row[at - 1] for row in rows}) == 1 else ""
-            name = _new(
-                f"{label_of(before).lower()}_id" if before else f"{attribute}_{at + 1}", {*taken, *made}
+            name = _new_name(
+                f"{python_label(before).lower()}_id" if before else f"{attribute}_{at + 1}", {*taken, *made}
             )
             made.append(name)
             parts.append(f"{{{name}}}")
@@ -91,15 +91,15 @@ def template_of(
 def _single(
     values: list[str], texts: Sequence[Mapping[str, str | None]], candidates: Sequence[str], *, constant: bool
 ) -> tuple[str, tuple[str, ...]] | None:
-    match = _matching(values, texts, candidates) if len(set(values)) > 1 else None
+    match = _matching_attribute(values, texts, candidates) if len(set(values)) > 1 else None
     if match is not None:
         return f"{{{match}}}", ()
     if constant and len(set(values)) == 1 and _WORD.fullmatch(values[0]):
-        return braced(values[0]), ()
+        return escape_braces(values[0]), ()
     return None
 
 
-def _matching(
+def _matching_attribute(
     tokens: Sequence[str], texts: Sequence[Mapping[str, str | None]], candidates: Sequence[str]
 ) -> str | None:
     """Return the attribute that has in every item what the part has."""
@@ -109,8 +109,8 @@ def _matching(
     return None
 
 
-def _new(wanted: str, taken: Collection[str]) -> str:
-    name = label_of(wanted, "part")
+def _new_name(wanted: str, taken: Collection[str]) -> str:
+    name = python_label(wanted, "part")
     while name in taken:
         name += "_"
     return name

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, Literal, cast, get_args
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.unresolved import plain, text_of
-from tavola.iac.formats.value_reader import Reader, label_of, name_of, shown
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.unresolved import as_plain_data, as_text
+from tavola.iac.formats.value_reader import ValueReader, python_label, require_name, show_value
 from tavola.limits import RECOVERY_DAYS_MAX, RECOVERY_DAYS_MIN
 from tavola.model import TableSettings
 from tavola.model.document import IndexDesign, TableDesign
@@ -27,10 +27,10 @@ MANAGED_KEY = "alias/aws/dynamodb"
 NO_ENTITIES = "it says nothing of entities and access patterns, so the design has none; declare them to have them judged"
 
 
-def table_of(
+def read_table(
     raw: Mapping[str, Any],
     place: str,
-    report: Report,
+    report: ImportReport,
     label: str = "",
     words: Mapping[str, str] | None = None,
 ) -> TableDesign:
@@ -44,12 +44,14 @@ def table_of(
 class _Definition:
     """One table's definition, read member by member."""
 
-    def __init__(self, raw: Mapping[str, Any], place: str, report: Report, words: Mapping[str, str]) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], place: str, report: ImportReport, words: Mapping[str, str]
+    ) -> None:
         self.raw = raw
         self.place = place
         self.words = words
         self.report = report
-        self.read = Reader(report)
+        self.read = ValueReader(report)
         self.types = self._types()
 
     def at(self, member: str) -> str:
@@ -57,7 +59,7 @@ class _Definition:
         return f"{self.place}.{self.words.get(member, member)}"
 
     def table(self, label: str) -> TableDesign:
-        name = name_of(self.raw, "TableName", self.place, told=self.words.get("TableName", ""))
+        name = require_name(self.raw, "TableName", self.place, spelling=self.words.get("TableName", ""))
         hash_, range_ = self.schema(self.raw.get("KeySchema"), self.place)
         if len(hash_) > 1 or len(range_) > 1:
             raise FormatRefused("the key of a table is one partition and one sort attribute", self.place)
@@ -70,7 +72,7 @@ class _Definition:
                     self.at("AttributeDefinitions"), f"{attribute!r} is in no key, so it is left out"
                 )
         return TableDesign(
-            label or label_of(name),
+            label or python_label(name),
             settings,
             {attribute: self.type_of(attribute) for attribute in used},
             indexes,
@@ -90,7 +92,7 @@ class _Definition:
         encryption, encrypted = self._encryption()
         told = {"recovery": restorable, "deletion_protection": protected, "encryption": encrypted}
         unknown = [word for word, on in told.items() if on is None]
-        if text_of(raw.get("MultiRegionConsistency")) == "STRONG":
+        if as_text(raw.get("MultiRegionConsistency")) == "STRONG":
             self.report.add(
                 self.at("Replicas"),
                 "its regions agree strongly, which a design does not say; it needs no stream for them",
@@ -115,7 +117,7 @@ class _Definition:
             replicas=tuple(
                 region
                 for each in read.objects(raw.get("Replicas"), self.at("Replicas"))
-                if (region := text_of(each.get("RegionName"))) is not None
+                if (region := as_text(each.get("RegionName"))) is not None
             ),
             unknown=tuple(unknown),
         )
@@ -124,7 +126,7 @@ class _Definition:
         place = self.at("PointInTimeRecoverySpecification")
         raw = self.read.object(self.raw.get("PointInTimeRecoverySpecification"), place)
         on = self.read.setting(raw.get("PointInTimeRecoveryEnabled"), place)
-        days = self.read.whole(raw.get("RecoveryPeriodInDays"), self.at("RecoveryPeriodInDays"), 1)
+        days = self.read.integer(raw.get("RecoveryPeriodInDays"), self.at("RecoveryPeriodInDays"), 1)
         if days is not None and not RECOVERY_DAYS_MIN <= days <= RECOVERY_DAYS_MAX:
             self.report.add(
                 self.at("RecoveryPeriodInDays"),
@@ -138,9 +140,9 @@ class _Definition:
         for member, local in (("LocalSecondaryIndexes", True), ("GlobalSecondaryIndexes", False)):
             for at, raw in enumerate(self.read.objects(self.raw.get(member), self.at(member))):
                 place = f"{self.at(member)}[{at}]"
-                name = name_of(raw, "IndexName", place, told=self.words.get("IndexName", ""))
-                if text_of(raw.get("IndexStatus")) == "DELETING":
-                    plain(raw)  # it is read, to the last member, and is no more
+                name = require_name(raw, "IndexName", place, spelling=self.words.get("IndexName", ""))
+                if as_text(raw.get("IndexStatus")) == "DELETING":
+                    as_plain_data(raw)  # it is read, to the last member, and is no more
                     self.report.add(place, f"{name} is being deleted, so it is left out")
                     continue
                 if name in seen:
@@ -153,21 +155,21 @@ class _Definition:
                     )
                 if units := raw.get("ProvisionedThroughput"):
                     self._note_units(name, place, units)
-                projection = projection_of(
+                projection = read_projection(
                     raw.get("Projection"), (*table_key, *hash_, *range_), place, self.report
                 )
                 native = len(hash_) > 1 or len(range_) > 1
-                yield IndexDesign(name, label_of(name, "index"), local, hash_, range_, projection, native)
+                yield IndexDesign(name, python_label(name, "index"), local, hash_, range_, projection, native)
 
     def schema(self, raw: Any, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the partition and sort attributes of a key schema."""
         found: dict[str, list[str]] = {"HASH": [], "RANGE": []}
         for at, element in enumerate(self.read.objects(raw, f"{place}.KeySchema")):
             where = f"{place}.KeySchema[{at}]"
-            name = name_of(element, "AttributeName", where)
-            kind = text_of(element.get("KeyType"))
+            name = require_name(element, "AttributeName", where)
+            kind = as_text(element.get("KeyType"))
             if kind not in found:
-                raise FormatRefused(f"KeyType is {shown(kind)}; give HASH or RANGE", where)
+                raise FormatRefused(f"KeyType is {show_value(kind)}; give HASH or RANGE", where)
             found[kind].append(name)
         names = [*found["HASH"], *found["RANGE"]]
         if not found["HASH"]:
@@ -191,25 +193,29 @@ class _Definition:
         found: dict[str, KeyTag] = {}
         place = self.at("AttributeDefinitions")
         for raw in self.read.objects(self.raw.get("AttributeDefinitions"), place):
-            name, kind = text_of(raw.get("AttributeName")), text_of(raw.get("AttributeType"))
+            name, kind = as_text(raw.get("AttributeName")), as_text(raw.get("AttributeType"))
             if not name:
                 self.report.add(place, "an attribute has no name, so it is left out")
             elif kind in get_args(KeyTag):
                 found[name] = cast(KeyTag, kind)
             else:
-                self.report.add(place, f"{name!r} is of type {shown(kind)}, which no key has; S is taken")
+                self.report.add(
+                    place, f"{name!r} is of type {show_value(kind)}, which no key has; S is taken"
+                )
                 found[name] = "S"
         return found
 
     def _word(self, member: str, words: tuple[str, ...], meant: str) -> str:
-        told = text_of(self.raw.get(member))
+        told = as_text(self.raw.get(member))
         if told is None or told in words:
             return told or meant
-        self.report.add(self.at(member), f"{shown(self.raw.get(member))} cannot be told; {meant} is taken")
+        self.report.add(
+            self.at(member), f"{show_value(self.raw.get(member))} cannot be told; {meant} is taken"
+        )
         return meant
 
     def _units(self) -> tuple[int | None, int | None]:
-        mode = text_of(self.raw.get("BillingMode"))
+        mode = as_text(self.raw.get("BillingMode"))
         raw = self.read.object(self.raw.get("ProvisionedThroughput"), self.at("ProvisionedThroughput"))
         told = [raw.get(word) for word in ("ReadCapacityUnits", "WriteCapacityUnits")]
         if mode not in ("PROVISIONED", "PAY_PER_REQUEST", None):
@@ -217,13 +223,13 @@ class _Definition:
             why = "as it has units" if all(told) else "as it has no units"
             self.report.add(
                 self.at("BillingMode"),
-                f"{shown(self.raw.get('BillingMode'))} cannot be told; {taken} is taken, {why}",
+                f"{show_value(self.raw.get('BillingMode'))} cannot be told; {taken} is taken, {why}",
             )
             mode = taken
         if mode == "PAY_PER_REQUEST":
             return None, None
-        reads = self.read.whole(told[0], self.at("ReadCapacityUnits"))
-        writes = self.read.whole(told[1], self.at("WriteCapacityUnits"))
+        reads = self.read.integer(told[0], self.at("ReadCapacityUnits"))
+        writes = self.read.integer(told[1], self.at("WriteCapacityUnits"))
         if mode == "PROVISIONED" and not (reads and writes):
             self.report.add(
                 self.place,
@@ -235,7 +241,7 @@ class _Definition:
     def _note_units(self, name: str, place: str, raw: Any) -> None:
         units = self.read.object(raw, place)
         told = [units.get(word) for word in ("ReadCapacityUnits", "WriteCapacityUnits")]
-        if any(text_of(each) not in (None, "0") for each in told):
+        if any(as_text(each) not in (None, "0") for each in told):
             self.report.add(
                 place, f"the units of the index {name} are its own; a design has the table's alone"
             )
@@ -245,10 +251,10 @@ class _Definition:
         raw = self.read.object(self.raw.get("StreamSpecification"), place)
         if not raw or ("StreamEnabled" in raw and not self.read.flag(raw["StreamEnabled"], place)):
             return None
-        told = text_of(raw.get("StreamViewType"))
+        told = as_text(raw.get("StreamViewType"))
         if told in get_args(StreamView):
             return cast(StreamView, told)
-        self.report.add(place, f"the stream's view is {shown(told)}; NEW_AND_OLD_IMAGES is taken")
+        self.report.add(place, f"the stream's view is {show_value(told)}; NEW_AND_OLD_IMAGES is taken")
         return "NEW_AND_OLD_IMAGES"
 
     def _encryption(self) -> tuple[str | None, bool | None]:
@@ -268,22 +274,23 @@ class _Definition:
     def _tags(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for raw in self.read.objects(self.raw.get("Tags"), self.at("Tags")):
-            key = text_of(raw.get("Key"))
+            key = as_text(raw.get("Key"))
             value = self.read.text(raw.get("Value"), self.at("Tags"))
             if key and value is not None:
                 found[key] = value
         return found
 
 
-def projection_of(raw: Any, keys: tuple[str, ...], place: str, report: Report) -> Projection:
+def read_projection(raw: Any, keys: tuple[str, ...], place: str, report: ImportReport) -> Projection:
     """Return what an index carries; `keys` are carried anyway and are taken out of its list."""
-    read = Reader(report)
+    read = ValueReader(report)
     told = read.object(raw, f"{place}.Projection")
-    kind = text_of(told.get("ProjectionType"))
+    kind = as_text(told.get("ProjectionType"))
     listed = read.texts(told.get("NonKeyAttributes"), f"{place}.Projection.NonKeyAttributes")
     if kind not in ("ALL", "KEYS_ONLY", "INCLUDE"):
         report.add(
-            f"{place}.Projection", f"its type is {shown(kind)}; {'INCLUDE' if listed else 'ALL'} is taken"
+            f"{place}.Projection",
+            f"its type is {show_value(kind)}; {'INCLUDE' if listed else 'ALL'} is taken",
         )
         kind = "INCLUDE" if listed else "ALL"
     if kind != "INCLUDE":
@@ -305,7 +312,7 @@ def projection_of(raw: Any, keys: tuple[str, ...], place: str, report: Report) -
     return kept
 
 
-def named_apart(tables: list[TableDesign], report: Report) -> tuple[TableDesign, ...]:
+def give_tables_unique_names(tables: list[TableDesign], report: ImportReport) -> tuple[TableDesign, ...]:
     """Return tables none of which has the name or the label of another.
 
     One that has a name that was there before is left out; one that has a label is called by its name. Both are told.
@@ -320,7 +327,7 @@ def named_apart(tables: list[TableDesign], report: Report) -> tuple[TableDesign,
             continue
         label, number = table.label, 1
         while label in labels:
-            label = label_of(table.name) if number == 1 else f"{label_of(table.name)}_{number}"
+            label = python_label(table.name) if number == 1 else f"{python_label(table.name)}_{number}"
             number += 1
         if label != table.label:
             report.add(table.name, f"a table before it is labelled {table.label} too; this one is {label}")

@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.hcl import Block, Evaluator, walked
-from tavola.iac.formats.hcl_functions import bounded
-from tavola.iac.formats.import_result import Imported, Report
-from tavola.iac.formats.lazy_values import Once
+from tavola.iac.formats.hcl import Evaluator, HclBlock, follow_steps
+from tavola.iac.formats.hcl_functions import check_size
+from tavola.iac.formats.import_result import ImportReport, ImportResult
+from tavola.iac.formats.lazy_values import LazyValues
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.terraform_documents import DOCUMENT, document_of
-from tavola.iac.formats.terraform_registry import is_of_registry, resources_of_registry
-from tavola.iac.formats.terraform_resources import TABLE, Resource, design_of_resources
-from tavola.iac.formats.tracked_mapping import watched
-from tavola.iac.formats.unresolved import Unresolved, text_of
-from tavola.iac.formats.value_reader import label_of, shown
+from tavola.iac.formats.terraform_documents import DOCUMENT, render_policy_json
+from tavola.iac.formats.terraform_registry import expand_registry_module, is_registry_module
+from tavola.iac.formats.terraform_resources import TABLE, TerraformResource, design_of_resources
+from tavola.iac.formats.tracked_mapping import track
+from tavola.iac.formats.unresolved import Unresolved, as_text
+from tavola.iac.formats.value_reader import python_label, show_value
 
 FORMAT = "terraform"
 INSTANCES_MAX = 200  # of one resource, by count or for_each
 
 
-def is_terraform(block: Block) -> bool:
+def is_terraform(block: HclBlock) -> bool:
     """Tell whether a file of HCL is a configuration of Terraform's."""
     kinds = {inner.kind for inner in block.blocks}
     return bool(
@@ -35,10 +35,10 @@ def is_terraform(block: Block) -> bool:
 
 
 def read_terraform(
-    files: Sequence[Block], settings: Mapping[str, Any] | None = None, report: Report | None = None
-) -> Imported:
+    files: Sequence[HclBlock], settings: Mapping[str, Any] | None = None, report: ImportReport | None = None
+) -> ImportResult:
     """Return the design of the tables in files of one configuration; `settings` are attributes of a tfvars file."""
-    report = report or Report()
+    report = report or ImportReport()
     module = _Module(files, report, settings or {})
     return design_of_resources(list(module.resources()), report, FORMAT)
 
@@ -46,7 +46,7 @@ def read_terraform(
 class _Module:
     """The names of a configuration, and what they stand for."""
 
-    def __init__(self, files: Sequence[Block], report: Report, settings: Mapping[str, Any]) -> None:
+    def __init__(self, files: Sequence[HclBlock], report: ImportReport, settings: Mapping[str, Any]) -> None:
         self.report = report
         self.blocks = [block for file in files for block in file.blocks]
         self.evaluator = Evaluator(self.look_up)
@@ -58,15 +58,15 @@ class _Module:
             if block.kind == "locals"
             for name, node in block.attributes.items()
         }
-        self.named: dict[tuple[str, ...], Block] = {}
+        self.named: dict[tuple[str, ...], HclBlock] = {}
         for block in self.blocks:
             if _is(block, "resource", 2) or _is(block, "data", 2):
                 if (block.kind, *block.labels) in self.named:
                     report.add(".".join(block.labels), "it is declared twice; the last is taken")
                 self.named[block.kind, *block.labels] = block
-        self._once = Once()
+        self._once = LazyValues()
 
-    def resources(self) -> Iterator[Resource]:
+    def resources(self) -> Iterator[TerraformResource]:
         """Give every resource that may matter, once for each of its instances."""
         for (kind, type_, name), block in self.named.items():
             if kind == "data" and type_ != DOCUMENT:
@@ -82,16 +82,16 @@ class _Module:
                 values = self.arguments(block, scope)
                 label, whole = _instance_names(name, place, key)
                 if kind == "data":
-                    values = {"json": document_of(values, self.report, place)}
+                    values = {"json": render_policy_json(values, self.report, place)}
                 if type_ == TABLE and values.get("name") is None:
                     self.report.add(whole, "it says no name; its address is taken")
                     values["name"] = whole
-                yield Resource(type_, label, whole, watched(values))
+                yield TerraformResource(type_, label, whole, track(values))
         for block in self.blocks:
             if _is(block, "module", 1):
                 yield from self._module(block)
 
-    def arguments(self, block: Block, scope: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, block: HclBlock, scope: Mapping[str, Any]) -> dict[str, Any]:
         """Return a block's arguments worked out, its blocks as lists of objects."""
         found: dict[str, Any] = {
             name: self.evaluator.value(node, block.text, scope) for name, node in block.attributes.items()
@@ -101,9 +101,9 @@ class _Module:
                 found.setdefault(kind, [])
                 if isinstance(found[kind], list):
                     found[kind].append(values)
-        return bounded(found)  # type: ignore[no-any-return]
+        return check_size(found)  # type: ignore[no-any-return]
 
-    def _blocks(self, inner: Block, scope: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _blocks(self, inner: HclBlock, scope: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if inner.kind != "dynamic" or len(inner.labels) != 1:
             yield inner.kind, self.arguments(inner, scope)
             return
@@ -120,7 +120,7 @@ class _Module:
         for key, value in pairs:
             yield kind, self.arguments(content, {**scope, name: {"key": key, "value": value}})
 
-    def _pairs(self, node: Any, block: Block, scope: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
+    def _pairs(self, node: Any, block: HclBlock, scope: Mapping[str, Any]) -> list[tuple[Any, Any]] | None:
         """Return what a for_each goes through; None if that is not known."""
         match None if node is None else self.evaluator.value(node, block.text, scope):
             case Mapping() as found:
@@ -138,7 +138,7 @@ class _Module:
             )
         return pairs
 
-    def _instances(self, block: Block, place: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    def _instances(self, block: HclBlock, place: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
         """Give each instance of a block by its key, None of the only one, with what `each` or `count` is in it."""
         if "for_each" in block.attributes:
             pairs = self._pairs(block.attributes["for_each"], block, {})
@@ -146,12 +146,12 @@ class _Module:
                 self.report.add(place, "what for_each goes through cannot be told; it is read once")
                 pairs = [(Unresolved("${each.key}"), Unresolved("${each.value}"))]
             for key, value in pairs:
-                yield text_of(key), {"each": {"key": key, "value": value}}
+                yield as_text(key), {"each": {"key": key, "value": value}}
             return
         if "count" in block.attributes:
             count = self.evaluator.value(block.attributes["count"], block.text)
             if not isinstance(count, int) or isinstance(count, bool) or count > INSTANCES_MAX:
-                self.report.add(place, f"count is {shown(count)}, which cannot be used; it is read once")
+                self.report.add(place, f"count is {show_value(count)}, which cannot be used; it is read once")
                 count = 1
             if count < 1:
                 self.report.add(place, "count is 0 by default, so it is left out")
@@ -164,17 +164,18 @@ class _Module:
         """Return what a reference stands for; KeyError where only the deployment knows."""
         match steps:
             case ("var", name, *rest):
-                return walked(self._once(f"var.{name}", lambda: self._variable(name)), tuple(rest))
+                return follow_steps(self._once(f"var.{name}", lambda: self._variable(name)), tuple(rest))
             case ("local", name, *rest):
                 node, text = self.locals[name]
-                return walked(
+                return follow_steps(
                     self._once(f"local.{name}", lambda: self.evaluator.value(node, text)), tuple(rest)
                 )
             case ("data", type_, name, *rest):
                 block = self.named["data", type_, name]
                 if type_ == DOCUMENT and rest == ["json"]:
                     return self._once(
-                        ".".join(steps), lambda: document_of(self.arguments(block, {}), self.report, name)
+                        ".".join(steps),
+                        lambda: render_policy_json(self.arguments(block, {}), self.report, name),
                     )
                 raise KeyError(steps)
             case (type_, name, *rest):
@@ -198,16 +199,16 @@ class _Module:
             return _of_table(argument, place if told is None else told)
         if argument not in block.attributes:
             raise KeyError(argument)
-        return walked(self._argument(block, argument, scope, place), tuple(rest[1:]))
+        return follow_steps(self._argument(block, argument, scope, place), tuple(rest[1:]))
 
-    def _argument(self, block: Block, argument: str, scope: Mapping[str, Any], place: str) -> Any:
+    def _argument(self, block: HclBlock, argument: str, scope: Mapping[str, Any], place: str) -> Any:
         node = block.attributes.get(argument)
         return self._once(
             f"{place}.{argument}",
             lambda: None if node is None else self.evaluator.value(node, block.text, scope),
         )
 
-    def _instance(self, block: Block, key: str, place: str) -> Mapping[str, Any]:
+    def _instance(self, block: HclBlock, key: str, place: str) -> Mapping[str, Any]:
         """Return what `each` or `count` is in one instance of a resource; KeyError where there is none such."""
         if "count" in block.attributes:
             if not (key.isascii() and key.isdigit() and len(key) < 6):
@@ -228,34 +229,34 @@ class _Module:
             return Unresolved(f"${{var.{name}}}")
         return self.evaluator.value(block.attributes["default"], block.text)
 
-    def _module(self, block: Block) -> Iterator[Resource]:
+    def _module(self, block: HclBlock) -> Iterator[TerraformResource]:
         """Give the table that the registry's module for tables makes; tell of any other module."""
         name = block.labels[0]
         place = f"module.{name}"
         source = block.attributes.get("source")
-        told = text_of(None if source is None else self.evaluator.value(source, block.text)) or ""
-        if not is_of_registry(told):
+        told = as_text(None if source is None else self.evaluator.value(source, block.text)) or ""
+        if not is_registry_module(told):
             self.report.add(place, f"its source {told or '(none)'} is another module, which is not followed")
             return
         for key, scope in self._instances(block, place):
             label, whole = _instance_names(name, place, key)
-            yield from resources_of_registry(watched(self.arguments(block, scope)), label, whole, self.report)
+            yield from expand_registry_module(track(self.arguments(block, scope)), label, whole, self.report)
 
 
 def _instance_names(name: str, place: str, key: str | None) -> tuple[str, str]:
     """Return the label and the place of an instance."""
-    return (name, place) if key is None else (label_of(f"{name}_{key}"), f"{place}[{key}]")
+    return (name, place) if key is None else (python_label(f"{name}_{key}"), f"{place}[{key}]")
 
 
 def _of_table(argument: str, name: Any) -> Any:
     """Return what a reference to a table is: its name, or an ARN, of which the deployment knows the rest."""
     if argument in ("id", "name"):
         return name
-    text = text_of(name) or ""
+    text = as_text(name) or ""
     return Unresolved(table_arn(text) if argument == "arn" else stream_arn(text))
 
 
-def _is(block: Block, kind: str, labels: int) -> bool:
+def _is(block: HclBlock, kind: str, labels: int) -> bool:
     return block.kind == kind and len(block.labels) == labels
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tavola.iac.formats.hcl_functions import encoded
-from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.hcl_functions import encode_json
+from tavola.iac.formats.import_result import ImportReport
 from tavola.iac.formats.unresolved import Unresolved
-from tavola.iac.formats.value_reader import Reader
+from tavola.iac.formats.value_reader import ValueReader
 
 DOCUMENT = "aws_iam_policy_document"
 
 
-def document_of(values: Mapping[str, Any], report: Report, place: str) -> str | Unresolved:
+def render_policy_json(values: Mapping[str, Any], report: ImportReport, place: str) -> str | Unresolved:
     """Return the JSON of a policy that is written as blocks."""
-    read = Reader(report)
+    read = ValueReader(report)
     statements: list[dict[str, Any]] = []
     for raw in read.objects(values.get("statement"), place):
         statement: dict[str, Any] = {"Effect": raw.get("effect") or "Allow"}
@@ -41,12 +41,12 @@ def document_of(values: Mapping[str, Any], report: Report, place: str) -> str | 
     for argument in ("source_policy_documents", "override_policy_documents", "source_json", "override_json"):
         if values.get(argument):
             report.add(f"{place}.{argument}", "what it adds to the statements is not followed; left out")
-    told = encoded({"Version": values.get("version") or "2012-10-17", "Statement": statements})
+    told = encode_json({"Version": values.get("version") or "2012-10-17", "Statement": statements})
     if isinstance(told, Unresolved):
-        return Unresolved(_of_iam(told.text))
-    return _of_iam(told)
+        return Unresolved(_restore_iam_variables(told.text))
+    return _restore_iam_variables(told)
 
 
-def _of_iam(text: str) -> str:
+def _restore_iam_variables(text: str) -> str:
     """Return a document with its variables as IAM spells them, where HCL has `&{…}`."""
     return text.replace("\\u0026{", "${")

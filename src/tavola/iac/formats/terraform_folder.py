@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.file_text import json_in, read_text
-from tavola.iac.formats.hcl import Block, Evaluator, parse_hcl
-from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.file_text import parse_json, read_text
+from tavola.iac.formats.hcl import Evaluator, HclBlock, parse_hcl
+from tavola.iac.formats.import_result import ImportReport, ImportResult
 from tavola.iac.formats.terraform import read_terraform
 
 FILES_MAX = 500
 _OVERRIDES = ("override.tf", "_override.tf")
 
 
-def read_terraform_folder(folder: Path) -> Imported:
+def read_terraform_folder(folder: Path) -> ImportResult:
     """Return the design of the tables that the files of a folder make; those that are not read are told."""
-    report = Report()
+    report = ImportReport()
     paths = sorted(folder.glob("*.tf"))
     if not paths:
         raise FormatRefused(
@@ -47,7 +47,7 @@ def _settings(folder: Path) -> Iterator[Path]:
 def _values(path: Path) -> Iterator[tuple[str, Any]]:
     if path.suffix == ".json":
         try:
-            found = json_in(read_text(path))
+            found = parse_json(read_text(path))
         except FormatRefused as refused:
             raise refused.within(str(path)) from refused
         if not isinstance(found, Mapping):
@@ -60,7 +60,7 @@ def _values(path: Path) -> Iterator[tuple[str, Any]]:
         yield name, evaluator.value(node, block.text)
 
 
-def _hcl(path: Path) -> Block:
+def _hcl(path: Path) -> HclBlock:
     try:
         return parse_hcl(read_text(path, may_be_empty=True))
     except FormatRefused as refused:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.import_result import ImportReport, ImportResult
 from tavola.iac.formats.related_resources import stream_arn, table_arn
-from tavola.iac.formats.terraform_documents import DOCUMENT, document_of
-from tavola.iac.formats.terraform_resources import TABLE, Resource, design_of_resources
-from tavola.iac.formats.tracked_mapping import watched
-from tavola.iac.formats.unresolved import Unresolved, text_of
+from tavola.iac.formats.terraform_documents import DOCUMENT, render_policy_json
+from tavola.iac.formats.terraform_resources import TABLE, TerraformResource, design_of_resources
+from tavola.iac.formats.tracked_mapping import track
+from tavola.iac.formats.unresolved import Unresolved, as_text
 
 FORMAT = "terraform-json"
 _INDEX = re.compile(r"\[[^\]]*\]")
@@ -31,9 +31,9 @@ def is_terraform_plan(raw: Any) -> bool:
     )
 
 
-def read_terraform_plan(raw: Mapping[str, Any]) -> Imported:
+def read_terraform_plan(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of the tables that a plan will make or a state has."""
-    report = Report()
+    report = ImportReport()
     told = raw.get("planned_values", raw.get("values"))
     root = told.get("root_module") if isinstance(told, Mapping) else None
     if not isinstance(root, Mapping):
@@ -51,31 +51,31 @@ def read_terraform_plan(raw: Mapping[str, Any]) -> Imported:
     configuration = raw.get("configuration")
     top = configuration.get("root_module") if isinstance(configuration, Mapping) else None
     wiring = _Wiring(dict(_references(top, "")), found)
-    resources = [replace(each, values=watched({**wiring.filled(each), **each.values})) for each in found]
+    resources = [replace(each, values=track({**wiring.filled(each), **each.values})) for each in found]
     return design_of_resources(resources, report, FORMAT)
 
 
-def _resources(module: Mapping[str, Any], report: Report) -> Iterator[Resource]:
+def _resources(module: Mapping[str, Any], report: ImportReport) -> Iterator[TerraformResource]:
     several = module.get("resources")
     for each in several if isinstance(several, list) else ():
         values = each.get("values") if isinstance(each, Mapping) else None
         if not isinstance(values, Mapping) or not isinstance(each.get("type"), str):
             report.add("resources", "one of them is no resource with values, so it is left out")
             continue
-        name = text_of(each.get("name")) or "table"
-        index = text_of(each.get("index"))
-        place = text_of(each.get("address")) or name
+        name = as_text(each.get("name")) or "table"
+        index = as_text(each.get("index"))
+        place = as_text(each.get("address")) or name
         present = {argument: value for argument, value in values.items() if value is not None}
         if each["type"] == TABLE:
             if each.get("mode") == "data":
                 report.add(place, "it is a table of another configuration; left out")
                 continue
-            if not text_of(present.get("name")):
+            if not as_text(present.get("name")):
                 report.add(place, "its name is not known before it is made; its address is taken")
                 present["name"] = place
         if each["type"] == DOCUMENT and "json" not in present:
-            present["json"] = document_of(present, report, place)
-        yield Resource(each["type"], name if index is None else f"{name}_{index}", place, present)
+            present["json"] = render_policy_json(present, report, place)
+        yield TerraformResource(each["type"], name if index is None else f"{name}_{index}", place, present)
     inner = module.get("child_modules")
     for child in inner if isinstance(inner, list) else ():
         if isinstance(child, Mapping):
@@ -99,9 +99,9 @@ class _Wiring:
     """Which resource an argument comes from that a plan does not know yet."""
 
     expressions: Mapping[str, Mapping[str, Any]]
-    resources: list[Resource]
+    resources: list[TerraformResource]
 
-    def filled(self, resource: Resource) -> dict[str, Any]:
+    def filled(self, resource: TerraformResource) -> dict[str, Any]:
         """Return arguments that a plan does not know yet and its configuration says by reference."""
         found: dict[str, Any] = {}
         bare = _INDEX.sub("", resource.place)
@@ -125,7 +125,7 @@ class _Wiring:
             if each.kind == DOCUMENT and attribute == "json":
                 return each.values.get("json")
             if each.kind == TABLE and argument != "policy":
-                name = text_of(each.values.get("name")) or ""
+                name = as_text(each.values.get("name")) or ""
                 whole = {"arn": table_arn(name), "stream_arn": stream_arn(name)}
                 return Unresolved(whole[attribute]) if attribute in whole else name
         return Unresolved(f"${{{first}}}")

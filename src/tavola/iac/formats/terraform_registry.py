@@ -7,11 +7,11 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.terraform_resources import TABLE, Resource
-from tavola.iac.formats.tracked_mapping import tell_unread, watched
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, switched
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.terraform_resources import TABLE, TerraformResource
+from tavola.iac.formats.tracked_mapping import report_unread, track
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, parse_switch
 
 _SOURCE = re.compile(
     r"(?:(?:app|registry)\.terraform\.io/)?terraform-aws-modules/dynamodb-table/aws"
@@ -33,16 +33,16 @@ _SCALING = {"Read": "autoscaling_read", "Write": "autoscaling_write"}
 _BESIDE = ("source", "version", "providers", "depends_on", "count", "for_each", "timeouts", "region")
 
 
-def is_of_registry(source: str) -> bool:
+def is_registry_module(source: str) -> bool:
     """Tell whether a module's source is the registry's module for tables."""
     return _SOURCE.fullmatch(source) is not None
 
 
-def resources_of_registry(
-    values: Mapping[str, Any], label: str, place: str, report: Report
-) -> Iterator[Resource]:
+def expand_registry_module(
+    values: Mapping[str, Any], label: str, place: str, report: ImportReport
+) -> Iterator[TerraformResource]:
     """Give the table that a call of the module makes, and the targets of its auto scaling."""
-    if switched(values.get("create_table", True)) is False:
+    if parse_switch(values.get("create_table", True)) is False:
         report.add(place, "its create_table is false, so it makes no table; left out")
         return
     name = values.get("name")
@@ -71,15 +71,15 @@ def resources_of_registry(
             }
         ],
     }
-    yield Resource(TABLE, label, place, watched(made))
-    if switched(values.get("autoscaling_enabled")):
-        yield from _scaling(values, text_of(name) or "", label, place, Reader(report))
-    tell_unread(values, place, report, beside=_BESIDE)
+    yield TerraformResource(TABLE, label, place, track(made))
+    if parse_switch(values.get("autoscaling_enabled")):
+        yield from _scaling(values, as_text(name) or "", label, place, ValueReader(report))
+    report_unread(values, place, report, ignore=_BESIDE)
 
 
 def _scaling(
-    values: Mapping[str, Any], name: str, label: str, place: str, read: Reader
-) -> Iterator[Resource]:
+    values: Mapping[str, Any], name: str, label: str, place: str, read: ValueReader
+) -> Iterator[TerraformResource]:
     meant = read.object(values.get("autoscaling_defaults"), f"{place}.autoscaling_defaults")
     for word, argument in _SCALING.items():
         told = read.object(values.get(argument), f"{place}.{argument}")
@@ -94,6 +94,6 @@ def _scaling(
         bounds = {"min_capacity": own.get("min_capacity", fixed), "max_capacity": own.get("max_capacity")}
         aim = [{"target_value": own.get("target_value", 70)}]
         where = f"{place}.{argument}"
-        yield Resource("aws_appautoscaling_target", label, where, watched({**whose, **bounds}))
+        yield TerraformResource("aws_appautoscaling_target", label, where, track({**whose, **bounds}))
         aimed = {**whose, "target_tracking_scaling_policy_configuration": aim}
-        yield Resource("aws_appautoscaling_policy", label, where, watched(aimed))
+        yield TerraformResource("aws_appautoscaling_policy", label, where, track(aimed))

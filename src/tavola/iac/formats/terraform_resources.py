@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report
+from tavola.iac.formats.import_result import ImportReport, ImportResult
 from tavola.iac.formats.related_resources import (
     ScalingTarget,
-    consumer_of,
-    managed_policy_note,
-    policy_of,
+    add_consumers,
+    add_scaling,
+    note_managed_policy,
+    read_consumer,
+    read_policy,
     table_in_arn,
-    with_consumers,
-    with_scaling,
 )
-from tavola.iac.formats.table_definitions import NO_ENTITIES, named_apart, table_of
+from tavola.iac.formats.table_definitions import NO_ENTITIES, give_tables_unique_names, read_table
 from tavola.iac.formats.terraform_documents import DOCUMENT
-from tavola.iac.formats.tracked_mapping import tell_unread
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import Reader, shown
+from tavola.iac.formats.tracked_mapping import report_unread
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import ValueReader, show_value
 from tavola.model.document import Consumer, Design, Policy, TableDesign
 
 TABLE = "aws_dynamodb_table"
@@ -54,7 +54,7 @@ _BESIDE = frozenset(
         *("policy_type", "role_arn", "predefined_metric_specification"),
     )
 )
-WORDS: Mapping[str, str] = {
+ARGUMENT_NAMES: Mapping[str, str] = {
     "TableName": "name",
     "KeySchema": "hash_key",
     "AttributeDefinitions": "attribute",
@@ -80,7 +80,7 @@ WORDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class TerraformResource:
     """A resource with its arguments worked out; its blocks are lists of objects."""
 
     kind: str
@@ -89,32 +89,34 @@ class Resource:
     values: Mapping[str, Any]
 
 
-def design_of_resources(resources: Sequence[Resource], report: Report, form: str) -> Imported:
+def design_of_resources(
+    resources: Sequence[TerraformResource], report: ImportReport, form: str
+) -> ImportResult:
     """Return the design of the tables among resources."""
     tables = [
-        table_of(table_body(each.values, each.place, report), each.place, report, each.name, WORDS)
-        for each in with_indexes(resources, report)
+        read_table(table_body(each.values, each.place, report), each.place, report, each.name, ARGUMENT_NAMES)
+        for each in merge_index_resources(resources, report)
         if each.kind == TABLE
     ]
     if not tables:
         kinds = ", ".join(sorted({each.kind for each in resources})[:6]) or "no resource"
-        raise report.explaining(
+        raise report.attach_notes(
             FormatRefused(
                 f"there is no aws_dynamodb_table in it, but {kinds}; name a file or folder with a table"
             )
         )
-    around = _Surroundings(resources, report)
-    done = with_scaling(named_apart(tables, report), around.scaling(), report)
-    done = around.with_replicas(with_consumers(done, around.consumers(), report))
+    around = _RelatedResources(resources, report)
+    done = add_scaling(give_tables_unique_names(tables, report), around.scaling(), report)
+    done = around.note_replicas(add_consumers(done, around.consumers(), report))
     policies = tuple(around.policies([table.name for table in done]))
-    around.tell_the_rest()
+    around.report_unread()
     report.add("", NO_ENTITIES)
-    return Imported(Design(tuple(done), policies=policies), report.notes, form)
+    return ImportResult(Design(tuple(done), policies=policies), report.notes, form)
 
 
-def table_body(values: Mapping[str, Any], place: str, report: Report) -> dict[str, Any]:
+def table_body(values: Mapping[str, Any], place: str, report: ImportReport) -> dict[str, Any]:
     """Return the arguments of a table as CreateTable has them."""
-    read = Reader(report)
+    read = ValueReader(report)
 
     def block(name: str, of: Mapping[str, Any] = values) -> Mapping[str, Any]:
         return read.object(of.get(name), f"{place}.{name}")
@@ -124,11 +126,11 @@ def table_body(values: Mapping[str, Any], place: str, report: Report) -> dict[st
     )
     tags = values.get("tags")
     replicas = read.objects(values.get("replica"), f"{place}.replica")
-    strong = any(text_of(each.get("consistency_mode")) == "STRONG" for each in replicas)
+    strong = any(as_text(each.get("consistency_mode")) == "STRONG" for each in replicas)
     if not isinstance(tags, Mapping):
         if tags is not None:
             report.add(
-                f"{place}.tags", f"{shown(tags)} is known to the deployment alone; the tags are left out"
+                f"{place}.tags", f"{show_value(tags)} is known to the deployment alone; the tags are left out"
             )
         tags = {}
     body: dict[str, Any] = {
@@ -176,7 +178,7 @@ def table_body(values: Mapping[str, Any], place: str, report: Report) -> dict[st
     return body
 
 
-def _schema(values: Mapping[str, Any], place: str, read: Reader) -> list[dict[str, Any]]:
+def _schema(values: Mapping[str, Any], place: str, read: ValueReader) -> list[dict[str, Any]]:
     """Return a key schema, from blocks of it or from the arguments for single attributes."""
     blocks = read.objects(values.get("key_schema"), f"{place}.key_schema")
     if blocks:
@@ -190,7 +192,7 @@ def _schema(values: Mapping[str, Any], place: str, read: Reader) -> list[dict[st
     ]
 
 
-def _index(raw: Mapping[str, Any], table: Mapping[str, Any], place: str, read: Reader) -> dict[str, Any]:
+def _index(raw: Mapping[str, Any], table: Mapping[str, Any], place: str, read: ValueReader) -> dict[str, Any]:
     schema = _schema(raw, place, read)
     if place.endswith("local_secondary_index"):
         own = next((each for each in _schema(table, place, read) if each["KeyType"] == "HASH"), {})
@@ -207,19 +209,21 @@ def _index(raw: Mapping[str, Any], table: Mapping[str, Any], place: str, read: R
     }
 
 
-def with_indexes(resources: Sequence[Resource], report: Report) -> list[Resource]:
+def merge_index_resources(
+    resources: Sequence[TerraformResource], report: ImportReport
+) -> list[TerraformResource]:
     """Return the resources with indexes that are resources of their own put into their tables."""
     found = list(resources)
-    read = Reader(report)
+    read = ValueReader(report)
     for index in resources:
         if index.kind != _INDEX:
             continue
-        name = text_of(index.values.get("table_name"))
+        name = as_text(index.values.get("table_name"))
         at = next(
             (
                 at
                 for at, each in enumerate(found)
-                if each.kind == TABLE and text_of(each.values.get("name")) == name
+                if each.kind == TABLE and as_text(each.values.get("name")) == name
             ),
             None,
         )
@@ -254,34 +258,34 @@ def with_indexes(resources: Sequence[Resource], report: Report) -> list[Resource
     return found
 
 
-class _Surroundings:
+class _RelatedResources:
     """What stands around the tables of a configuration."""
 
-    def __init__(self, resources: Sequence[Resource], report: Report) -> None:
+    def __init__(self, resources: Sequence[TerraformResource], report: ImportReport) -> None:
         self.resources = resources
         self.report = report
-        self.read = Reader(report)
+        self.read = ValueReader(report)
 
-    def of_kind(self, *kinds: str) -> Iterator[Resource]:
+    def of_kind(self, *kinds: str) -> Iterator[TerraformResource]:
         return (each for each in self.resources if each.kind in kinds)
 
     def scaling(self) -> Iterator[ScalingTarget]:
         aims: dict[tuple[str | None, str | None], Any] = {}
         for each in self.of_kind(_AIM):
             name = "target_tracking_scaling_policy_configuration"
-            whose = (text_of(each.values.get("resource_id")), text_of(each.values.get("scalable_dimension")))
+            whose = (as_text(each.values.get("resource_id")), as_text(each.values.get("scalable_dimension")))
             aims[whose] = self.read.object(each.values.get(name), each.place).get("target_value")
         for each in self.of_kind(_TARGET):
-            resource = text_of(each.values.get("resource_id")) or ""
-            dimension = text_of(each.values.get("scalable_dimension")) or ""
+            resource = as_text(each.values.get("resource_id")) or ""
+            dimension = as_text(each.values.get("scalable_dimension")) or ""
             if dimension.startswith("dynamodb:"):
                 yield ScalingTarget(
                     each.place,
                     resource,
                     dimension,
-                    self.read.whole(each.values.get("min_capacity"), f"{each.place}.min_capacity", 1),
-                    self.read.whole(each.values.get("max_capacity"), f"{each.place}.max_capacity", 1),
-                    self.read.whole(aims.get((resource, dimension)), f"{each.place}.target_value", 1),
+                    self.read.integer(each.values.get("min_capacity"), f"{each.place}.min_capacity", 1),
+                    self.read.integer(each.values.get("max_capacity"), f"{each.place}.max_capacity", 1),
+                    self.read.integer(aims.get((resource, dimension)), f"{each.place}.target_value", 1),
                 )
 
     def consumers(self) -> Iterator[tuple[str, str, Consumer]]:
@@ -290,10 +294,10 @@ class _Surroundings:
             told = values.get("event_source_arn")
             if told is None and values.get("self_managed_event_source"):
                 continue
-            arn = text_of(told) or ""
+            arn = as_text(told) or ""
             if _is_of_another_service(arn):
                 continue
-            function = self._function(text_of(values.get("function_name")) or "")
+            function = self._function(as_text(values.get("function_name")) or "")
             criteria = self.read.object(values.get("filter_criteria"), each.place)
             destination = self.read.object(values.get("destination_config"), each.place)
             failure = self.read.object(destination.get("on_failure"), each.place)
@@ -320,24 +324,24 @@ class _Surroundings:
                 names = (("handler", "Handler"), ("timeout", "Timeout"), ("memory_size", "MemorySize"))
                 own = {member: function.values.get(argument) for argument, member in names}
             name = each.name if function is None else function.name
-            there = text_of(each.values.get("function_name")) or ""
-            consumer = consumer_of(name, raw, own, each.place, self.report, there=there)
+            there = as_text(each.values.get("function_name")) or ""
+            consumer = read_consumer(name, raw, own, each.place, self.report, existing_function=there)
             if consumer is not None:
                 yield each.place, arn, consumer
 
-    def _function(self, told: str) -> Resource | None:
+    def _function(self, told: str) -> TerraformResource | None:
         """Return the function that a mapping calls, by a reference to it or by its name."""
         found = re.search(r"aws_lambda_function\.([\w-]+)", told)
         for each in self.of_kind("aws_lambda_function"):
             if found is not None and each.name == found[1]:
                 return each
-            if told and told.rpartition(":")[2] == text_of(each.values.get("function_name")):
+            if told and told.rpartition(":")[2] == as_text(each.values.get("function_name")):
                 return each
         return None
 
-    def with_replicas(self, tables: list[TableDesign]) -> list[TableDesign]:
+    def note_replicas(self, tables: list[TableDesign]) -> list[TableDesign]:
         for each in self.of_kind(_REPLICA):
-            name = table_in_arn(text_of(each.values.get("global_table_arn")) or "") or "a table"
+            name = table_in_arn(as_text(each.values.get("global_table_arn")) or "") or "a table"
             self.report.add(
                 each.place, f"the region of this replica of {name} is its provider's; it is left out"
             )
@@ -347,7 +351,7 @@ class _Surroundings:
         seen: set[str] = set()
         for each in (*self.of_kind(*_POLICIES, _RESOURCE_POLICY), *self.of_kind(DOCUMENT)):
             document = each.values.get("json" if each.kind == DOCUMENT else "policy")
-            policy = policy_of(each.name, document, each.place, tables, self.report)
+            policy = read_policy(each.name, document, each.place, tables, self.report)
             if policy is None:
                 continue
             told = json.dumps(policy.document, sort_keys=True)
@@ -357,27 +361,27 @@ class _Surroundings:
         for each in self.of_kind(*_ATTACHMENTS, "aws_iam_role"):
             arns = each.values.get("managed_policy_arns" if each.kind == "aws_iam_role" else "policy_arn")
             for arn in arns if isinstance(arns, list) else [arns]:
-                told = text_of(arn) or ""
+                told = as_text(arn) or ""
                 if arn is not None and "aws_iam_policy." not in told:
-                    managed_policy_note(told, each.place, self.report)
+                    note_managed_policy(told, each.place, self.report)
             for inner in self.read.objects(each.values.get("inline_policy"), each.place):
-                own = text_of(inner.get("name")) or each.name
-                policy = policy_of(
+                own = as_text(inner.get("name")) or each.name
+                policy = read_policy(
                     own, inner.get("policy"), f"{each.place}.inline_policy", tables, self.report
                 )
                 if policy is not None:
                     yield policy
 
-    def tell_the_rest(self) -> None:
+    def report_unread(self) -> None:
         """Tell what nobody has read: members of what was read, and resources of tables that are none of a design's."""
         for each in self.resources:
-            dimension = text_of(each.values.get("scalable_dimension")) or "dynamodb:"
+            dimension = as_text(each.values.get("scalable_dimension")) or "dynamodb:"
             if each.kind == _MAPPING and _is_of_another_service(
-                text_of(each.values.get("event_source_arn")) or ""
+                as_text(each.values.get("event_source_arn")) or ""
             ):
                 continue
             if each.kind in _READ and dimension.startswith("dynamodb:"):
-                tell_unread(each.values, each.place, self.report, beside=_BESIDE)
+                report_unread(each.values, each.place, self.report, ignore=_BESIDE)
             elif each.kind.startswith("aws_dynamodb_") and each.kind not in (_REPLICA, _RESOURCE_POLICY):
                 self.report.add(each.place, f"a design has no place for {each.kind}; it is left out")
 

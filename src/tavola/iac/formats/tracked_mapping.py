@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
+from tavola.iac.formats.import_result import ImportReport
 
 LEFT_OUT = "not read here; left out"
 
 
-class Members(Mapping[str, Any]):
+class TrackedMapping(Mapping[str, Any]):
     """An object, and those in it; to ask whether a member is there is not yet to read it."""
 
     __slots__ = ("_asked", "_raw")
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
-        self._raw = {str(name): watched(value) for name, value in raw.items()}
+        self._raw = {str(name): track(value) for name, value in raw.items()}
         self._asked: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
@@ -37,7 +37,7 @@ class Members(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._raw)
 
-    def unread(self, beside: Collection[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def unread(self, ignore: Collection[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Give each object that has members nobody asked for, by its path, with their names.
 
         `beside` are names that say nothing of a design, wherever they stand; neither does what is empty.
@@ -45,38 +45,38 @@ class Members(Mapping[str, Any]):
         left = tuple(
             name
             for name, value in self._raw.items()
-            if name not in self._asked and name not in beside and not _is_empty(value)
+            if name not in self._asked and name not in ignore and not _is_empty(value)
         )
         if left:
             yield "", left
         for name in self._raw:
             if name in self._asked:
-                yield from _unread(self._raw[name], f".{name}", beside)
+                yield from _unread(self._raw[name], f".{name}", ignore)
 
 
-def watched(value: Any) -> Any:
+def track(value: Any) -> Any:
     """Return a value whose objects remember what is asked of them."""
-    if isinstance(value, Members):
+    if isinstance(value, TrackedMapping):
         return value
     if isinstance(value, Mapping):
-        return Members(value)
+        return TrackedMapping(value)
     if isinstance(value, list):
-        return [watched(each) for each in value]
+        return [track(each) for each in value]
     return value
 
 
-def tell_unread(
-    value: Any, place: str, report: Report, *, beside: Collection[str] = (), why: str = LEFT_OUT
+def report_unread(
+    value: Any, place: str, report: ImportReport, *, ignore: Collection[str] = (), why: str = LEFT_OUT
 ) -> None:
     """Keep a note of every member that nobody asked for."""
-    for path, names in _unread(value, "", beside):
+    for path, names in _unread(value, "", ignore):
         where = f"{place}{path}" if place else path.removeprefix(".")
         verb = "is" if len(names) == 1 else "are"
         report.add(where, f"{', '.join(names)} {verb} {why}")
 
 
 def _unread(value: Any, path: str, beside: Collection[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if isinstance(value, Members):
+    if isinstance(value, TrackedMapping):
         for inner, names in value.unread(beside):
             yield f"{path}{inner}", names
     elif isinstance(value, list):
@@ -85,4 +85,4 @@ def _unread(value: Any, path: str, beside: Collection[str]) -> Iterator[tuple[st
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, Members | list) and not value)
+    return value is None or value == "" or (isinstance(value, TrackedMapping | list) and not value)

@@ -8,25 +8,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tavola.iac.formats.import_result import Imported, Note
+from tavola.iac.formats.import_result import FormatNote, ImportResult
 from tavola.model.document import PatternDesign, TableDesign
 
 
-def apart(imported: Imported) -> Imported:
+def give_entities_unique_names(imported: ImportResult) -> ImportResult:
     """Return an import whose entities have names of their own; a second of one name gets its table's before it, which is told."""
     seen: set[str] = set()
     tables: list[TableDesign] = []
-    notes: list[Note] = []
+    notes: list[FormatNote] = []
     names: dict[tuple[str, str], str] = {}
     for table in imported.design.tables:
         taken = sorted({entity.name for entity in table.entities} & seen)
         told = {name: f"{table.label}_{name}" for name in taken}
         notes += [
-            Note(table.label, f"a table before it has an entity {name!r} too, so this one is called {now!r}")
+            FormatNote(
+                table.label, f"a table before it has an entity {name!r} too, so this one is called {now!r}"
+            )
             for name, now in told.items()
         ]
         names |= {(table.name, name): now for name, now in told.items()}
-        tables.append(_renamed(table, told) if told else table)
+        tables.append(_rename_entities(table, told) if told else table)
         seen |= {entity.name for entity in tables[-1].entities}
     if not names:
         return imported
@@ -41,7 +43,7 @@ def apart(imported: Imported) -> Imported:
     )
 
 
-def _renamed(table: TableDesign, names: Mapping[str, str]) -> TableDesign:
+def _rename_entities(table: TableDesign, names: Mapping[str, str]) -> TableDesign:
     def pattern(told: PatternDesign) -> PatternDesign:
         return replace(told, result=names.get(told.result, told.result))
 

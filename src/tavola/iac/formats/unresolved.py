@@ -22,7 +22,7 @@ class Unresolved:
     text: str
 
 
-def joined(parts: Iterable[str | Unresolved]) -> str | Unresolved:
+def join_parts(parts: Iterable[str | Unresolved]) -> str | Unresolved:
     """Return texts as one, unresolved if one of them is."""
     several = list(parts)
     text = "".join(each.text if isinstance(each, Unresolved) else each for each in several)
@@ -31,20 +31,20 @@ def joined(parts: Iterable[str | Unresolved]) -> str | Unresolved:
     return Unresolved(text) if any(isinstance(each, Unresolved) for each in several) else text
 
 
-def is_settled(value: Any) -> bool:
+def is_resolved(value: Any) -> bool:
     """Tell whether nothing in a value waits for the deployment."""
     match value:
         case Unresolved():
             return False
         case Mapping():
-            return all(map(is_settled, value.values()))
+            return all(map(is_resolved, value.values()))
         case list():
-            return all(map(is_settled, value))
+            return all(map(is_resolved, value))
         case _:
             return True
 
 
-def part_of(value: Any) -> str | Unresolved | None:
+def as_text_part(value: Any) -> str | Unresolved | None:
     """Return a value as a part of a text: text, a number or flag as it is spelt, or unresolved; None for anything else."""
     match value:
         case str() | Unresolved():
@@ -57,21 +57,21 @@ def part_of(value: Any) -> str | Unresolved | None:
             return None
 
 
-def text_of(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
     """Return a value as it is written down, `${Stage}` where it is unresolved; None for what is no text."""
-    found = part_of(value)
+    found = as_text_part(value)
     return found.text if isinstance(found, Unresolved) else found
 
 
-def plain(value: Any) -> Any:
+def as_plain_data(value: Any) -> Any:
     """Return data as JSON has it, what is unresolved as it is written down."""
     match value:
         case Unresolved():
             return value.text
         case Mapping():
-            return {str(name): plain(each) for name, each in value.items()}
+            return {str(name): as_plain_data(each) for name, each in value.items()}
         case list() | tuple():
-            return [plain(each) for each in value]
+            return [as_plain_data(each) for each in value]
         case str() | bool() | int() | float() | None:
             return value
         case _:

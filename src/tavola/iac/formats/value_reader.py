@@ -11,19 +11,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.unresolved import plain, text_of
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.unresolved import as_plain_data, as_text
 
 
-def name_of(raw: Mapping[str, Any], member: str, place: str, *, what: str = "a name", told: str = "") -> str:
+def require_name(
+    raw: Mapping[str, Any], member: str, place: str, *, what: str = "a name", spelling: str = ""
+) -> str:
     """Return a text that must be there; `told` is what the file calls the member, if not so."""
-    found = text_of(raw.get(member))
+    found = as_text(raw.get(member))
     if not found:
-        raise FormatRefused(f"it has no {told or member}; give it {what}", place)
+        raise FormatRefused(f"it has no {spelling or member}; give it {what}", place)
     return found
 
 
-def switched(value: Any) -> bool | None:
+def parse_switch(value: Any) -> bool | None:
     """Return whether a value says on or off, as absence does; None: it cannot be told."""
     match value:
         case bool():
@@ -36,13 +38,13 @@ def switched(value: Any) -> bool | None:
             return None
 
 
-class Reader:
+class ValueReader:
     """Reads members of objects, and keeps a note of each that it cannot use."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ImportReport) -> None:
         self.report = report
 
-    def whole(self, value: Any, place: str, least: int = 0) -> int | None:
+    def integer(self, value: Any, place: str, least: int = 0) -> int | None:
         """Return a whole number; None if there is none."""
         if value is None:
             return None
@@ -52,28 +54,28 @@ class Reader:
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**18:
             return value
-        self.report.add(place, f"{shown(value)} is no number that can be used, so it is left out")
+        self.report.add(place, f"{show_value(value)} is no number that can be used, so it is left out")
         return None
 
     def flag(self, value: Any, place: str) -> bool:
         """Return whether something is switched on; what cannot be told counts as off."""
-        found = switched(value)
+        found = parse_switch(value)
         if found is None:
-            self.report.add(place, f"{shown(value)} cannot be told, so it counts as off")
+            self.report.add(place, f"{show_value(value)} cannot be told, so it counts as off")
         return bool(found)
 
     def setting(self, value: Any, place: str) -> bool | None:
         """Return whether a setting is on; None: it is for the deployment to know, which is kept as such."""
-        found = switched(value)
+        found = parse_switch(value)
         if found is None:
-            self.report.add(place, f"{shown(value)} cannot be told, so it is unknown whether it is on")
+            self.report.add(place, f"{show_value(value)} cannot be told, so it is unknown whether it is on")
         return found
 
     def text(self, value: Any, place: str) -> str | None:
         """Return a text; None if there is none."""
-        found = text_of(value)
+        found = as_text(value)
         if found is None and value is not None:
-            self.report.add(place, f"{shown(value)} is no text, so it is left out")
+            self.report.add(place, f"{show_value(value)} is no text, so it is left out")
         return found
 
     def objects(self, value: Any, place: str) -> list[Mapping[str, Any]]:
@@ -82,7 +84,7 @@ class Reader:
         found = [each for each in several if isinstance(each, Mapping)]
         if len(found) < len(several):
             wrong = next(each for each in several if not isinstance(each, Mapping))
-            self.report.add(place, f"{shown(wrong)} stands where an object is wanted, so it is left out")
+            self.report.add(place, f"{show_value(wrong)} stands where an object is wanted, so it is left out")
         return found
 
     def object(self, value: Any, place: str) -> Mapping[str, Any]:
@@ -99,9 +101,9 @@ class Reader:
         return tuple(dict.fromkeys(each for each in found if each))
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value as a sentence can name it."""
-    told = plain(value)
+    told = as_plain_data(value)
     if isinstance(told, str) and not isinstance(value, str):
         spelt = told  # unresolved: as it is written
     else:
@@ -112,7 +114,7 @@ def shown(value: Any) -> str:
     return spelt if len(spelt) <= 60 else f"{spelt[:59]}…"
 
 
-def label_of(name: str, fallback: str = "Table") -> str:
+def python_label(name: str, fallback: str = "Table") -> str:
     """Return a name as Python would have it: letters, digits and underscores."""
     label = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or fallback
     return f"_{label}" if label[0].isdigit() else label

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.iac.formats.errors import FormatRefused
-from tavola.iac.formats.import_result import Imported, Report, Sample
-from tavola.iac.formats.related_resources import ScalingTarget, with_scaling
-from tavola.iac.formats.sample_items import fitting, sample_of
-from tavola.iac.formats.table_definitions import named_apart, table_of
-from tavola.iac.formats.tracked_mapping import Members, tell_unread
-from tavola.iac.formats.unresolved import plain, text_of
-from tavola.iac.formats.value_reader import Reader, name_of, shown
+from tavola.iac.formats.import_result import ImportReport, ImportResult, SampleItem
+from tavola.iac.formats.related_resources import ScalingTarget, add_scaling
+from tavola.iac.formats.sample_items import read_item, select_storable
+from tavola.iac.formats.table_definitions import give_tables_unique_names, read_table
+from tavola.iac.formats.tracked_mapping import TrackedMapping, report_unread
+from tavola.iac.formats.unresolved import as_plain_data, as_text
+from tavola.iac.formats.value_reader import ValueReader, require_name, show_value
 from tavola.iac.formats.workbench_entities import EntitiesReader, Facet
 from tavola.model.document import Design, TableDesign
 from tavola.values import TAGS, Item
@@ -43,43 +43,43 @@ def is_workbench(raw: Any) -> bool:
     )
 
 
-def read_workbench(raw: Mapping[str, Any]) -> Imported:
+def read_workbench(raw: Mapping[str, Any]) -> ImportResult:
     """Return the design of a model, with its sample items."""
-    report = Report()
-    watch = Members(raw)
+    report = ImportReport()
+    watch = TrackedMapping(raw)
     _check_metadata(watch, report)
     models = watch.get("DataModel")
     if not isinstance(models, list) or not any(isinstance(each, Mapping) for each in models):
         raise FormatRefused("there is no table in its DataModel; give the model a table and export it again")
     tables: list[TableDesign] = []
-    samples: list[Sample] = []
+    samples: list[SampleItem] = []
     taken: set[str] = set()
     for at, table in enumerate(models):
         place = f"DataModel[{at}]"
         if not isinstance(table, Mapping):
-            report.add(place, f"{shown(table)} is no table, so it is left out")
+            report.add(place, f"{show_value(table)} is no table, so it is left out")
             continue
         made, items = _TableReader(table, place, report, taken).table()
         taken |= {entity.name for entity in made.entities}
         tables.append(made)
         samples += items
         _tell(table, made.name, report)
-        plain(table)  # which is told now, in its own names
-    kept = named_apart(tables, report)
+        as_plain_data(table)  # which is told now, in its own names
+    kept = give_tables_unique_names(tables, report)
     _tell(watch, "the model", report)
     report.add(
         "",
         "a model says nothing of access patterns, so the design has none; TTL, stream, recovery, encryption and tags are unknown",
     )
     report.add("", "ModelName and ModelMetadata are no part of a design; written onto this file they stay")
-    return Imported(Design(kept), report.notes, FORMAT, tuple(samples), dict(raw))
+    return ImportResult(Design(kept), report.notes, FORMAT, tuple(samples), dict(raw))
 
 
-def _tell(raw: Mapping[str, Any], place: str, report: Report) -> None:
-    tell_unread(raw, place, report, beside=_BESIDE, why="not understood; written onto this file it stays")
+def _tell(raw: Mapping[str, Any], place: str, report: ImportReport) -> None:
+    report_unread(raw, place, report, ignore=_BESIDE, why="not understood; written onto this file it stays")
 
 
-def _check_metadata(raw: Mapping[str, Any], report: Report) -> None:
+def _check_metadata(raw: Mapping[str, Any], report: ImportReport) -> None:
     metadata = raw.get("ModelMetadata")
     if not isinstance(metadata, Mapping):
         report.add("ModelMetadata", "it is missing; the model is taken for one of DynamoDB")
@@ -87,29 +87,29 @@ def _check_metadata(raw: Mapping[str, Any], report: Report) -> None:
     service = metadata.get("AWSService", SERVICE)
     if service != SERVICE:
         raise FormatRefused(
-            f"the model is of {text_of(service) or shown(service)}; name one of {SERVICE}",
+            f"the model is of {as_text(service) or show_value(service)}; name one of {SERVICE}",
             "ModelMetadata.AWSService",
         )
-    version = text_of(metadata.get("Version"))
+    version = as_text(metadata.get("Version"))
     if version is None or not VERSIONS.fullmatch(version):
         report.add(
-            "ModelMetadata.Version", f"{shown(version)} is no version that is known; it is read as 3.0"
+            "ModelMetadata.Version", f"{show_value(version)} is no version that is known; it is read as 3.0"
         )
 
 
 class _TableReader:
     """One table of a model."""
 
-    def __init__(self, raw: Mapping[str, Any], place: str, report: Report, taken: set[str]) -> None:
+    def __init__(self, raw: Mapping[str, Any], place: str, report: ImportReport, taken: set[str]) -> None:
         self.raw = raw
         self.report = report
-        self.read = Reader(report)
-        self.name = name_of(raw, "TableName", place)
+        self.read = ValueReader(report)
+        self.name = require_name(raw, "TableName", place)
         self.place = self.name
         self.taken = taken  # names that entities of other tables have
         self.types: dict[str, str] = {}
 
-    def table(self) -> tuple[TableDesign, list[Sample]]:
+    def table(self) -> tuple[TableDesign, list[SampleItem]]:
         self._access(self.raw, self.place)
         schema = self._keys(self.raw.get("KeyAttributes"), f"{self.place}.KeyAttributes")
         keys = tuple(each["AttributeName"] for each in schema)
@@ -129,7 +129,7 @@ class _TableReader:
             for name, kind in {**self.types, **key_types}.items()
             if name in keys or name in indexed
         ]
-        table = self._scaled(table_of(body, self.place, self.report))
+        table = self._scaled(read_table(body, self.place, self.report))
         facets, loose = self._facets(attributes)
         reader = EntitiesReader(table, attributes, self.report, self.taken)
         found = reader.entities(facets, self._data(table, facets, loose), self.raw)
@@ -146,9 +146,9 @@ class _TableReader:
         for member, kind in (("PartitionKey", "HASH"), ("SortKey", "RANGE")):
             told = self.read.object(keys.get(member), f"{place}.{member}")
             if told:
-                name = name_of(told, "AttributeName", f"{place}.{member}")
-                kept = self.types.setdefault(name, text_of(told.get("AttributeType")) or "S")
-                if kept != (text_of(told.get("AttributeType")) or "S"):
+                name = require_name(told, "AttributeName", f"{place}.{member}")
+                kept = self.types.setdefault(name, as_text(told.get("AttributeType")) or "S")
+                if kept != (as_text(told.get("AttributeType")) or "S"):
                     self.report.add(
                         f"{place}.{member}", f"{name!r} has another type elsewhere; {kept} is taken"
                     )
@@ -160,7 +160,7 @@ class _TableReader:
         found: dict[str, str] = {}
         place = f"{self.place}.NonKeyAttributes"
         for raw in self.read.objects(self.raw.get("NonKeyAttributes"), place):
-            name, kind = text_of(raw.get("AttributeName")), text_of(raw.get("AttributeType"))
+            name, kind = as_text(raw.get("AttributeName")), as_text(raw.get("AttributeType"))
             if not name:
                 self.report.add(place, "an attribute has no name, so it is left out")
             elif name in keys:
@@ -170,7 +170,7 @@ class _TableReader:
             else:
                 if kind not in TAGS:
                     self.report.add(
-                        place, f"{name!r} is of type {shown(kind)}, which there is not; S is taken"
+                        place, f"{name!r} is of type {show_value(kind)}, which there is not; S is taken"
                     )
                     kind = "S"
                 found[name] = kind
@@ -181,14 +181,14 @@ class _TableReader:
         found: list[dict[str, Any]] = []
         place = f"{self.place}.GlobalSecondaryIndexes"
         for at, raw in enumerate(self.read.objects(self.raw.get("GlobalSecondaryIndexes"), place)):
-            where = text_of(raw.get("IndexName")) or f"{place}[{at}]"
+            where = as_text(raw.get("IndexName")) or f"{place}[{at}]"
             projection = self.read.object(raw.get("Projection"), f"{where}.Projection")
             schema = self._keys(raw.get("KeyAttributes"), f"{where}.KeyAttributes")
             found.append({"IndexName": raw.get("IndexName"), "KeySchema": schema, "Projection": projection})
         return found
 
     def _capacity(self) -> dict[str, Any]:
-        mode = text_of(self.raw.get("BillingMode"))
+        mode = as_text(self.raw.get("BillingMode"))
         settings = self.read.object(
             self.raw.get("ProvisionedCapacitySettings"), f"{self.place}.ProvisionedCapacitySettings"
         )
@@ -196,7 +196,7 @@ class _TableReader:
             mode = "PROVISIONED" if settings else "PAY_PER_REQUEST"
             self.report.add(self.place, f"it says no BillingMode; {mode} is taken")
         elif mode == "PAY_PER_REQUEST" and settings:
-            plain(settings)  # it is read, to the last member, and told as a whole
+            as_plain_data(settings)  # it is read, to the last member, and told as a whole
             self.report.add(
                 self.place, "it is on demand and has ProvisionedCapacitySettings, which are left out"
             )
@@ -218,19 +218,21 @@ class _TableReader:
                     place,
                     f"table/{table.name}",
                     f"dynamodb:table:{word}CapacityUnits",
-                    self.read.whole(bounds.get("MinCapacity"), place, 1),
-                    self.read.whole(bounds.get("MaxCapacity"), place, 1),
-                    self.read.whole(aim.get("TargetValue"), place, 1),
+                    self.read.integer(bounds.get("MinCapacity"), place, 1),
+                    self.read.integer(bounds.get("MaxCapacity"), place, 1),
+                    self.read.integer(aim.get("TargetValue"), place, 1),
                 )
             )
-        return with_scaling([table], targets, self.report, whole=False)[0]  # a model tells the table's
+        return add_scaling([table], targets, self.report, require_indexes=False)[
+            0
+        ]  # a model tells the table's
 
     def _facets(self, attributes: Mapping[str, str]) -> tuple[list[Facet], set[str]]:
         """Return the facets, and the attributes that are in none of them."""
         found: dict[str, Facet] = {}
         place = f"{self.place}.TableFacets"
         for at, raw in enumerate(self.read.objects(self.raw.get("TableFacets"), place)):
-            name = name_of(raw, "FacetName", f"{place}[{at}]")
+            name = require_name(raw, "FacetName", f"{place}[{at}]")
             self._access(raw, name)
             if name in found:
                 self.report.add(f"{place}[{at}]", f"a facet before it is called {name!r} too; it is left out")
@@ -242,15 +244,15 @@ class _TableReader:
                     self.report.add(name, f"its attribute {each!r} is not declared by the table; S is taken")
             found[name] = Facet(
                 name,
-                text_of(alias.get("PartitionKeyAlias")) or "",
-                text_of(alias.get("SortKeyAlias")) or "",
+                as_text(alias.get("PartitionKeyAlias")) or "",
+                as_text(alias.get("SortKeyAlias")) or "",
                 names,
                 raw,
             )
         told = {each for facet in found.values() for each in facet.attributes}
         return list(found.values()), set(attributes) - told
 
-    def _data(self, table: TableDesign, facets: list[Facet], loose: set[str]) -> list[Sample]:
+    def _data(self, table: TableDesign, facets: list[Facet], loose: set[str]) -> list[SampleItem]:
         """Return the sample items of the table and of its facets, each key once."""
         whose: dict[int, str] = {}
         read: list[tuple[str, Item]] = []
@@ -258,7 +260,7 @@ class _TableReader:
         for owner, raw in owners:
             place = f"{owner or self.place}.TableData"
             for at, each in enumerate(self.read.objects(raw.get("TableData"), place)):
-                item = sample_of(each, f"{place}[{at}]", self.report)
+                item = read_item(each, f"{place}[{at}]", self.report)
                 if item is not None:
                     whose[id(item)] = owner
                     read.append((f"{place}[{at}]", item))
@@ -266,4 +268,6 @@ class _TableReader:
             self.report.add(
                 self.place, f"no facet has {', '.join(sorted(loose))}; left out unless an index needs it"
             )
-        return [Sample(self.name, item, whose[id(item)]) for item in fitting(read, table, self.report)]
+        return [
+            SampleItem(self.name, item, whose[id(item)]) for item in select_storable(read, table, self.report)
+        ]

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tavola.iac.formats.entity_builder import EntityMaker, braced
-from tavola.iac.formats.import_result import Report, Sample
-from tavola.iac.formats.sample_items import text_in
-from tavola.iac.formats.sample_keys import delimiter_of, discriminator_of, template_of
-from tavola.iac.formats.unresolved import text_of
-from tavola.iac.formats.value_reader import label_of
+from tavola.iac.formats.entity_builder import EntityBuilder, escape_braces
+from tavola.iac.formats.import_result import ImportReport, SampleItem
+from tavola.iac.formats.sample_items import key_text
+from tavola.iac.formats.sample_keys import find_discriminator, guess_delimiter, guess_template
+from tavola.iac.formats.unresolved import as_text
+from tavola.iac.formats.value_reader import python_label
 from tavola.model.document import EntityDesign, KeyDesign, SourceDesign, TableDesign
 from tavola.values import Item
 
@@ -38,7 +38,7 @@ class EntitiesReader:
     """Makes the entities of one table."""
 
     def __init__(
-        self, table: TableDesign, attributes: Mapping[str, str], report: Report, taken: set[str]
+        self, table: TableDesign, attributes: Mapping[str, str], report: ImportReport, taken: set[str]
     ) -> None:
         self.table = table
         self.settings = table.settings
@@ -48,8 +48,8 @@ class EntitiesReader:
         self.keys = set(table.key_types)
 
     def entities(
-        self, facets: list[Facet], samples: list[Sample], raw: Mapping[str, Any]
-    ) -> tuple[tuple[EntityDesign, ...], list[Sample]]:
+        self, facets: list[Facet], samples: list[SampleItem], raw: Mapping[str, Any]
+    ) -> tuple[tuple[EntityDesign, ...], list[SampleItem]]:
         """Return the entities, and the samples with the entity that each belongs to."""
         items = [sample.item for sample in samples]
         told = [
@@ -60,7 +60,7 @@ class EntitiesReader:
         ]
         aliases = [alias for facet in facets for alias in (facet.hash_alias, facet.range_alias)]
         self.settings = replace(
-            self.settings, delimiter=delimiter_of(told or [each for each in aliases if each])
+            self.settings, delimiter=guess_delimiter(told or [each for each in aliases if each])
         )
         groups = {
             facet.name: [each.item for each in samples if each.entity == facet.name] for facet in facets
@@ -68,7 +68,7 @@ class EntitiesReader:
         if not facets:
             facets = self._models(raw)
         if not facets:
-            facets, groups = self._told_apart(items)
+            facets, groups = self._split_by_discriminator(items)
             whose = {id(item): name for name, group in groups.items() for item in group}
             samples = [replace(sample, entity=whose[id(sample.item)]) for sample in samples]
         elif groups:
@@ -81,7 +81,7 @@ class EntitiesReader:
         return tuple(made), [replace(each, entity=names.get(each.entity, "")) for each in samples]
 
     def _name(self, wanted: str) -> str:
-        name = label_of(wanted, "Entity")
+        name = python_label(wanted, "Entity")
         while name in self.taken:
             name += "_"
         if name != wanted:
@@ -89,19 +89,19 @@ class EntitiesReader:
         self.taken.add(name)
         return name
 
-    def _told_apart(self, items: list[Item]) -> tuple[list[Facet], dict[str, list[Item]]]:
+    def _split_by_discriminator(self, items: list[Item]) -> tuple[list[Facet], dict[str, list[Item]]]:
         """Return a facet for each kind of items that says what it is; one for all if none does."""
         indexed = {name for index in self.table.indexes for name in index.attributes}
         if not items and set(self.attributes) <= indexed:
             return [], {}  # nothing is said of what is in the table
-        tag = discriminator_of(items, self.keys)
+        tag = find_discriminator(items, self.keys)
         if tag is None:
             name = self.table.label
             return [Facet(name, "", "", tuple(self.attributes), {})], {name: items}
         self.settings = replace(self.settings, tag=tag)
         groups: dict[str, list[Item]] = {}
         for item in items:
-            groups.setdefault(text_in(item.get(tag)) or self.table.label, []).append(item)
+            groups.setdefault(key_text(item.get(tag)) or self.table.label, []).append(item)
         facets = [
             Facet(
                 name,
@@ -117,10 +117,10 @@ class EntitiesReader:
 
     def _find_tag(self, facets: list[Facet], groups: Mapping[str, list[Item]]) -> None:
         """Take the attribute by which items say what they are, if it does so facet by facet."""
-        tag = discriminator_of([item for group in groups.values() for item in group], self.keys)
+        tag = find_discriminator([item for group in groups.values() for item in group], self.keys)
         if tag is None:
             return
-        told = {name: {text_in(item.get(tag)) for item in group} for name, group in groups.items()}
+        told = {name: {key_text(item.get(tag)) for item in group} for name, group in groups.items()}
         values = [next(iter(each)) for each in told.values() if len(each) == 1]
         if len(values) == len(facets) == len(set(values)) and None not in values:
             self.settings = replace(self.settings, tag=tag)
@@ -135,9 +135,9 @@ class EntitiesReader:
             if not isinstance(model, Mapping):
                 continue
             templates = {
-                attribute: _dollars(value)
+                attribute: _convert_placeholders(value)
                 for attribute, told in model.items()
-                if isinstance(told, Mapping) and (value := text_of(told.get("value"))) is not None
+                if isinstance(told, Mapping) and (value := as_text(told.get("value"))) is not None
             }
             attributes = tuple(each for each in model if each not in self.settings.key_names)
             found.append(Facet(name, "", "", attributes, {}, templates))
@@ -148,7 +148,7 @@ class EntitiesReader:
     def _entity(self, facet: Facet, name: str, items: list[Item], *, several: bool) -> EntityDesign:
         tag = facet.tag or facet.name
         types = {**self.attributes, **self.table.key_types}
-        maker = EntityMaker(name, tag, self.settings.delimiter, facet.name, self.report, types)
+        maker = EntityBuilder(name, tag, self.settings.delimiter, facet.name, self.report, types)
         has = dict.fromkeys((*facet.attributes, *self.settings.key_names))
         indexes = [index for index in self.table.indexes if all(each in has for each in index.attributes)]
         told = [each for index in indexes for each in index.attributes if each not in self.settings.key_names]
@@ -183,7 +183,7 @@ class EntitiesReader:
         absent = {each for each in facet.attributes if any(each not in item for item in items)}
         for attribute in absent:
             if attribute not in sources or sources[attribute].template is None:
-                maker.mark(attribute, required=False, nullable=True)
+                maker.update_field(attribute, required=False, nullable=True)
         names = self.settings.key_names
         own = KeyDesign(None, (sources[names[0]],), tuple(sources[each] for each in names[1:]))
         keys = [
@@ -216,7 +216,7 @@ class EntitiesReader:
         if self.table.key_types[attribute] != "S":
             return None
         delimiter = self.settings.delimiter
-        if not any(delimiter in (text_in(item.get(attribute)) or "") for item in items):
+        if not any(delimiter in (key_text(item.get(attribute)) or "") for item in items):
             return None
         return self._guess(facet, attribute, items, None, constant=False)
 
@@ -225,16 +225,16 @@ class EntitiesReader:
         facet: Facet,
         attribute: str,
         items: Sequence[Item],
-        maker: EntityMaker | None,
+        maker: EntityBuilder | None,
         *,
         constant: bool,
     ) -> str | None:
         """Return the template that the samples of a key show; `maker` knows the fields of the keys before it."""
         candidates = self._candidates(facet)
-        own = None if maker is None else maker.named(self.settings.hash)
+        own = None if maker is None else maker.find(self.settings.hash)
         if own is not None and own.attribute == self.settings.hash:
             candidates.append(self.settings.hash)  # a sort key may repeat it
-        found = template_of(
+        found = guess_template(
             attribute,
             items,
             self.settings.delimiter,
@@ -257,25 +257,25 @@ class EntitiesReader:
         attribute: str,
         alias: str,
         items: Sequence[Item],
-        maker: EntityMaker,
+        maker: EntityBuilder,
         *,
         several: bool,
     ) -> _KeyText:
         """Return what a model says of a table's key attribute, or what its alias and its samples seem to say."""
         if attribute in facet.templates:
             return _KeyText(facet.templates[attribute])
-        free = alias.isidentifier() and maker.named(alias) is None and alias not in self.settings.key_names
+        free = alias.isidentifier() and maker.find(alias) is None and alias not in self.settings.key_names
         if self.table.key_types[attribute] != "S":
             return _KeyText(None, alias if free else "")
         if len(alias) > 2 and alias[0] == alias[-1] == '"':  # as we write what is always the same
             return _KeyText(alias[1:-1])
-        told = _dollars(alias)
+        told = _convert_placeholders(alias)
         if re.search(r"(?<!\{)\{[^{}]+\}", told):
             return _KeyText(told)
         place = f"{facet.name}.{attribute}"
         tokens = alias.split(self.settings.delimiter)
         if len(tokens) > 1:
-            rows = [(text_in(item.get(attribute)) or "").split(self.settings.delimiter) for item in items]
+            rows = [(key_text(item.get(attribute)) or "").split(self.settings.delimiter) for item in items]
             text = self._alias_text(facet, tokens, rows)
             if text is not None:
                 return self._by_alias(text, place)
@@ -320,7 +320,7 @@ class EntitiesReader:
             elif not constant and nameable:
                 parts.append(f"{{{token}}}")
             elif constant or not rows:
-                parts.append(braced(token))
+                parts.append(escape_braces(token))
                 after_word = bool(token)
             else:
                 return None
@@ -341,6 +341,6 @@ def is_constant(alias: str) -> bool:
     return alias.isupper() and len(alias) > 2 and alias.isalpha()
 
 
-def _dollars(text: str) -> str:
+def _convert_placeholders(text: str) -> str:
     """Return placeholders of other tools, `${name}` and `<name>`, as ours."""
     return _DOLLAR.sub(lambda found: f"{{{found[1] or found[2]}}}", text)

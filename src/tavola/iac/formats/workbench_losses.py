@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
-from tavola.iac.formats.entity_builder import WORDS
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.sample_keys import delimiter_of
-from tavola.iac.formats.value_reader import label_of
+from tavola.iac.formats.entity_builder import FIELD_TYPES
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.sample_keys import guess_delimiter
+from tavola.iac.formats.value_reader import python_label
 from tavola.iac.formats.workbench_entities import is_constant
 from tavola.model.document import Design, EntityDesign, FieldDesign, KeyDesign, TableDesign
 
@@ -32,7 +32,9 @@ _ENTITY = {
 _KNOWN_OF_FIELDS = ("name", "attribute", "type", "tags", "required", "nullable", "key_kind")
 
 
-def note_losses(design: Design, sampled: Collection[str], report: Report, *, guesses: bool = True) -> None:
+def note_losses(
+    design: Design, sampled: Collection[str], report: ImportReport, *, guesses: bool = True
+) -> None:
     """Tell what of a design a model has no place for; `sampled` are entities whose items are in it, and show more.
 
     Without `guesses` the model has the aliases that keys were guessed from, which are guessed from again.
@@ -51,7 +53,7 @@ def note_losses(design: Design, sampled: Collection[str], report: Report, *, gue
             report.add("", f"a model has no place for {what}; {len(several)} left out")
 
 
-def _note_table(table: TableDesign, report: Report) -> None:
+def _note_table(table: TableDesign, report: ImportReport) -> None:
     settings = table.settings
     lost = [words for name, words in _SETTINGS.items() if getattr(settings, name)]
     if settings.table_class != "STANDARD":
@@ -65,7 +67,7 @@ def _note_table(table: TableDesign, report: Report) -> None:
             lost.append(what)
     if table.description:
         lost.append("its description")
-    if table.label != label_of(table.name):
+    if table.label != python_label(table.name):
         lost.append(f"the name {table.label}")
     if not table.foreign:
         lost.append("how Tavola writes and keeps its keys")
@@ -75,19 +77,19 @@ def _note_table(table: TableDesign, report: Report) -> None:
         if entity.key is not None
         for source in entity.key.sources
     ]
-    if delimiter_of(aliases) != settings.delimiter:
+    if guess_delimiter(aliases) != settings.delimiter:
         lost.append(f"the delimiter {settings.delimiter}")
     if lost:
         report.add(table.name, f"a model has no place for {', '.join(lost)}; left out")
     for index in table.indexes:
         if index.local:
             report.add(index.name, "a model has no local indexes; it is left out")
-        elif index.label != label_of(index.name, "index"):
+        elif index.label != python_label(index.name, "index"):
             report.add(index.name, f"a model has no place for the name {index.label}; it is left out")
 
 
 def _note_entity(
-    table: TableDesign, entity: EntityDesign, sampled: bool, report: Report, *, guesses: bool
+    table: TableDesign, entity: EntityDesign, sampled: bool, report: ImportReport, *, guesses: bool
 ) -> None:
     lost = [words for name, words in _ENTITY.items() if getattr(entity, name)]
     if entity.version != 1:
@@ -102,15 +104,15 @@ def _note_entity(
         for source in ranges
         if source.field not in (None, source.attribute) and is_constant(source.field or "")
     ]
-    if entity.name != label_of(entity.tag):
+    if entity.name != python_label(entity.tag):
         lost.append("its tag")
     for key in (entity.key, *entity.keys):
         if key is not None:
-            lost += _of_key(key)
+            lost += _key_losses(key)
             lost += (
                 ["that its key is a guess"] if guesses and any(each.guessed for each in key.sources) else []
             )
-    shown = [each for key in entity.keys for each in _of_samples(table, key)]
+    shown = [each for key in entity.keys for each in _sample_only(table, key)]
     absent = [each.name for each in entity.fields if each.nullable or not each.required]
     if absent:
         shown.append(f"that {', '.join(absent)} may be absent")
@@ -118,24 +120,24 @@ def _note_entity(
         report.add(entity.name, f"its sample items alone show {', '.join(shown)}")
     elif shown:
         lost += shown
-    typed = sorted({each.type for each in entity.fields if _is_ours(each)})
+    typed = sorted({each.type for each in entity.fields if _has_own_type(each)})
     if typed:
         lost.append(f"the types {', '.join(typed)}")
-    more = [each.name for each in entity.fields if _says_more(each)]
+    more = [each.name for each in entity.fields if _has_more_settings(each)]
     if more:
         lost.append(f"what else is said of {', '.join(more)}")
     if lost:
         report.add(entity.name, f"a model has no place for {', '.join(dict.fromkeys(lost))}; left out")
 
 
-def _of_key(key: KeyDesign) -> Iterable[str]:
+def _key_losses(key: KeyDesign) -> Iterable[str]:
     if key.shards is not None:
         yield "shards"
     if key.members:
         yield f"which values put it into {key.index}"
 
 
-def _of_samples(table: TableDesign, key: KeyDesign) -> Iterable[str]:
+def _sample_only(table: TableDesign, key: KeyDesign) -> Iterable[str]:
     """Give what only the items of a model can show of a key."""
     if key.sparse:
         yield f"that it may be absent from {key.index}"
@@ -144,11 +146,11 @@ def _of_samples(table: TableDesign, key: KeyDesign) -> Iterable[str]:
             yield f"the template of {source.attribute}, {source.template.source}"
 
 
-def _is_ours(field: FieldDesign) -> bool:
-    return len(field.tags) != 1 or field.type != WORDS.get(field.tags[0])
+def _has_own_type(field: FieldDesign) -> bool:
+    return len(field.tags) != 1 or field.type != FIELD_TYPES.get(field.tags[0])
 
 
-def _says_more(field: FieldDesign) -> bool:
+def _has_more_settings(field: FieldDesign) -> bool:
     meant: Any = FieldDesign("", "", "", ())
     return (field.name != field.attribute and not field.attribute.isidentifier()) or any(
         getattr(field, each.name) != getattr(meant, each.name)

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Report
-from tavola.iac.formats.sample_items import canonical, sample_of
+from tavola.iac.formats.import_result import ImportReport
+from tavola.iac.formats.sample_items import canonical_key, read_item
 
 _NAMES = {
     "DataModel": "TableName",
@@ -99,7 +99,7 @@ def _keys_of(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _item_key(raw: Any, keys: tuple[str, ...]) -> Hashable:
-    item = sample_of(raw, "", Report()) or {}
+    item = read_item(raw, "", ImportReport()) or {}
     if not keys or not all(name in item for name in keys):
         return None
-    return json.dumps([canonical(item[name]) for name in keys])
+    return json.dumps([canonical_key(item[name]) for name in keys])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tavola.iac.formats.import_result import Note, Report, Sample
-from tavola.iac.formats.sample_items import text_in
+from tavola.iac.formats.import_result import FormatNote, ImportReport, SampleItem
+from tavola.iac.formats.sample_items import key_text
 from tavola.iac.formats.workbench import DATA_ACCESS, SERVICE, read_workbench
 from tavola.iac.formats.workbench_losses import note_losses
 from tavola.iac.formats.workbench_merging import merge_models
@@ -24,18 +24,18 @@ _JOINT = "#"
 
 def write_workbench(
     design: Design,
-    samples: Iterable[Sample] | None = None,
+    samples: Iterable[SampleItem] | None = None,
     *,
     onto: Mapping[str, Any] | None = None,
     name: str = "",
     date: str = "",
-) -> tuple[dict[str, Any], tuple[Note, ...]]:
+) -> tuple[dict[str, Any], tuple[FormatNote, ...]]:
     """Return a design as a model, and notes on what the model cannot hold.
 
     `onto` is the model that the design came from: its name, its metadata and every table that did not change stay.
     Without `samples` those of `onto` stay too. `date` is what a new model says of its making.
     """
-    report = Report()
+    report = ImportReport()
     former = None if onto is None else read_workbench(onto)
     told = list(samples if samples is not None else () if former is None else former.samples)
     shown = told if samples is not None else ()
@@ -46,7 +46,7 @@ def write_workbench(
     now = {table.name for table in design.tables}
     for gone in (table.name for table in former.design.tables if table.name not in now):
         report.add(gone, "it is no table of the design, so it is left out, with its items")
-    before = _model(former.design, list(former.samples), model["ModelName"], date, Report())
+    before = _model(former.design, list(former.samples), model["ModelName"], date, ImportReport())
     return merge_models(before, model, onto), report.notes
 
 
@@ -54,7 +54,9 @@ def _name(design: Design) -> str:
     return design.tables[0].label if design.tables else "Design"
 
 
-def _model(design: Design, samples: list[Sample], name: str, date: str, report: Report) -> dict[str, Any]:
+def _model(
+    design: Design, samples: list[SampleItem], name: str, date: str, report: ImportReport
+) -> dict[str, Any]:
     return {
         "ModelName": name,
         "ModelMetadata": {
@@ -72,7 +74,7 @@ def _model(design: Design, samples: list[Sample], name: str, date: str, report: 
 class _TableWriter:
     """One table as the Workbench has it."""
 
-    def __init__(self, table: TableDesign, samples: list[Sample], report: Report) -> None:
+    def __init__(self, table: TableDesign, samples: list[SampleItem], report: ImportReport) -> None:
         self.table = table
         self.report = report
         self.samples = [sample for sample in samples if sample.table == table.name]
@@ -195,7 +197,7 @@ class _TableWriter:
                 self.report.add(
                     self.table.name, f"{name!r} is a number in an item and text elsewhere; text is written"
                 )
-                yield name, {"S": text_in(value)}
+                yield name, {"S": key_text(value)}
             else:
                 self.report.add(
                     self.table.name,
@@ -203,7 +205,7 @@ class _TableWriter:
                 )
         for index in self.table.indexes:
             for attributes in (index.hash, index.range):
-                texts = [text_in(item.get(name)) for name in attributes]
+                texts = [key_text(item.get(name)) for name in attributes]
                 if len(attributes) > 1 and None not in texts:
                     yield _JOINT.join(attributes), {"S": _JOINT.join(text or "" for text in texts)}
 

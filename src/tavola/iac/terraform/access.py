@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from tavola.iac.grants import ONLY_OVER_TLS, Grant
 from tavola.iac.identifiers import shorten
 from tavola.iac.plan import InfrastructurePlan
-from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, prefixed, within
-from tavola.iac.terraform.scope import ACCOUNT, REGION, Scope, block, data, resource, tagged
+from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, append_text, prefix_name
+from tavola.iac.terraform.scope import ACCOUNT, REGION, ModuleNames, block, data, resource, tag_entries
 
 NAME_MAX = 60  # of a table in a name of IAM, which has 128 characters at most
 
 
-def statement(*body: Entry) -> Block:
+def statement(*body: Entry) -> OutputBlock:
     """Return a statement of a policy document."""
-    return Block("statement", (), body)
+    return OutputBlock("statement", (), body)
 
 
-def grant_statement(grant: Grant, scope: Scope, *principals: Block) -> Block:
+def grant_statement(grant: Grant, scope: ModuleNames, *principals: OutputBlock) -> OutputBlock:
     """Return what a grant allows or refuses, as a statement."""
     resources: list[Value] = [scope.arn(reference) for reference in grant.references]
     effect: tuple[Entry, ...] = () if grant.effect == "Allow" else (("effect", grant.effect),)
@@ -35,7 +35,7 @@ def grant_statement(grant: Grant, scope: Scope, *principals: Block) -> Block:
     )
 
 
-def policy_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def policy_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     """Give a policy for each role; who has the role is for the account to say."""
     begun = shorten(plan.tables[0].name, NAME_MAX)
     for policy in plan.policies:
@@ -45,21 +45,21 @@ def policy_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
         yield resource(
             "aws_iam_policy",
             name,
-            ("name", prefixed(f"{begun}-{policy.name}")),
+            ("name", prefix_name(f"{begun}-{policy.name}")),
             ("description", policy.description),
-            ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
-            *tagged(plan.tags),
+            ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
+            *tag_entries(plan.tags),
         )
 
 
-def endpoint_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def endpoint_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     """Give a gateway endpoint through which this account reaches these tables, over TLS, and nothing else.
 
     What a policy of the plan allows of no table in particular, such as a list of backups, goes through as well.
     """
     arns = [scope.table(table.name, "arn") for table in plan.tables]
     everyone = block("principals", ("type", "*"), ("identifiers", ["*"]))
-    resources: list[Value] = [each for arn in arns for each in (arn, within(arn, "/*"))]
+    resources: list[Value] = [each for arn in arns for each in (arn, append_text(arn, "/*"))]
     document = scope.document("tables", "endpoint")
     ours = block(
         "condition", ("test", "StringEquals"), ("variable", "aws:PrincipalAccount"), ("values", [ACCOUNT])
@@ -83,10 +83,10 @@ def endpoint_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     yield resource(
         "aws_vpc_endpoint",
         "tables",
-        ("vpc_id", Expression("var.vpc_id")),
-        ("service_name", Expression(f'"com.amazonaws.${{{REGION.text}}}.dynamodb"')),
+        ("vpc_id", HclExpression("var.vpc_id")),
+        ("service_name", HclExpression(f'"com.amazonaws.${{{REGION.text}}}.dynamodb"')),
         ("vpc_endpoint_type", "Gateway"),
-        ("route_table_ids", Expression("var.route_table_ids")),
-        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
-        *tagged(plan.tags),
+        ("route_table_ids", HclExpression("var.route_table_ids")),
+        ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
+        *tag_entries(plan.tags),
     )

@@ -8,33 +8,36 @@ from itertools import groupby
 from tavola.iac.alarms import Alarm, AlarmRule
 from tavola.iac.identifiers import snake
 from tavola.iac.plan import InfrastructurePlan
-from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, prefixed
-from tavola.iac.terraform.scope import Scope, block, resource, tagged
+from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, prefix_name
+from tavola.iac.terraform.scope import ModuleNames, block, resource, tag_entries
 
 
-def alarm_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def alarm_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     """Give the alarms of a plan, kind by kind."""
     for watch, alarms in groupby(plan.alarms, lambda alarm: alarm.rule):
         yield resource(
             "aws_cloudwatch_metric_alarm",
             snake(watch.kind),
             *_alarm(watch, list(alarms), scope),
-            *tagged(plan.tags),
+            *tag_entries(plan.tags),
         )
 
 
-def _alarm(watch: AlarmRule, alarms: list[Alarm], scope: Scope) -> Iterator[Entry]:
+def _alarm(watch: AlarmRule, alarms: list[Alarm], scope: ModuleNames) -> Iterator[Entry]:
     watched = any(alarm.dimensions for alarm in alarms)
     if watched:
         yield "for_each", {alarm.name: _dimensions(alarm, scope) for alarm in alarms}
         yield None
-    yield "alarm_name", Expression('"${var.prefix}${each.key}"') if watched else prefixed(alarms[0].name)
+    yield (
+        "alarm_name",
+        HclExpression('"${var.prefix}${each.key}"') if watched else prefix_name(alarms[0].name),
+    )
     yield "alarm_description", watch.description
     if not watch.operations:
         yield "namespace", watch.namespace
         yield "metric_name", watch.metric
         if watched:
-            yield "dimensions", Expression("each.value")
+            yield "dimensions", HclExpression("each.value")
         yield "statistic", watch.statistic
         yield "period", watch.period_s
     yield "comparison_operator", "GreaterThanThreshold"
@@ -42,8 +45,8 @@ def _alarm(watch: AlarmRule, alarms: list[Alarm], scope: Scope) -> Iterator[Entr
     yield "evaluation_periods", watch.periods
     yield "datapoints_to_alarm", watch.breaching_periods
     yield "treat_missing_data", "notBreaching"
-    yield "alarm_actions", Expression("var.alarm_topic_arns")
-    yield "ok_actions", Expression("var.alarm_topic_arns")
+    yield "alarm_actions", HclExpression("var.alarm_topic_arns")
+    yield "ok_actions", HclExpression("var.alarm_topic_arns")
     if watch.operations:
         yield from _added_up(watch)
 
@@ -57,19 +60,19 @@ def _added_up(watch: AlarmRule) -> Iterator[Entry]:
         ("return_data", True),
     )
     operations: list[Value] = list(watch.operations)
-    yield Block(
+    yield OutputBlock(
         "dynamic",
         ("metric_query",),
         (
             ("for_each", operations),
             block(
                 "content",
-                ("id", Expression('"m${metric_query.key}"')),
+                ("id", HclExpression('"m${metric_query.key}"')),
                 block(
                     "metric",
                     ("namespace", watch.namespace),
                     ("metric_name", watch.metric),
-                    ("dimensions", Expression("merge(each.value, { Operation = metric_query.value })")),
+                    ("dimensions", HclExpression("merge(each.value, { Operation = metric_query.value })")),
                     ("period", watch.period_s),
                     ("stat", watch.statistic),
                 ),
@@ -78,16 +81,16 @@ def _added_up(watch: AlarmRule) -> Iterator[Entry]:
     )
 
 
-def _dimensions(alarm: Alarm, scope: Scope) -> dict[str, Value]:
+def _dimensions(alarm: Alarm, scope: ModuleNames) -> dict[str, Value]:
     return {name: _value(name, told, scope) for name, told in alarm.dimensions}
 
 
-def _value(name: str, told: str, scope: Scope) -> Value:
+def _value(name: str, told: str, scope: ModuleNames) -> Value:
     match name:
         case "TableName":
             return scope.table(told, "name")
         case "FunctionName":
-            return Expression(f"aws_lambda_function.{scope.function(told)}.function_name")
+            return HclExpression(f"aws_lambda_function.{scope.function(told)}.function_name")
         case "QueueName":
             return scope.destination(told, "sqs", "name")
         case _:

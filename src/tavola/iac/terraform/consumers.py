@@ -8,64 +8,78 @@ from typing import Any
 
 from tavola.iac.plan import LOG_DAYS, QUEUE_SECONDS, RUNTIME, ConsumerPlan
 from tavola.iac.terraform.access import grant_statement, statement
-from tavola.iac.terraform.hcl import Block, Call, Entry, Expression, Value, prefixed, within
-from tavola.iac.terraform.scope import Scope, block, data, resource, tagged
+from tavola.iac.terraform.hcl import (
+    Entry,
+    HclCall,
+    HclExpression,
+    OutputBlock,
+    Value,
+    append_text,
+    prefix_name,
+)
+from tavola.iac.terraform.scope import ModuleNames, block, data, resource, tag_entries
 
 PREFIX_MAX = 24  # a queue's name has 80 characters, of which `-failures-` takes 10, what Terraform adds 26, a prefix 20
 
 
-def code_variable(consumer: ConsumerPlan, scope: Scope) -> str:
+def code_variable(consumer: ConsumerPlan, scope: ModuleNames) -> str:
     """Return the variable that says where a function's code is."""
     return f"{scope.function(consumer.function)}_code_key"
 
 
-def policies_variable(consumer: ConsumerPlan, scope: Scope) -> str:
+def policies_variable(consumer: ConsumerPlan, scope: ModuleNames) -> str:
     """Return the variable that says which other policies a function's role has."""
     return f"{scope.function(consumer.function)}_policy_arns"
 
 
-def consumer_blocks(consumer: ConsumerPlan, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+def consumer_blocks(
+    consumer: ConsumerPlan, scope: ModuleNames, tags: Mapping[str, str]
+) -> Iterator[OutputBlock]:
     """Give a consumer's resources, what others refer to first; of a function that is there, its mapping."""
     name = scope.function(consumer.function)
     yield from _destination(consumer, name, tags)
     if not consumer.existing_function:
         yield from _function(consumer, name, scope, tags)
-    yield resource("aws_lambda_event_source_mapping", name, *_mapping(consumer, name, scope), *tagged(tags))
+    yield resource(
+        "aws_lambda_event_source_mapping", name, *_mapping(consumer, name, scope), *tag_entries(tags)
+    )
 
 
-def _function(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+def _function(
+    consumer: ConsumerPlan, name: str, scope: ModuleNames, tags: Mapping[str, str]
+) -> Iterator[OutputBlock]:
     yield resource(
         "aws_cloudwatch_log_group",
         name,
-        ("name", Expression(f'"/aws/lambda/${{var.prefix}}{consumer.function}"')),
+        ("name", HclExpression(f'"/aws/lambda/${{var.prefix}}{consumer.function}"')),
         ("retention_in_days", LOG_DAYS),
-        *tagged(tags),
+        *tag_entries(tags),
     )
     yield from _role(consumer, name, scope, tags)
     yield resource(
         "aws_lambda_function",
         name,
-        ("function_name", prefixed(consumer.function)),
+        ("function_name", prefix_name(consumer.function)),
         ("runtime", RUNTIME),
         ("handler", consumer.handler),
-        ("s3_bucket", Expression("var.code_bucket")),
-        ("s3_key", Expression(f"var.{code_variable(consumer, scope)}")),
-        ("role", Expression(f"aws_iam_role.{name}.arn")),
+        ("s3_bucket", HclExpression("var.code_bucket")),
+        ("s3_key", HclExpression(f"var.{code_variable(consumer, scope)}")),
+        ("role", HclExpression(f"aws_iam_role.{name}.arn")),
         ("timeout", consumer.settings.timeout_s),
         ("memory_size", consumer.settings.memory_mb),
-        *tagged(tags),
+        *tag_entries(tags),
         block(
             "logging_config",
             ("log_format", "Text"),
-            ("log_group", Expression(f"aws_cloudwatch_log_group.{name}.name")),
+            ("log_group", HclExpression(f"aws_cloudwatch_log_group.{name}.name")),
         ),
     )
 
 
-def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]:
+def _mapping(consumer: ConsumerPlan, name: str, scope: ModuleNames) -> Iterator[Entry]:
     told = consumer.settings
     yield "event_source_arn", scope.table(consumer.table, "stream_arn")
-    yield "function_name", consumer.existing_function or Expression(f"aws_lambda_function.{name}.arn")
+    yield "function_name", consumer.existing_function or HclExpression(f"aws_lambda_function.{name}.arn")
     yield "starting_position", told.starting
     yield "batch_size", told.batch_size
     yield "maximum_batching_window_in_seconds", told.window_s
@@ -77,7 +91,7 @@ def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]
         yield "function_response_types", ["ReportBatchItemFailures"]
     if consumer.patterns:
         filters = (
-            block("filter", ("pattern", Call("jsonencode", _encodable(json.loads(pattern)))))
+            block("filter", ("pattern", HclCall("jsonencode", _encodable(json.loads(pattern)))))
             for pattern in consumer.patterns
         )
         yield block("filter_criteria", *filters)
@@ -85,7 +99,7 @@ def _mapping(consumer: ConsumerPlan, name: str, scope: Scope) -> Iterator[Entry]
         arn = _destination_arn(consumer, scope)
         yield block("destination_config", block("on_failure", ("destination_arn", arn)))
     if not consumer.existing_function:
-        yield "depends_on", [Expression(f"aws_iam_role_policy.{name}")]
+        yield "depends_on", [HclExpression(f"aws_iam_role_policy.{name}")]
 
 
 def _encodable(told: Any) -> Value:
@@ -98,10 +112,12 @@ def _encodable(told: Any) -> Value:
         case str() | bool() | int():
             return told
         case _:
-            return Expression(json.dumps(told))
+            return HclExpression(json.dumps(told))
 
 
-def _role(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, str]) -> Iterator[Block]:
+def _role(
+    consumer: ConsumerPlan, name: str, scope: ModuleNames, tags: Mapping[str, str]
+) -> Iterator[OutputBlock]:
     trust, document = scope.document(consumer.function, "trust"), scope.document(consumer.function)
     yield data(
         "aws_iam_policy_document",
@@ -112,8 +128,8 @@ def _role(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, st
         ),
     )
     statements = [grant_statement(grant, scope) for grant in consumer.grants]
-    log_group = Expression(f"aws_cloudwatch_log_group.{name}.arn")
-    logs: list[Value] = [within(log_group, ":*")]
+    log_group = HclExpression(f"aws_cloudwatch_log_group.{name}.arn")
+    logs: list[Value] = [append_text(log_group, ":*")]
     statements.append(
         statement(
             ("sid", "Logs"),
@@ -127,29 +143,29 @@ def _role(consumer: ConsumerPlan, name: str, scope: Scope, tags: Mapping[str, st
     yield resource(
         "aws_iam_role",
         name,
-        ("name", prefixed(consumer.function)),
+        ("name", prefix_name(consumer.function)),
         ("description", f"What {consumer.function} may do."),
-        ("assume_role_policy", Expression(f"data.aws_iam_policy_document.{trust}.json")),
-        *tagged(tags),
+        ("assume_role_policy", HclExpression(f"data.aws_iam_policy_document.{trust}.json")),
+        *tag_entries(tags),
     )
     yield resource(
         "aws_iam_role_policy",
         name,
         ("name", "consumer"),
-        ("role", Expression(f"aws_iam_role.{name}.id")),
-        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
+        ("role", HclExpression(f"aws_iam_role.{name}.id")),
+        ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
     )
     yield resource(
         "aws_iam_role_policy_attachment",
         name,
-        ("for_each", Expression(f"toset(var.{policies_variable(consumer, scope)})")),
+        ("for_each", HclExpression(f"toset(var.{policies_variable(consumer, scope)})")),
         None,
-        ("role", Expression(f"aws_iam_role.{name}.name")),
-        ("policy_arn", Expression("each.value")),
+        ("role", HclExpression(f"aws_iam_role.{name}.name")),
+        ("policy_arn", HclExpression("each.value")),
     )
 
 
-def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Block:
+def _failures_statement(consumer: ConsumerPlan, scope: ModuleNames) -> OutputBlock:
     arn = _destination_arn(consumer, scope)
     actions: dict[str, list[Value]] = {
         "sqs": ["sqs:SendMessage"],
@@ -158,40 +174,40 @@ def _failures_statement(consumer: ConsumerPlan, scope: Scope) -> Block:
     }
     resources = [arn]
     if consumer.failure_service == "s3":
-        resources.append(within(arn, "/*") if isinstance(arn, Expression) else f"{arn}/*")
+        resources.append(append_text(arn, "/*") if isinstance(arn, HclExpression) else f"{arn}/*")
     return statement(
         ("sid", "Failures"), ("actions", actions[consumer.failure_service or "sqs"]), ("resources", resources)
     )
 
 
-def _destination_arn(consumer: ConsumerPlan, scope: Scope) -> Value:
+def _destination_arn(consumer: ConsumerPlan, scope: ModuleNames) -> Value:
     if consumer.created_destination is None:
         return consumer.destination_arn
     return scope.destination(consumer.function, consumer.created_destination, "arn")
 
 
-def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> Iterator[Block]:
+def _destination(consumer: ConsumerPlan, name: str, tags: Mapping[str, str]) -> Iterator[OutputBlock]:
     match consumer.created_destination:
         case "sqs":
             yield resource(
                 "aws_sqs_queue",
                 f"{name}_failures",
-                ("name_prefix", prefixed(f"{consumer.function[:PREFIX_MAX]}-failures-")),
+                ("name_prefix", prefix_name(f"{consumer.function[:PREFIX_MAX]}-failures-")),
                 ("message_retention_seconds", QUEUE_SECONDS),
                 ("sqs_managed_sse_enabled", True),
-                *tagged(tags),
+                *tag_entries(tags),
             )
         case "sns":
             yield resource(
                 "aws_sns_topic",
                 f"{name}_failures",
-                ("name_prefix", prefixed(f"{consumer.function[:PREFIX_MAX]}-failures-")),
+                ("name_prefix", prefix_name(f"{consumer.function[:PREFIX_MAX]}-failures-")),
                 ("kms_master_key_id", "alias/aws/sns"),
-                *tagged(tags),
+                *tag_entries(tags),
             )
         case "s3":
-            bucket = Expression(f"aws_s3_bucket.{name}_failures.id")
-            yield resource("aws_s3_bucket", f"{name}_failures", *tagged(tags))
+            bucket = HclExpression(f"aws_s3_bucket.{name}_failures.id")
+            yield resource("aws_s3_bucket", f"{name}_failures", *tag_entries(tags))
             words = (
                 "block_public_acls",
                 "block_public_policy",

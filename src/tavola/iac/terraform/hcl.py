@@ -17,14 +17,14 @@ _WIDTH = 100  # of a list that stands on one line
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class HclExpression:
     """Something that Terraform evaluates, as it is written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HclCall:
     """A function of one value, such as jsonencode."""
 
     name: str
@@ -32,12 +32,19 @@ class Call:
 
 
 Value: TypeAlias = Union[
-    str, int, bool, Expression, Call, "list[Value]", "Mapping[str, Value]", "Mapping[Expression, Value]"
+    str,
+    int,
+    bool,
+    HclExpression,
+    HclCall,
+    "list[Value]",
+    "Mapping[str, Value]",
+    "Mapping[HclExpression, Value]",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutputBlock:
     """A block: its kind, its labels, and what it holds in order; None is an empty line. What is remarked stands above it."""
 
     kind: str
@@ -46,15 +53,15 @@ class Block:
     remarks: tuple[str, ...] = ()
 
 
-Entry: TypeAlias = "tuple[str, Value] | Block | None"
+Entry: TypeAlias = "tuple[str, Value] | OutputBlock | None"
 
 
-def render_blocks(blocks: tuple[Block, ...] | list[Block]) -> str:
+def render_blocks(blocks: tuple[OutputBlock, ...] | list[OutputBlock]) -> str:
     """Render blocks, an empty line between them."""
     return "\n\n".join("\n".join(_block(block, 0)) for block in blocks) + "\n"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Render a text in quotes so that Terraform reads it back as it is, `${` and `%{` too."""
     told: list[str] = []
     for place, sign in enumerate(text):
@@ -72,19 +79,19 @@ def quoted(text: str) -> str:
     return f'"{"".join(told)}"'
 
 
-def prefixed(text: str) -> Expression:
+def prefix_name(text: str) -> HclExpression:
     """Return a name behind the prefix that whoever applies the module gives all of them."""
-    return Expression(f'"${{var.prefix}}{quoted(text)[1:-1]}"')
+    return HclExpression(f'"${{var.prefix}}{quote(text)[1:-1]}"')
 
 
-def within(expression: Expression, text: str) -> Expression:
+def append_text(expression: HclExpression, text: str) -> HclExpression:
     """Return an expression followed by a text, as one text."""
-    return Expression(f'"${{{expression.text}}}{quoted(text)[1:-1]}"')
+    return HclExpression(f'"${{{expression.text}}}{quote(text)[1:-1]}"')
 
 
-def _block(block: Block, depth: int) -> Iterator[str]:
+def _block(block: OutputBlock, depth: int) -> Iterator[str]:
     lead = "  " * depth
-    head = " ".join([block.kind, *(quoted(label) for label in block.labels)])
+    head = " ".join([block.kind, *(quote(label) for label in block.labels)])
     yield from (f"{lead}# {remark}" for remark in block.remarks)
     if not block.body:
         yield f"{lead}{head} {{}}"
@@ -100,7 +107,7 @@ def _body(body: tuple[Entry, ...], depth: int) -> Iterator[str]:
     before: Entry | None = None
     for place, entry in enumerate(body):
         if isinstance(entry, tuple):
-            if isinstance(before, Block):
+            if isinstance(before, OutputBlock):
                 yield ""
             chain.append((entry[0], list(_value(entry[1], depth))))
         else:
@@ -108,7 +115,7 @@ def _body(body: tuple[Entry, ...], depth: int) -> Iterator[str]:
             chain = []
             if place and (entry is None or before is not None):
                 yield ""
-            if isinstance(entry, Block):
+            if isinstance(entry, OutputBlock):
                 yield from _block(entry, depth)
         before = entry
     yield from _aligned(chain, depth)
@@ -143,10 +150,10 @@ def _value(value: Value, depth: int) -> Iterator[str]:
         case int():
             yield str(value)
         case str():
-            yield quoted(value)
-        case Expression():
+            yield quote(value)
+        case HclExpression():
             yield value.text
-        case Call():
+        case HclCall():
             first, *rest = _value(value.value, depth)
             if rest:
                 yield f"{value.name}({first}"
@@ -174,7 +181,7 @@ def _list(values: list[Value], depth: int) -> Iterator[str]:
     yield f"{'  ' * depth}]"
 
 
-def _object(value: Mapping[str, Value] | Mapping[Expression, Value], depth: int) -> Iterator[str]:
+def _object(value: Mapping[str, Value] | Mapping[HclExpression, Value], depth: int) -> Iterator[str]:
     if not value:
         yield "{}"
         return
@@ -184,9 +191,9 @@ def _object(value: Mapping[str, Value] | Mapping[Expression, Value], depth: int)
     yield f"{'  ' * depth}}}"
 
 
-def _key(name: str | Expression) -> str:
+def _key(name: str | HclExpression) -> str:
     """Render a key of an object: plain where it is a word, and in quotes otherwise."""
-    if isinstance(name, Expression):
+    if isinstance(name, HclExpression):
         return name.text
     plain = name.isidentifier() and name.isascii() and name not in ("null", "true", "false", "for")
-    return name if plain else quoted(name)
+    return name if plain else quote(name)

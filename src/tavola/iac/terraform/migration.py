@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.iac.plan import InfrastructurePlan
-from tavola.iac.terraform.scope import Scope
+from tavola.iac.terraform.scope import ModuleNames
 from tavola.iac.terraform.tables import import_index
 
 _APART = "apart:"
@@ -16,7 +16,7 @@ _APART = "apart:"
 
 def index_steps(plan: InfrastructurePlan, before: frozenset[str] | None) -> Iterator[str]:
     """Give the steps for each table whose indexes are kept otherwise than `before`, or than nobody knows where that is None."""
-    scope = Scope()
+    scope = ModuleNames()
     for table in plan.tables:
         was = before is not None and f"{_APART}{table.name}" in before
         if table.has_separate_indexes == was:

@@ -10,8 +10,8 @@ from tavola.iac.signing import sign, signature_line
 from tavola.iac.terraform.access import endpoint_blocks, policy_blocks
 from tavola.iac.terraform.alarms import alarm_blocks
 from tavola.iac.terraform.consumers import code_variable, consumer_blocks, policies_variable
-from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, render_blocks
-from tavola.iac.terraform.scope import Scope, block, data
+from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, render_blocks
+from tavola.iac.terraform.scope import ModuleNames, block, data
 from tavola.iac.terraform.tables import table_blocks
 
 PROVIDER = "6.29"  # the first with keys of several attributes
@@ -28,13 +28,13 @@ def render_terraform(plan: InfrastructurePlan) -> str:
     return _signed(plan, [each for blocks in _parts(plan).values() for each in blocks])
 
 
-def _signed(plan: InfrastructurePlan, blocks: list[Block]) -> str:
+def _signed(plan: InfrastructurePlan, blocks: list[OutputBlock]) -> str:
     told = signature_line("terraform", plan.names, plan.contents)
     return sign(f"# {told[0].upper()}{told[1:]}.\n\n{render_blocks(blocks)}")
 
 
-def _parts(plan: InfrastructurePlan) -> dict[str, list[Block]]:
-    scope = Scope()
+def _parts(plan: InfrastructurePlan) -> dict[str, list[OutputBlock]]:
+    scope = ModuleNames()
     for table in plan.tables:
         scope.id("table", table.name)
     parts = {
@@ -58,17 +58,17 @@ def _parts(plan: InfrastructurePlan) -> dict[str, list[Block]]:
     return parts
 
 
-def _versions(plan: InfrastructurePlan) -> Block:
+def _versions(plan: InfrastructurePlan) -> OutputBlock:
     version = PROVIDER_INDEXES if any(table.has_separate_indexes for table in plan.tables) else PROVIDER
     aws: dict[str, Value] = {"source": "hashicorp/aws", "version": f">= {version}"}
     return block("terraform", ("required_version", ">= 1.5"), block("required_providers", ("aws", aws)))
 
 
-def _variables(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def _variables(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     told = "What all names begin with, such as dev-, so that one account has the module several times."
     allowed = block(
         "validation",
-        ("condition", Expression('can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))')),
+        ("condition", HclExpression('can(regex("^[A-Za-z0-9_-]{0,20}$", var.prefix))')),
         ("error_message", "A prefix is 20 letters, digits, _ and - at most."),
     )
     prefix = _variable("prefix", told, "string", "")
@@ -80,26 +80,26 @@ def _variables(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
         told = f"The zip file of {consumer.function} in that bucket."
         yield _variable(code_variable(consumer, scope), told, "string")
         told = f"Policies of what {consumer.function} does besides."
-        yield _variable(policies_variable(consumer, scope), told, "list(string)", Expression("[]"))
+        yield _variable(policies_variable(consumer, scope), told, "list(string)", HclExpression("[]"))
     if any(table.replicas and table.key not in (None, AWS_KEY) for table in plan.tables):
         told = "The ARN of the KMS key that encrypts the replicas, by region."
         yield _variable("replica_kms_key_arns", told, "map(string)")
     if plan.alarms:
         told = "The SNS topics that alarms tell; without one they tell nobody."
-        yield _variable("alarm_topic_arns", told, "list(string)", Expression("[]"))
+        yield _variable("alarm_topic_arns", told, "list(string)", HclExpression("[]"))
     if plan.endpoint:
         yield _variable("vpc_id", "The network from which the tables are used.", "string")
         yield _variable("route_table_ids", "The route tables of the subnets that use them.", "list(string)")
 
 
-def _variable(name: str, description: str, kind: str, default: Value | None = None) -> Block:
-    body: list[Entry] = [("description", description), ("type", Expression(kind))]
+def _variable(name: str, description: str, kind: str, default: Value | None = None) -> OutputBlock:
+    body: list[Entry] = [("description", description), ("type", HclExpression(kind))]
     if default is not None:
         body.append(("default", default))
-    return Block("variable", (name,), tuple(body))
+    return OutputBlock("variable", (name,), tuple(body))
 
 
-def _surroundings(plan: InfrastructurePlan) -> Iterator[Block]:
+def _surroundings(plan: InfrastructurePlan) -> Iterator[OutputBlock]:
     """Give what is asked of the account, where something needs it."""
     if plan.makes_key:
         yield data("aws_partition", "current")
@@ -108,7 +108,7 @@ def _surroundings(plan: InfrastructurePlan) -> Iterator[Block]:
         yield data("aws_region", "current")
 
 
-def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def _outputs(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     arns: dict[str, Value] = {table.name: scope.table(table.name, "arn") for table in plan.tables}
     yield _output("table_arns", "The tables, by name.", arns)
     streams: dict[str, Value] = {
@@ -117,7 +117,7 @@ def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     if streams:
         yield _output("stream_arns", "The streams, by the name of their table.", streams)
     policies: dict[str, Value] = {
-        policy.name: Expression(f"aws_iam_policy.{scope.id('policy', policy.name)}.arn")
+        policy.name: HclExpression(f"aws_iam_policy.{scope.id('policy', policy.name)}.arn")
         for policy in plan.policies
     }
     if policies:
@@ -130,8 +130,8 @@ def _outputs(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
     if queues:
         yield _output("failure_queue_urls", "The queues of what functions failed at.", queues)
     if plan.makes_key:
-        yield _output("key_arn", "The key that encrypts the tables.", Expression("aws_kms_key.tables.arn"))
+        yield _output("key_arn", "The key that encrypts the tables.", HclExpression("aws_kms_key.tables.arn"))
 
 
-def _output(name: str, description: str, value: Value) -> Block:
-    return Block("output", (name,), (("description", description), ("value", value)))
+def _output(name: str, description: str, value: Value) -> OutputBlock:
+    return OutputBlock("output", (name,), (("description", description), ("value", value)))

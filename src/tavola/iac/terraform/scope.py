@@ -7,35 +7,35 @@ from collections.abc import Mapping
 from tavola.iac.grants import ANYWHERE, EVERYTHING, TableReference
 from tavola.iac.identifiers import Identifiers, snake
 from tavola.iac.plan import OWN_KEY, IndexPlan
-from tavola.iac.terraform.hcl import Block, Entry, Expression, Value, within
+from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, Value, append_text
 
-PARTITION = Expression("data.aws_partition.current.partition")
-ACCOUNT = Expression("data.aws_caller_identity.current.account_id")
-REGION = Expression("data.aws_region.current.region")
-SUFFIX = Expression("data.aws_partition.current.dns_suffix")
+PARTITION = HclExpression("data.aws_partition.current.partition")
+ACCOUNT = HclExpression("data.aws_caller_identity.current.account_id")
+REGION = HclExpression("data.aws_region.current.region")
+SUFFIX = HclExpression("data.aws_partition.current.dns_suffix")
 
 
-def resource(kind: str, name: str, *body: Entry) -> Block:
+def resource(kind: str, name: str, *body: Entry) -> OutputBlock:
     """Return a resource."""
-    return Block("resource", (kind, name), body)
+    return OutputBlock("resource", (kind, name), body)
 
 
-def data(kind: str, name: str, *body: Entry) -> Block:
+def data(kind: str, name: str, *body: Entry) -> OutputBlock:
     """Return a data source."""
-    return Block("data", (kind, name), body)
+    return OutputBlock("data", (kind, name), body)
 
 
-def block(kind: str, *body: Entry) -> Block:
+def block(kind: str, *body: Entry) -> OutputBlock:
     """Return a block without labels."""
-    return Block(kind, (), body)
+    return OutputBlock(kind, (), body)
 
 
-def tagged(tags: Mapping[str, str]) -> tuple[Entry, ...]:
+def tag_entries(tags: Mapping[str, str]) -> tuple[Entry, ...]:
     """Return the tags of a resource; nothing where there are none."""
     return (("tags", dict(tags)),) if tags else ()
 
 
-class Scope:
+class ModuleNames:
     """What the things of a plan are called in its module: each kind of resource has names of its own."""
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class Scope:
         """Return the name of a resource among those of its kind."""
         return self._ids.setdefault(kind, Identifiers(snake)).of(*words)
 
-    def table(self, name: str, attribute: str) -> Expression:
+    def table(self, name: str, attribute: str) -> HclExpression:
         """Refer to an attribute of a table."""
-        return Expression(f"aws_dynamodb_table.{self.id('table', name)}.{attribute}")
+        return HclExpression(f"aws_dynamodb_table.{self.id('table', name)}.{attribute}")
 
     def document(self, *words: str) -> str:
         """Return the name of a policy document."""
@@ -61,16 +61,16 @@ class Scope:
         """Return the name of a function, and of all that is made for it alone."""
         return self.id("function", name)
 
-    def destination(self, function: str, kind: str, attribute: str) -> Expression:
+    def destination(self, function: str, kind: str, attribute: str) -> HclExpression:
         """Refer to an attribute of where a function's failures go."""
         word = {"sqs": "aws_sqs_queue", "sns": "aws_sns_topic", "s3": "aws_s3_bucket"}[kind]
-        return Expression(f"{word}.{self.function(function)}_failures.{attribute}")
+        return HclExpression(f"{word}.{self.function(function)}_failures.{attribute}")
 
     def key(self, key: str) -> Value:
         """Return the ARN of a key: of the plan's own, or of one that is there, by its ARN, alias or id."""
         if key == OWN_KEY:
-            return Expression("aws_kms_key.tables.arn")
-        return key if key.startswith("arn:") else Expression(f"data.aws_kms_key.{self.id('key', key)}.arn")
+            return HclExpression("aws_kms_key.tables.arn")
+        return key if key.startswith("arn:") else HclExpression(f"data.aws_kms_key.{self.id('key', key)}.arn")
 
     def arn(self, reference: TableReference) -> Value:
         """Return the ARN of a table, or of what hangs on it."""
@@ -83,4 +83,4 @@ class Scope:
                 return self.table(reference.table, "stream_arn")
             case _:
                 hung = str(reference).removeprefix(reference.table)
-                return within(self.table(reference.table, "arn"), hung)
+                return append_text(self.table(reference.table, "arn"), hung)

@@ -8,17 +8,17 @@ from dataclasses import replace
 from tavola.iac.identifiers import shorten
 from tavola.iac.plan import AWS_KEY, OWN_KEY, IndexPlan, InfrastructurePlan, TablePlan
 from tavola.iac.terraform.access import NAME_MAX, statement
-from tavola.iac.terraform.hcl import Block, Entry, Expression, prefixed
+from tavola.iac.terraform.hcl import Entry, HclExpression, OutputBlock, prefix_name
 from tavola.iac.terraform.scope import (
     ACCOUNT,
     PARTITION,
     REGION,
     SUFFIX,
-    Scope,
+    ModuleNames,
     block,
     data,
     resource,
-    tagged,
+    tag_entries,
 )
 
 _SCALED = (("Read", "read"), ("Write", "write"))
@@ -32,7 +32,7 @@ _UNTOLD = {  # what nobody told of a table, as the provider calls it: it stays a
 }
 
 
-def table_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def table_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     """Give the tables of a plan, each with what scales it; before them the key that encrypts them."""
     if plan.makes_key:
         yield from _key_blocks(plan, scope)
@@ -48,8 +48,8 @@ def table_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
                 yield from _scaling(table, index, scope)
 
 
-def _table(table: TablePlan, scope: Scope) -> Iterator[Entry]:
-    yield "name", prefixed(table.name)
+def _table(table: TablePlan, scope: ModuleNames) -> Iterator[Entry]:
+    yield "name", prefix_name(table.name)
     yield "billing_mode", "PAY_PER_REQUEST" if table.on_demand else "PROVISIONED"
     if table.read_units is not None and table.write_units is not None:
         yield "read_capacity", table.read_units
@@ -82,7 +82,7 @@ def _table(table: TablePlan, scope: Scope) -> Iterator[Entry]:
         own = () if table.key == AWS_KEY else (("kms_key_arn", scope.key(table.key)),)
         yield block("server_side_encryption", ("enabled", True), *own)
     yield from (block("replica", *_replica(table, region)) for region in table.replicas)
-    yield from tagged(table.tags)
+    yield from tag_entries(table.tags)
     yield block("lifecycle", *_lifecycle(table))
 
 
@@ -91,7 +91,7 @@ def _lifecycle(table: TablePlan) -> Iterator[Entry]:
     scaled = ["read_capacity", "write_capacity"] if table.scaling or "scaling" in table.unknown else []
     ignored = [*scaled, *(_UNTOLD[word] for word in table.unknown if word in _UNTOLD)]
     if ignored:
-        yield "ignore_changes", [Expression(word) for word in ignored]
+        yield "ignore_changes", [HclExpression(word) for word in ignored]
 
 
 def _attributes(table: TablePlan, inline: bool) -> Iterator[str]:
@@ -121,13 +121,13 @@ def _projection(index: IndexPlan) -> Iterator[Entry]:
 def _replica(table: TablePlan, region: str) -> Iterator[Entry]:
     yield "region_name", region
     if table.key is not None and table.key != AWS_KEY:
-        yield "kms_key_arn", Expression(f'var.replica_kms_key_arns["{region}"]')
+        yield "kms_key_arn", HclExpression(f'var.replica_kms_key_arns["{region}"]')
     yield "point_in_time_recovery", table.recovery_days is not None
     yield "deletion_protection_enabled", table.deletion_protection
     yield "propagate_tags", True
 
 
-def _own_index(table: TablePlan, index: IndexPlan, scope: Scope) -> Block:
+def _own_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> OutputBlock:
     """Return an index that scales by itself: what the scaling sets is not set back, and it is a resource for that."""
     assert table.read_units is not None, "what is scaled has units to begin with"
     assert table.write_units is not None, "what is scaled has units to begin with"
@@ -151,7 +151,7 @@ def _own_index(table: TablePlan, index: IndexPlan, scope: Scope) -> Block:
             ("read_capacity_units", table.read_units),
             ("write_capacity_units", table.write_units),
         ),
-        block("lifecycle", ("ignore_changes", [Expression("provisioned_throughput")])),
+        block("lifecycle", ("ignore_changes", [HclExpression("provisioned_throughput")])),
     )
     return replace(
         made,
@@ -162,13 +162,13 @@ def _own_index(table: TablePlan, index: IndexPlan, scope: Scope) -> Block:
     )
 
 
-def import_index(table: TablePlan, index: IndexPlan, scope: Scope) -> str:
+def import_index(table: TablePlan, index: IndexPlan, scope: ModuleNames) -> str:
     """Return the command that takes an index that exists into the state, as a resource of its own."""
     address = f"aws_dynamodb_global_secondary_index.{scope.index(table.name, index)}"
     return f"terraform import {address} '{table.name},{index.name}'"
 
 
-def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterator[Block]:
+def _scaling(table: TablePlan, index: IndexPlan | None, scope: ModuleNames) -> Iterator[OutputBlock]:
     scaling = table.scaling
     assert scaling is not None, "only a table that is scaled has targets"
     named = f"table/${{{scope.table(table.name, 'name').text}}}"
@@ -187,7 +187,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
             "aws_appautoscaling_target",
             name,
             ("service_namespace", "dynamodb"),
-            ("resource_id", Expression(f'"{named}"')),
+            ("resource_id", HclExpression(f'"{named}"')),
             ("scalable_dimension", f"dynamodb:{kind}:{title}CapacityUnits"),
             ("min_capacity", least),
             ("max_capacity", most),
@@ -198,7 +198,7 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
             ("name", f"{word}-utilization"),
             ("policy_type", "TargetTrackingScaling"),
             *(
-                (same, Expression(f"{target}.{same}"))
+                (same, HclExpression(f"{target}.{same}"))
                 for same in ("service_namespace", "resource_id", "scalable_dimension")
             ),
             block(
@@ -212,11 +212,11 @@ def _scaling(table: TablePlan, index: IndexPlan | None, scope: Scope) -> Iterato
         )
 
 
-def _key_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
+def _key_blocks(plan: InfrastructurePlan, scope: ModuleNames) -> Iterator[OutputBlock]:
     """Give a key that turns every year, and that whoever may use the tables uses through DynamoDB and not otherwise."""
     document = scope.document("table", "key")
-    root = Expression(f'"arn:${{{PARTITION.text}}}:iam::${{{ACCOUNT.text}}}:root"')
-    through = Expression(f'"dynamodb.${{{REGION.text}}}.${{{SUFFIX.text}}}"')
+    root = HclExpression(f'"arn:${{{PARTITION.text}}}:iam::${{{ACCOUNT.text}}}:root"')
+    through = HclExpression(f'"dynamodb.${{{REGION.text}}}.${{{SUFFIX.text}}}"')
     actions = ["Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "CreateGrant", "DescribeKey"]
     yield data(
         "aws_iam_policy_document",
@@ -248,13 +248,13 @@ def _key_blocks(plan: InfrastructurePlan, scope: Scope) -> Iterator[Block]:
         "tables",
         ("description", "Encrypts the tables."),
         ("enable_key_rotation", True),
-        ("policy", Expression(f"data.aws_iam_policy_document.{document}.json")),
-        *tagged(plan.tags),
+        ("policy", HclExpression(f"data.aws_iam_policy_document.{document}.json")),
+        *tag_entries(plan.tags),
         block("lifecycle", ("prevent_destroy", True)),
     )
     yield resource(
         "aws_kms_alias",
         "tables",
-        ("name", Expression(f'"alias/${{var.prefix}}{shorten(plan.tables[0].name, NAME_MAX)}-tables"')),
-        ("target_key_id", Expression("aws_kms_key.tables.key_id")),
+        ("name", HclExpression(f'"alias/${{var.prefix}}{shorten(plan.tables[0].name, NAME_MAX)}-tables"')),
+        ("target_key_id", HclExpression("aws_kms_key.tables.key_id")),
     )

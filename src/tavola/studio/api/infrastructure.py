@@ -19,7 +19,7 @@ from tavola.iac import (
     render_template,
     terraform_files,
 )
-from tavola.iac.formats import FormatRefused, Imported, read_design_text, write_onetable, write_workbench
+from tavola.iac.formats import FormatRefused, ImportResult, read_design_text, write_onetable, write_workbench
 from tavola.protocol.faults import Fault, ResourceNotFoundFault
 from tavola.studio.designs import Subject, design_text, subject_of
 from tavola.studio.endpoint import Endpoint
@@ -201,7 +201,7 @@ async def import_design(studio: Studio, asked: AskImport) -> ImportedDesign:
     return _imported(imported)
 
 
-def _imported(imported: Imported) -> ImportedDesign:
+def _imported(imported: ImportResult) -> ImportedDesign:
     design = imported.design
     return ImportedDesign(
         imported.format,
