@@ -345,7 +345,7 @@ REFUSED: list[tuple[Change, str, str]] = [
     (_set("tables.0.settings.tags.team", 5), "$.tables[0].settings.tags.team", "text"),
     (_set("tables.1.settings.name", "prod-shop"), "$.tables[1].name", "taken"),
     (_set("tables.0.key_types.PK", ...), "$.tables[0].key_types", "'PK' of the table's key"),
-    (_set("tables.0.key_types.PK", "SS"), "$.tables[0].key_types.PK", "none of S, N, B"),
+    (_set("tables.0.key_types.PK", "SS"), "$.tables[0].key_types.PK", "none of B, N, S"),
     (_set("tables.0.key_types.PK", "N"), "$.tables[0].entities[0].key.hash[0].type", "not the type"),
     (_set("tables.0.indexes.0.projection", "SOME"), "$.tables[0].indexes[0].projection", "ALL, KEYS_ONLY"),
     (_set("tables.0.indexes.0.projection", ["a", 1]), "$.tables[0].indexes[0].projection[1]", "text"),
@@ -390,9 +390,13 @@ REFUSED: list[tuple[Change, str, str]] = [
         "give one of them",
     ),
     (_set(f"{ORDER}.fields.1.name", "customer"), "$.tables[0].entities[0].fields[1].name", "taken"),
-    (_set(f"{ORDER}.fields.0.tags", ["X"]), "$.tables[0].entities[0].fields[0].tags[0]", "none of S"),
+    (_set(f"{ORDER}.fields.0.tags", ["X"]), "$.tables[0].entities[0].fields[0].tags[0]", "none of B, BOOL"),
     (_set(f"{ORDER}.fields.0.key_kind", "rune"), "$.tables[0].entities[0].fields[0].key_kind", "no kind"),
-    (_set(f"{ORDER}.fields.2.choices", [0.5]), "$.tables[0].entities[0].fields[2].choices[0]", "no choice"),
+    (
+        _set(f"{ORDER}.fields.2.choices", [0.5]),
+        "$.tables[0].entities[0].fields[2].choices[0]",
+        "text is wanted",
+    ),
     (_set(f"{ORDER}.fields.5.within", ["who"]), "$.tables[0].entities[0].fields[5].within", "no field"),
     (_set(f"{ORDER}.patterns.0.result", "Nobody"), "$.tables[0].entities[0].patterns[0].result", "'Nobody'"),
     (_set(f"{ORDER}.patterns.1.index", "unsold"), "$.tables[0].entities[0].patterns[1].index", "no index"),
@@ -403,7 +407,7 @@ REFUSED: list[tuple[Change, str, str]] = [
     ),
     (_set(f"{ORDER}.patterns.1.sorts", ["x"]), "$.tables[0].entities[0].patterns[1].sorts", "no field"),
     (_set(f"{ORDER}.writes.0.changes", ["x"]), "$.tables[0].entities[0].writes[0].changes", "no field"),
-    (_set(f"{ORDER}.writes.0.kind", "scan"), "$.tables[0].entities[0].writes[0].kind", "put, update, delete"),
+    (_set(f"{ORDER}.writes.0.kind", "scan"), "$.tables[0].entities[0].writes[0].kind", "delete, put, update"),
     (_set("tables.0.collections.0.parts", []), "$.tables[0].collections[0].parts", "just these"),
     (_set("tables.0.collections.0.index", "x"), "$.tables[0].collections[0].index", "no index"),
     (
@@ -447,12 +451,12 @@ def test_an_empty_design_is_one() -> None:
 def test_the_schema_describes_every_member() -> None:
     """Editors are told each member, whether it must be there and what it is otherwise."""
     schema = document_schema()
-    table = schema["properties"]["tables"]["items"]
-    entity = table["properties"]["entities"]["items"]
+    table, entity, field = (schema["$defs"][name] for name in ("TableDesign", "EntityDesign", "FieldDesign"))
 
     assert schema["required"] == ["format", "version", "tables"]
+    assert schema["properties"]["tables"]["items"] == {"$ref": "#/$defs/TableDesign"}
     assert set(table["properties"]) >= {"settings", "indexes", "entities", "collections", "key_types"}
-    assert entity["properties"]["fields"]["items"]["properties"]["required"]["default"] is True
+    assert field["properties"]["required"]["default"] is True
     assert entity["additionalProperties"] is False
     json.dumps(schema)
 

@@ -1,17 +1,31 @@
-"""Document: a whole design ⇄ JSON.
+"""The design document: a whole design as JSON, written by `write_document` and read back to an equal `Design`.
 
-A design is written by `design_document` and read back by `read_document` to the very same `Design`. Order is that
-of declaration and what is meant anyway is left out, so that two designs can be compared line by line. A reader
-trusts nothing: whatever names something that is not there is refused with its JSON path.
+The members of the document are the fields of the dataclasses in `design`: a msgspec Struct is derived for each of them, so that
+a field is declared once. `_LAYOUTS` holds the differences: another order or name, another default, members that are written
+even if they have their default value. msgspec checks types and unknown members and generates the JSON Schema; this module
+turns its errors into sentences with the JSON path, the rejected value and what to write instead.
 
-The tools' own door to the model, entered by name: a program that only reads and writes items does not pay for it.
+Members are written in one order and defaults are left out, so that two documents can be compared line by line. A document is
+not trusted: after its types, `check_references` checks everything that it refers to.
+
+Import this module by name: programs that only read and write items do not load it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import field as dataclass_field
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import msgspec
+
+from tavola.errors import TavolaError
+from tavola.keys import Template, TemplateRefused
 from tavola.model.access import AccessPattern, WritePattern
 from tavola.model.consumers import Consumer, beyond_limits
 from tavola.model.design import (
@@ -29,33 +43,14 @@ from tavola.model.design import (
     SourceDesign,
     TableDesign,
 )
-from tavola.model.errors import DocumentRefused
-from tavola.model.forms import (
-    DELIMITER,
-    FLAG,
-    NUMBER,
-    TEXT,
-    WHOLE,
-    Anything,
-    Choices,
-    Entry,
-    Form,
-    Many,
-    Maybe,
-    Named,
-    OneOf,
-    Projected,
-    Stored,
-    Templated,
-    shown,
-)
+from tavola.model.errors import DocumentRefused, ModelError
 from tavola.model.ignores import declared_in, ignores_in, with_ignores
-from tavola.model.needs import OPERATORS, ROUTES, Given, Need, Route
-from tavola.model.references import check_references
+from tavola.model.needs import Given, Need, Route
+from tavola.model.references import check_references, member_path
 from tavola.model.survey import Declaration, design_of
 from tavola.model.tables import Scaling, Shards, TableSettings
 from tavola.model.unkeyed import needs_of
-from tavola.values import TAGS
+from tavola.values import TAGS, Value, admit_value
 
 __all__ = [
     "FORMAT",
@@ -100,275 +95,98 @@ __all__ = [
 FORMAT = "tavola-design"
 VERSION = 1
 
-_TEXTS = Many(TEXT)
-_KEY_TAG = OneOf(("S", "N", "B"))
+_DELIMITER = "#"  # of a template that names no other
+_MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
+_TYPE_WORDS = {
+    "str": "text",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "int | float": "a number",
+    "array": "an array",
+    "object": "an object",
+    "null": "null",
+}
 
-ACCESS = Form(
-    AccessPattern,
-    (
-        Entry("title", TEXT),
-        Entry("per_second", Maybe(NUMBER), None),
-        Entry("peak_per_second", Maybe(NUMBER), None),
-        Entry("items", Maybe(WHOLE), None),
-        Entry("item_bytes", Maybe(WHOLE), None),
-        Entry("consistent", FLAG, default=False),
-        Entry("reads", _TEXTS, ()),
-        Entry("filters", _TEXTS, ()),
-        Entry("returned", Maybe(WHOLE), None),
-        Entry("descending", FLAG, default=False),
-        Entry("transactional", FLAG, default=False),
-        Entry("skew", Maybe(NUMBER), None),
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How the document writes a dataclass where it differs from the declaration."""
+
+    order: tuple[str, ...] = ()  # of the first members; the others follow as declared
+    names: Mapping[str, str] = dataclass_field(default_factory=dict)  # by field
+    types: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = dataclass_field(default_factory=dict)
+    always: tuple[str, ...] = ()  # written even if they have their default value
+
+
+_LAYOUTS: Mapping[type, _Layout] = {
+    FieldDesign: _Layout(types={"tags": tuple[Literal[TAGS], ...]}),  # type: ignore[valid-type]  # a tuple of words
+    SourceDesign: _Layout(names={"tag": "type"}),
+    KeyDesign: _Layout(defaults={"index": None}),
+    PatternDesign: _Layout(defaults={"index": None}, required=("result",)),
+    EntityDesign: _Layout(
+        order=("name", "tag", "description", "version", "stale", "immutable", "items"),
     ),
-)
-WRITE = Form(
-    WritePattern,
-    (
-        Entry("title", TEXT),
-        Entry("kind", OneOf(("put", "update", "delete"))),
-        Entry("changes", _TEXTS, ()),
-        Entry("per_second", Maybe(NUMBER), None),
-        Entry("peak_per_second", Maybe(NUMBER), None),
-        Entry("item_bytes", Maybe(WHOLE), None),
-        Entry("transactional", FLAG, default=False),
-        Entry("items", WHOLE, 1),
-        Entry("together", TEXT, ""),
-        Entry("adds", _TEXTS, ()),
-        Entry("rewrites", _TEXTS, ()),
-        Entry("creates", FLAG, default=False),
-        Entry("skew", Maybe(NUMBER), None),
-        Entry("conditional", FLAG, default=False),
+    IndexDesign: _Layout(defaults={"local": False, "range": (), "projection": "ALL"}, always=("projection",)),
+    CollectionDesign: _Layout(
+        order=("name", "description"), defaults={"index": None, "prefix": "", "parts": ()}
     ),
-)
-FIELD = Form(
-    FieldDesign,
-    (
-        Entry("name", TEXT),
-        Entry("attribute", TEXT),
-        Entry("type", TEXT),
-        Entry("tags", Many(OneOf(TAGS))),
-        Entry("required", FLAG, default=True),
-        Entry("nullable", FLAG, default=False),
-        Entry("key_kind", Maybe(TEXT), None),
-        Entry("choices", Maybe(Many(Choices())), None),
-        Entry("lock", FLAG, default=False),
-        Entry("unique", FLAG, default=False),
-        Entry("within", _TEXTS, ()),
-        Entry("description", TEXT, ""),
-        Entry("distinct", Maybe(WHOLE), None),
-        Entry("typical_bytes", Maybe(WHOLE), None),
-        Entry("length_max", Maybe(WHOLE), None),
-        Entry("tenant", FLAG, default=False),
-        Entry("numbered", Maybe(OneOf(("count", "last", "counter"))), None),
-    ),
-)
-SHARDS = Form(
-    Shards,
-    (
-        Entry("count", WHOLE),
-        Entry("by", OneOf(("hash", "random", "time")), "hash"),
-        Entry("of", _TEXTS, ()),
-        Entry("reading", Maybe(WHOLE), None),
-        Entry("bucket", TEXT, ""),
-    ),
-)
-SOURCE = Form(
-    SourceDesign,
-    (
-        Entry("attribute", TEXT),
-        Entry("type", _KEY_TAG, attribute="tag"),
-        Entry("field", Maybe(TEXT), None),
-        Entry("template", Maybe(Templated()), None),
-        Entry("guessed", FLAG, default=False),
-    ),
-)
-MEMBERSHIP = Form(Membership, (Entry("field", TEXT), Entry("values", Many(Maybe(Stored())))))
-KEY = Form(
-    KeyDesign,
-    (
-        Entry("index", Maybe(TEXT), None),
-        Entry("hash", Many(SOURCE)),
-        Entry("range", Many(SOURCE), ()),
-        Entry("sparse", FLAG, default=False),
-        Entry("members", Many(MEMBERSHIP), ()),
-        Entry("shards", Maybe(SHARDS), None),
-    ),
-)
-PATTERN = Form(
-    PatternDesign,
-    (
-        Entry("name", TEXT),
-        Entry("index", Maybe(TEXT), None),
-        Entry("partition", _TEXTS),
-        Entry("sorts", _TEXTS, ()),
-        Entry("result", TEXT),
-        Entry("hydrate", FLAG, default=False),
-        Entry("access", Maybe(ACCESS), None),
-    ),
-)
-ENTITY = Form(
-    EntityDesign,
-    (
-        Entry("name", TEXT),
-        Entry("tag", TEXT),
-        Entry("description", TEXT, ""),
-        Entry("version", WHOLE, 1),
-        Entry("stale", OneOf(("read", "refuse")), "read"),
-        Entry("immutable", FLAG, default=False),
-        Entry("items", Maybe(WHOLE), None),
-        Entry("fields", Many(FIELD)),
-        Entry("key", Maybe(KEY), None),
-        Entry("keys", Many(KEY), ()),
-        Entry("primary", Maybe(PATTERN), None),
-        Entry("patterns", Many(PATTERN), ()),
-        Entry("writes", Many(WRITE), ()),
-    ),
-)
-INDEX = Form(
-    IndexDesign,
-    (
-        Entry("name", TEXT),
-        Entry("label", TEXT),
-        Entry("local", FLAG, default=False),
-        Entry("hash", _TEXTS),
-        Entry("range", _TEXTS, ()),
-        Entry("projection", Projected(), "ALL", always=True),
-        Entry("native", FLAG, default=False),
-    ),
-)
-MEMBER = Form(MemberDesign, (Entry("name", TEXT), Entry("entity", TEXT), Entry("many", FLAG)))
-COLLECTION = Form(
-    CollectionDesign,
-    (
-        Entry("name", TEXT),
-        Entry("description", TEXT, ""),
-        Entry("index", Maybe(TEXT), None),
-        Entry("partition", Templated()),
-        Entry("prefix", TEXT, ""),
-        Entry("parts", _TEXTS, ()),
-        Entry("members", Many(MEMBER)),
-        Entry("access", Maybe(ACCESS), None),
-    ),
-)
-SCALING = Form(
-    Scaling,
-    (
-        Entry("read_max", WHOLE),
-        Entry("write_max", WHOLE),
-        Entry("read_min", WHOLE, 1),
-        Entry("write_min", WHOLE, 1),
-        Entry("target", WHOLE, 70),
-    ),
-)
-SETTINGS = Form(
-    TableSettings,
-    (
-        Entry("name", TEXT),
-        Entry("hash", TEXT),
-        Entry("range", Maybe(TEXT), None, always=True),
-        Entry("ttl", Maybe(TEXT), None, always=True),
-        Entry("tag", Maybe(TEXT), None, always=True),
-        Entry("delimiter", TEXT, DELIMITER, always=True),
-        Entry(
+    TableSettings: _Layout(
+        defaults={
+            "range": None,
+            "ttl": None,
+            "tag": None,
+            "delimiter": _DELIMITER,
+            "stream": None,
+            "recovery": False,
+            "recovery_days": 35,
+            "encryption": None,
+            "table_class": "STANDARD",
+            "deletion_protection": False,
+            "read_units": None,
+            "write_units": None,
+        },
+        always=(
+            "range",
+            "ttl",
+            "tag",
+            "delimiter",
             "stream",
-            Maybe(OneOf(("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"))),
-            None,
-            always=True,
+            "recovery",
+            "recovery_days",
+            "encryption",
+            "table_class",
+            "deletion_protection",
+            "read_units",
+            "write_units",
+            "tags",
         ),
-        Entry("recovery", FLAG, default=False, always=True),
-        Entry("recovery_days", WHOLE, 35, always=True),
-        Entry("encryption", Maybe(TEXT), None, always=True),
-        Entry("table_class", OneOf(("STANDARD", "STANDARD_INFREQUENT_ACCESS")), "STANDARD", always=True),
-        Entry("deletion_protection", FLAG, default=False, always=True),
-        Entry("read_units", Maybe(WHOLE), None, always=True),
-        Entry("write_units", Maybe(WHOLE), None, always=True),
-        Entry("tags", Named(TEXT), {}, always=True),
-        Entry("replicas", _TEXTS, ()),
-        Entry("scaling", Maybe(SCALING), None),
-        Entry("unknown", _TEXTS, ()),
     ),
-)
-CONSUMER = Form(
-    Consumer,
-    (
-        Entry("name", TEXT),
-        Entry("handler", TEXT, ""),
-        Entry("batch_size", WHOLE, 100),
-        Entry("window_s", WHOLE, 0),
-        Entry("parallelization", WHOLE, 1),
-        Entry("retries", WHOLE, -1),
-        Entry("max_age_s", WHOLE, -1),
-        Entry("bisect", FLAG, default=False),
-        Entry("report_failures", FLAG, default=False),
-        Entry("filters", Many(Anything()), ()),
-        Entry("failures", Maybe(TEXT), None),
-        Entry("timeout_s", WHOLE, 60),
-        Entry("memory_mb", WHOLE, 256),
-        Entry("starting", OneOf(("TRIM_HORIZON", "LATEST")), "TRIM_HORIZON"),
-        Entry("events", Many(OneOf(("INSERT", "MODIFY", "REMOVE"))), ()),
-        Entry("needs_old", FLAG, default=False),
-        Entry("writes", _TEXTS, ()),
-        Entry("idempotent", FLAG, default=False),
-        Entry("function", TEXT, ""),
-    ),
-)
-GIVEN = Form(
-    Given,
-    (
-        Entry("field", TEXT),
-        Entry("operator", OneOf(OPERATORS), "="),
-        Entry("value", Maybe(Stored()), None),
-    ),
-)
-ROUTE = Form(
-    Route,
-    (
-        Entry("operation", OneOf(ROUTES)),
-        Entry("index", Maybe(TEXT), None),
-        Entry("keys", Many(GIVEN), ()),
-        Entry("filters", Many(GIVEN), ()),
-        Entry("queries", WHOLE, 1),
-    ),
-)
-NEED = Form(
-    Need,
-    (
-        Entry("name", TEXT),
-        Entry("entities", _TEXTS),
-        Entry("where", Many(GIVEN), ()),
-        Entry("order", _TEXTS, ()),
-        Entry("access", Maybe(ACCESS), None),
-        Entry("single", FLAG, default=False),
-        Entry("route", Maybe(ROUTE), None),
-    ),
-)
-POLICY = Form(Policy, (Entry("name", TEXT), Entry("document", Anything()), Entry("tables", _TEXTS, ())))
-IGNORE = Form(Ignore, (Entry("rule", TEXT), Entry("place", TEXT), Entry("reason", TEXT)))
-TABLE = Form(
-    TableDesign,
-    (
-        Entry("label", TEXT),
-        Entry("description", TEXT, ""),
-        Entry("settings", SETTINGS),
-        Entry("key_types", Named(_KEY_TAG)),
-        Entry("indexes", Many(INDEX), (), always=True),
-        Entry("entities", Many(ENTITY), (), always=True),
-        Entry("collections", Many(COLLECTION), ()),
-        Entry("consumers", Many(CONSUMER), ()),
-        Entry("foreign", FLAG, default=False),
-    ),
-)
-DESIGN = Form(
-    lambda format, version, **told: Design(**told),
-    (
-        Entry("format", OneOf((FORMAT,))),
-        Entry("version", WHOLE),
-        Entry("tables", Many(TABLE)),
-        Entry("views", Many(ENTITY), ()),
-        Entry("needs", Many(NEED), ()),
-        Entry("policies", Many(POLICY), ()),
-        Entry("ignores", Many(IGNORE), ()),
-    ),
-)
+    TableDesign: _Layout(order=("label", "description"), always=("indexes", "entities")),
+    Design: _Layout(required=("tables",)),
+}
+
+
+class _SegmentDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """A field of a template."""
+
+    field: str
+    spec: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _TemplateDocument(msgspec.Struct, forbid_unknown_fields=True):
+    """A key template as text, and as segments for readers that do not parse it."""
+
+    text: str
+    delimiter: str | msgspec.UnsetType = msgspec.UNSET
+    segments: list[str | _SegmentDocument] | None = None
+
+
+class _StoredValue(dict[str, Any]):
+    """An attribute value, as DynamoDB JSON."""
 
 
 def design_document(*declarations: Declaration) -> dict[str, Any]:
@@ -377,41 +195,292 @@ def design_document(*declarations: Declaration) -> dict[str, Any]:
 
 
 def write_document(design: Design) -> dict[str, Any]:
-    """Return a design as a JSON document, made of dicts, lists, text, numbers, booleans and None alone."""
-    told = {
-        "format": FORMAT,
-        "version": VERSION,
-        "tables": design.tables,
-        "views": design.views,
-        "needs": design.needs,
-        "policies": design.policies,
-        "ignores": design.ignores,
-    }
-    document: dict[str, Any] = DESIGN.write(told)
-    return document
+    """Return a design as a JSON document, made of dicts, lists, text, numbers, booleans and None only."""
+    members: dict[str, Any] = msgspec.to_builtins(_to_struct(design))
+    return {"format": FORMAT, "version": VERSION, **members}
 
 
 def read_document(document: Mapping[str, Any]) -> Design:
-    """Return the design that a JSON document describes; refuse one that is wrong, with its path."""
+    """Return the design that a JSON document describes; raise DocumentRefused with the path of what is wrong."""
     if not isinstance(document, dict):
-        raise DocumentRefused("$", f"{shown(document)} is no document of a design, which is an object")
+        raise DocumentRefused("$", f"{_show(document)} is no document of a design, which is an object")
     version = document.get("version")
     if document.get("format") == FORMAT and type(version) is int and version > VERSION:
         raise DocumentRefused(
             "$.version",
             f"{version} is newer than this Tavola, which reads {VERSION}; update Tavola to read it",
         )
-    design: Design = DESIGN.read(document, "$")
+    document_type = _document_type()
+    try:
+        read = msgspec.convert(deepcopy(document), document_type, dec_hook=_read_value)
+    except msgspec.ValidationError as error:
+        raise _refusal(document, document_type, str(error)) from error
     if version != VERSION:
         raise DocumentRefused("$.version", f"{version} is no version; the first is 1")
+    design: Design = _from_struct(read, "$")
     check_references(design)
     return design
 
 
 def document_schema() -> dict[str, Any]:
     """Return the JSON Schema of the document, for editors and for tools in other languages."""
+    schema = msgspec.json.schema(_document_type(), schema_hook=_schema_of)
+    definitions = schema["$defs"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **definitions.pop("DesignDocument"),
         "title": "A Tavola design",
-        **DESIGN.schema(),
+        "$defs": definitions,
     }
+
+
+# Derived Structs.
+
+
+@cache
+def _document_type() -> type[msgspec.Struct]:
+    return _struct("DesignDocument", Design, (("format", Literal["tavola-design"]), ("version", int)))
+
+
+@cache
+def _struct_of(model: Any) -> type[msgspec.Struct]:
+    return _struct(model.__name__, model)
+
+
+def _struct(name: str, model: Any, first: tuple[tuple[str, Any], ...] = ()) -> type[msgspec.Struct]:
+    layout = _LAYOUTS.get(model, _Layout())
+    hints = get_type_hints(model)
+    members: list[Any] = list(first)
+    for each, default in _defaults(model).items():
+        member_type = layout.types.get(each) or _member_type(hints[each])
+        if default is MISSING:
+            members.append((each, member_type))
+        elif each in layout.always:
+            # msgspec omits a default that is a value, and never one that a function makes.
+            members.append((each, member_type, msgspec.field(default_factory=partial(deepcopy, default))))
+        else:
+            members.append((each, member_type, default))
+    return msgspec.defstruct(
+        name,
+        members,
+        namespace={"model": model},
+        rename=dict(layout.names),
+        kw_only=True,
+        omit_defaults=True,
+        forbid_unknown_fields=True,
+    )
+
+
+@cache
+def _defaults(model: Any) -> dict[str, Any]:
+    """Return the default of each field in the order of the document; MISSING where there is none."""
+    layout = _LAYOUTS.get(model, _Layout())
+    declared: dict[str, Any] = {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(model)
+    }
+    declared |= {**layout.defaults, **dict.fromkeys(layout.required, MISSING)}
+    return {name: declared[name] for name in (*layout.order, *(n for n in declared if n not in layout.order))}
+
+
+def _member_type(hint: Any) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Template:
+        return _TemplateDocument
+    if hint == Value:  # an attribute value; any other object is declared as a Mapping
+        return _StoredValue
+    if hint is float:
+        return int | float  # 5 is written as 5, not as 5.0
+    if origin in (Union, UnionType):
+        return Union[tuple(_member_type(each) for each in arguments)]  # noqa: UP007 - made of a tuple
+    if origin is tuple:
+        return tuple[_member_type(arguments[0]), ...]  # type: ignore[misc]
+    if origin is not None and origin is not Literal:
+        return dict[str, _member_type(arguments[1])]  # type: ignore[misc]
+    return _struct_of(hint) if _is_model(hint) else hint
+
+
+def _is_model(value: object) -> bool:
+    return is_dataclass(value)
+
+
+# Between Structs and the design.
+
+
+def _to_struct(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_to_struct(each) for each in value]
+    if isinstance(value, Template):
+        return _TemplateDocument(
+            value.source,
+            msgspec.UNSET if value.delimiter == _DELIMITER else value.delimiter,
+            _segments(value),
+        )
+    if not _is_model(value):
+        return value
+    model: Any = type(value)
+    members = {}
+    for name, default in _defaults(model).items():
+        held = getattr(value, name)
+        # msgspec omits a default by identity.
+        members[name] = default if default is not MISSING and held == default else _to_struct(held)
+    return _struct_of(model)(**members)
+
+
+def _segments(template: Template) -> list[str | _SegmentDocument]:
+    return [
+        each if isinstance(each, str) else _SegmentDocument(each.field, each.spec or msgspec.UNSET)
+        for each in template.segments
+    ]
+
+
+def _from_struct(value: Any, path: str) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_from_struct(each, f"{path}[{place}]") for place, each in enumerate(value))
+    if isinstance(value, _StoredValue):
+        return dict(value)
+    if isinstance(value, _TemplateDocument):
+        return _read_template(value, path)
+    model = getattr(value, "model", None)
+    if model is None:
+        return value
+    names = _LAYOUTS.get(model, _Layout()).names
+    members = {
+        each: _from_struct(getattr(value, each), member_path(path, names.get(each, each)))
+        for each in _defaults(model)
+    }
+    try:
+        return model(**members)
+    except ModelError as error:
+        raise DocumentRefused(path, error.problem) from error
+
+
+def _read_template(document: _TemplateDocument, path: str) -> Template:
+    delimiter = _DELIMITER if document.delimiter is msgspec.UNSET else document.delimiter
+    try:
+        template = Template.parse(document.text, delimiter)
+    except TemplateRefused as error:
+        raise DocumentRefused(member_path(path, "text"), str(error)) from error
+    if document.segments is not None and document.segments != _segments(template):
+        raise DocumentRefused(
+            member_path(path, "segments"),
+            f"they are not those of {document.text!r}; mend them, or leave them out",
+        )
+    return template
+
+
+def _read_value(expected: type, value: Any) -> Any:
+    """Return an attribute value in canonical form; msgspec adds the path to a ValueError."""
+    assert expected is _StoredValue, "the only type that msgspec does not know"
+    try:
+        admit_value(value)
+    except TavolaError as error:
+        raise ValueError(f"{_show(value)} is no attribute value: {error}") from error
+    return _StoredValue(value)
+
+
+def _schema_of(unknown: type) -> dict[str, Any]:
+    assert unknown is _StoredValue, "the only type that msgspec does not know"
+    return {"type": "object", "minProperties": 1, "maxProperties": 1}
+
+
+# Errors.
+
+
+def _refusal(document: Any, document_type: Any, message: str) -> DocumentRefused:
+    """Return msgspec's error with the rejected value and what may stand in its place.
+
+    msgspec gives the path of the surrounding object for a missing or unknown member, and no key inside a mapping.
+    """
+    found = _MESSAGE.fullmatch(message)
+    assert found is not None
+    problem, path = found["problem"], found["path"] or "$"
+    value, expected, path = _at(document, document_type, path)
+    if member := re.fullmatch(r"Object missing required field `(.*)`", problem):
+        return DocumentRefused(member_path(path, member[1]), "it is missing; give it")
+    if member := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        known = ", ".join(
+            sorted(name for each in _structs(expected) for name in each.__struct_encode_fields__)
+        )
+        return DocumentRefused(member_path(path, member[1]), f"there is no such member; it has {known}")
+    # Sorted, because typing caches unions and two Literals of the same words are equal in any order.
+    choices = sorted(
+        {word for each in _alternatives(expected) if get_origin(each) is Literal for word in get_args(each)}
+    )
+    if choices and not isinstance(value, list):
+        return DocumentRefused(path, f"{_show(value)} is none of {', '.join(choices)}")
+    if wanted := re.fullmatch(r"Expected `(.*)`, got `.*`", problem):
+        words = [word for word in wanted[1].split(" | ") if word != "null"]
+        known = " or ".join(
+            _TYPE_WORDS.get(word, word) for word in words if (word, "float" in words) != ("int", True)
+        )
+        return DocumentRefused(path, f"{_show(value)} stands where {known} is wanted")
+    return DocumentRefused(path, problem)
+
+
+def _at(value: Any, expected: Any, path: str) -> tuple[Any, Any, str]:
+    """Return the value and the type at one of msgspec's paths, and the path with the key of a mapping in it."""
+    exact = "$"
+    for name, place, anything in _STEP.findall(path):
+        if name:
+            value = value[name]
+            expected = next(
+                hint
+                for each in _structs(expected)
+                for hint in [_encoded_hints(each).get(name)]
+                if hint is not None
+            )
+            exact = member_path(exact, name)
+        elif place:
+            value = value[int(place)]
+            expected = next(
+                get_args(each)[0] for each in _alternatives(expected) if get_origin(each) in (tuple, list)
+            )
+            exact = f"{exact}[{place}]"
+        elif anything:
+            expected = next(get_args(each)[1] for each in _alternatives(expected) if get_origin(each) is dict)
+            name = next(key for key, member in value.items() if not _fits(member, expected))
+            value = value[name]
+            exact = member_path(exact, name)
+    return value, expected, exact
+
+
+def _encoded_hints(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    hints = get_type_hints(struct)
+    return {
+        encoded: hints[name]
+        for name, encoded in zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
+    }
+
+
+def _alternatives(hint: Any) -> Iterator[Any]:
+    """Give the alternatives of a type."""
+    if get_origin(hint) in (Union, UnionType):
+        for each in get_args(hint):
+            yield from _alternatives(each)
+    elif hint is not NoneType:
+        yield hint
+
+
+def _structs(hint: Any) -> list[type[msgspec.Struct]]:
+    return [
+        each for each in _alternatives(hint) if isinstance(each, type) and issubclass(each, msgspec.Struct)
+    ]
+
+
+def _fits(value: Any, expected: Any) -> bool:
+    try:
+        msgspec.convert(value, expected)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _show(value: Any) -> str:
+    """Return a JSON value for an error message, at most 60 characters of it."""
+    text = (
+        {None: "null", True: "true", False: "false"}[value]
+        if value is None or isinstance(value, bool)
+        else repr(value)
+    )
+    return text if len(text) <= 60 else f"{text[:59]}…"

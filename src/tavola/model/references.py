@@ -21,7 +21,6 @@ from tavola.model.design import (
     TableDesign,
 )
 from tavola.model.errors import DocumentRefused, ModelError
-from tavola.model.forms import below
 from tavola.model.needs import Need
 
 
@@ -186,35 +185,39 @@ class _TableCheck:
         self._check_names(source.fields, path, names)
         if source.tag != self.table.key_types[source.attribute]:
             raise DocumentRefused(
-                below(path, "type"),
+                member_path(path, "type"),
                 f"{source.tag} is not the type that key_types has for {source.attribute!r}",
             )
         try:
             entity.bound(source)
         except TavolaError as error:
-            raise DocumentRefused(below(path, "template"), str(error)) from error
+            raise DocumentRefused(member_path(path, "template"), str(error)) from error
 
     def _check_pattern(
         self, entity: EntityDesign, pattern: PatternDesign, path: str, names: set[str]
     ) -> None:
-        _check_amounts(below(path, "access"), pattern.access)
+        _check_amounts(member_path(path, "access"), pattern.access)
         if pattern.index is not None:
             self._index(pattern.index, path)
         if entity.key_on(pattern.index) is None:
             raise DocumentRefused(
-                below(path, "index"), f"{entity.name} has no key in {pattern.index}; add it to keys"
+                member_path(path, "index"), f"{entity.name} has no key in {pattern.index}; add it to keys"
             )
-        self._check_names(pattern.partition, below(path, "partition"), names)
-        self._check_names(pattern.sorts, below(path, "sorts"), names)
+        self._check_names(pattern.partition, member_path(path, "partition"), names)
+        self._check_names(pattern.sorts, member_path(path, "sorts"), names)
         if pattern.result not in self.givable:
-            raise DocumentRefused(below(path, "result"), f"there is no entity or view {pattern.result!r}")
+            raise DocumentRefused(
+                member_path(path, "result"), f"there is no entity or view {pattern.result!r}"
+            )
 
     def _check_collection(self, collection: CollectionDesign, path: str) -> None:
-        _check_amounts(below(path, "access"), collection.access)
+        _check_amounts(member_path(path, "access"), collection.access)
         if collection.index is not None:
             self._index(collection.index, path)
         if set(collection.parts) != set(collection.partition.fields):
-            raise DocumentRefused(below(path, "parts"), "they are the fields of the partition, just these")
+            raise DocumentRefused(
+                member_path(path, "parts"), "they are the fields of the partition, just these"
+            )
         entities = {entity.name for entity in self.table.entities}
         for at, member in enumerate(collection.members):
             if member.entity not in entities:
@@ -226,7 +229,9 @@ class _TableCheck:
         found = self.indexes.get(name)
         if found is None:
             known = ", ".join(self.indexes) or "none"
-            raise DocumentRefused(below(path, "index"), f"there is no index {name!r}; there are {known}")
+            raise DocumentRefused(
+                member_path(path, "index"), f"there is no index {name!r}; there are {known}"
+            )
         return found
 
     def _check_names(self, told: Iterable[str], path: str, names: set[str]) -> None:
@@ -235,3 +240,8 @@ class _TableCheck:
                 raise DocumentRefused(
                     path, f"{name!r} is no field of the entity; it has {', '.join(sorted(names))}"
                 )
+
+
+def member_path(path: str, name: str) -> str:
+    """Return the JSON path of a member."""
+    return f"{path}.{name}" if name.isidentifier() else f"{path}[{name!r}]"
