@@ -116,13 +116,13 @@ def principal_reach(statement: PolicyStatement, principal: Principal) -> Reach:
         spared = statement.not_principals
         # NotPrincipal exempts a session only if its account, role and session ARN are all listed.
         names = {principal.arn, principal.account_arn, *((principal.role_arn,) if principal.role_arn else ())}
-        return "nobody" if spared.everybody or names <= set(spared.arns) else "everybody"
-    named = statement.principals or Principals(everybody=False)
+        return "nobody" if spared.anyone or names <= set(spared.arns) else "everybody"
+    named = statement.principals or Principals(anyone=False)
     if principal.arn in named.arns:
         return "direct"
     if principal.role_arn is not None and principal.role_arn in named.arns:
         return "role"
-    if named.everybody:
+    if named.anyone:
         return "everybody"
     return "account" if principal.account_arn in named.arns else "nobody"
 

@@ -1,6 +1,6 @@
-"""ARNs: the names AWS gives to tables, indexes, streams and backups.
+"""ARNs of tables, indexes, streams, backups and transfers.
 
-Nearly every TableName member takes a name or a table's ARN; `table_name_of` makes them one.
+Nearly every TableName member accepts a name or an ARN; `table_name_of` returns the name of either.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose tables are meant: an account in a region."""
+    """An account and a region."""
 
     account: str
     region: str
@@ -32,17 +32,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ResourceArn:
-    """An ARN of DynamoDB in its parts; `kind` is "table", or what hangs on the table."""
+    """A parsed DynamoDB ARN; `kind` is "table", or the kind of resource that belongs to the table."""
 
     partition: str
     scope: Scope
     table: str
     kind: str
-    label: str | None  # the index's name, the stream's label, the backup's id; None for a table
+    label: str | None  # index name, stream label or backup id; None for a table
 
     @property
     def text(self) -> str:
-        """Return the ARN as it is written."""
+        """Return the ARN as text."""
         hung = "" if self.label is None else f"/{self.kind}/{self.label}"
         return (
             f"arn:{self.partition}:dynamodb:{self.scope.region}:{self.scope.account}:table/{self.table}{hung}"
@@ -50,7 +50,7 @@ class ResourceArn:
 
 
 def partition_of(region: str) -> str:
-    """Return the partition of AWS that a region is in; of no region in particular, the one that most are in."""
+    """Return the AWS partition of a region (`aws` for an unknown one)."""
     for prefix, partition in _PARTITIONS:
         if region.startswith(prefix):
             return partition
@@ -68,7 +68,7 @@ def index_arn(scope: Scope, table: str, index: str) -> str:
 
 
 def stream_arn(scope: Scope, table: str, label: str) -> str:
-    """Return the ARN of a stream; the label is the time of its enabling."""
+    """Return the ARN of a stream; the label is the time at which it was enabled."""
     return f"{table_arn(scope, table)}/stream/{label}"
 
 
@@ -93,7 +93,7 @@ def bulk_arn(scope: Scope, table: str, job: str) -> str:
 
 
 def is_table_arn(text: str) -> bool:
-    """Tell whether a text is the ARN of a table, and not of something on it."""
+    """Return whether a text is the ARN of a table, not of a resource that belongs to one."""
     return _TABLE_ARN.fullmatch(text) is not None
 
 
@@ -104,18 +104,18 @@ def _named(text: str) -> str:
 
 
 def table_name_of(name_or_arn: str) -> str:
-    """Return the table's name, whether the caller gave it or its ARN."""
+    """Return the table's name from a name or an ARN."""
     return _named(name_or_arn) if name_or_arn.startswith("arn:") else name_or_arn
 
 
 def scope_of(name_or_arn: str) -> Scope | None:
-    """Return the scope that a table's ARN names; None for a bare name."""
+    """Return the account and region of a table's ARN; None for a bare name."""
     found = _TABLE_ARN.fullmatch(name_or_arn)
     return None if found is None else Scope(account=found[3], region=found[2])
 
 
 def parse_resource_arn(text: str) -> ResourceArn | None:
-    """Return an ARN of DynamoDB in its parts; None where the text is none."""
+    """Return the parts of a DynamoDB ARN; None if the text is not one."""
     found = _RESOURCE_ARN.fullmatch(text)
     if found is None:
         return None

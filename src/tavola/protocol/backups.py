@@ -1,4 +1,4 @@
-"""Backups: the shapes of continuous backups, on-demand backups and restores."""
+"""Requests of continuous backups, on-demand backups and restores."""
 
 from __future__ import annotations
 
@@ -60,46 +60,46 @@ ListBackupsLimit: TypeAlias = Annotated[
 
 
 class PointInTimeRecoverySpecification(Shape, frozen=True, kw_only=True):
-    """Whether the past of a table is kept, and how many days of it."""
+    """Whether point-in-time recovery is on, and for how many days."""
 
     point_in_time_recovery_enabled: bool
     recovery_period_in_days: RecoveryPeriod | None = None
 
 
 class UpdateContinuousBackupsRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateContinuousBackups is asked."""
+    """The request of UpdateContinuousBackups."""
 
     table_name: ControlTableName
     point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
 class DescribeContinuousBackupsRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeContinuousBackups is asked."""
+    """The request of DescribeContinuousBackups."""
 
     table_name: ControlTableName
 
 
 class CreateBackupRequest(Shape, frozen=True, kw_only=True):
-    """What CreateBackup is asked."""
+    """The request of CreateBackup."""
 
     table_name: ControlTableName
     backup_name: BackupName
 
 
 class DescribeBackupRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeBackup is asked."""
+    """The request of DescribeBackup."""
 
     backup_arn: BackupArn
 
 
 class DeleteBackupRequest(Shape, frozen=True, kw_only=True):
-    """What DeleteBackup is asked."""
+    """The request of DeleteBackup."""
 
     backup_arn: BackupArn
 
 
 class ListBackupsRequest(Shape, frozen=True, kw_only=True):
-    """What ListBackups is asked."""
+    """The request of ListBackups."""
 
     table_name: BatchTableName | None = None
     limit: ListBackupsLimit | None = None
@@ -110,7 +110,7 @@ class ListBackupsRequest(Shape, frozen=True, kw_only=True):
 
 
 class _Restored(Shape, frozen=True, kw_only=True):
-    """What a restored table may have otherwise than its source."""
+    """The settings that a restored table may override."""
 
     billing_mode_override: BillingMode | None = None
     global_secondary_index_override: list[GlobalSecondaryIndex] | None = None
@@ -124,14 +124,14 @@ class _Restored(Shape, frozen=True, kw_only=True):
 
 
 class RestoreTableFromBackupRequest(_Restored, frozen=True, kw_only=True):
-    """What RestoreTableFromBackup is asked."""
+    """The request of RestoreTableFromBackup."""
 
     target_table_name: NewTableName
     backup_arn: BackupArn
 
 
 class RestoreTableToPointInTimeRequest(_Restored, frozen=True, kw_only=True):
-    """What RestoreTableToPointInTime is asked."""
+    """The request of RestoreTableToPointInTime."""
 
     source_table_arn: BatchTableName | None = None
     source_table_name: StartTableName | None = None
@@ -143,23 +143,23 @@ class RestoreTableToPointInTimeRequest(_Restored, frozen=True, kw_only=True):
 def check_continuous(
     request: UpdateContinuousBackupsRequest | DescribeContinuousBackupsRequest, wording: MessageStyle
 ) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_control_table(request.table_name):
         raise NameInvalid
 
 
 def check_create_backup(request: CreateBackupRequest, wording: MessageStyle) -> None:
-    """Refuse names that no table and no backup can have."""
+    """Refuse invalid table and backup names."""
     if not is_control_table(request.table_name) or not fits(_BACKUP, request.backup_name):
         raise NameInvalid
 
 
 def check_backup(request: DescribeBackupRequest | DeleteBackupRequest, wording: MessageStyle) -> None:
-    """Refuse nothing more than the decoder: what is no backup's ARN names none that is there."""
+    """Check nothing beyond the types: an invalid ARN is simply not found later."""
 
 
 def check_list_backups(request: ListBackupsRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have, and a range of times that ends before it begins."""
+    """Refuse an invalid table name, and a time range that ends before it begins."""
     if request.table_name is not None and not is_batch_table(request.table_name):
         raise NameInvalid
     lower, upper = request.time_range_lower_bound, request.time_range_upper_bound
@@ -168,13 +168,13 @@ def check_list_backups(request: ListBackupsRequest, wording: MessageStyle) -> No
 
 
 def check_restore_backup(request: RestoreTableFromBackupRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_new_table(request.target_table_name):
         raise NameInvalid
 
 
 def check_restore_time(request: RestoreTableToPointInTimeRequest, wording: MessageStyle) -> None:
-    """Refuse a restore that names no source, or no time, or two of them."""
+    """Refuse a restore without a source or time, or with two of either."""
     source, arn = request.source_table_name, request.source_table_arn
     if not is_new_table(request.target_table_name) or (source is not None and not is_start_table(source)):
         raise NameInvalid

@@ -1,4 +1,4 @@
-"""Batches: the shapes of the batch operations, and what they refuse without a table."""
+"""Requests of the batch operations, and the checks that need no table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATATYPES = "must contain exactly one of the supported datatypes"
 
 
 class KeysAndAttributes(Shape, frozen=True, kw_only=True):
-    """The keys that a batch reads of one table, and how."""
+    """The keys to read from one table, and the read options."""
 
     keys: Annotated[list[AttributeMap], BATCH_KEYS]
     attributes_to_get: AttributeNames | None = None
@@ -38,7 +38,7 @@ class KeysAndAttributes(Shape, frozen=True, kw_only=True):
 
 
 class BatchGetItemRequest(Shape, frozen=True, kw_only=True):
-    """What BatchGetItem is asked."""
+    """The request of BatchGetItem."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     request_items: Annotated[dict[BatchTableName, KeysAndAttributes], BATCH_GET_TABLES]
@@ -64,7 +64,7 @@ class WriteRequest(Shape, frozen=True, kw_only=True):
 
 
 class BatchWriteItemRequest(Shape, frozen=True, kw_only=True):
-    """What BatchWriteItem is asked."""
+    """The request of BatchWriteItem."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
@@ -74,14 +74,14 @@ class BatchWriteItemRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_batch_get(request: BatchGetItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     asked = 0
     for table, wanted in request.request_items.items():
         if not is_batch_table(table):
             raise NameInvalid
         asked += len(wanted.keys)
     tables = request.request_items.values()
-    # Mixing is refused over the whole request, also when each table keeps to one kind.
+    # AWS refuses mixing over the whole request, even if each table uses one kind only.
     legacy = next((w.attributes_to_get for w in tables if w.attributes_to_get is not None), None)
     expression = next((w.projection_expression for w in tables if w.projection_expression is not None), None)
     text = mixed_parameters_error([("AttributesToGet", legacy)], [("ProjectionExpression", expression)])
@@ -95,7 +95,7 @@ def check_batch_get(request: BatchGetItemRequest, wording: MessageStyle) -> None
 
 
 def check_batch_write(request: BatchWriteItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     asked = 0
     for table, writes in request.request_items.items():
         if not is_batch_table(table):

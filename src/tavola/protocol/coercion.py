@@ -1,8 +1,8 @@
-"""Serialization: a body walked beside its shape, as AWS's deserialiser walks it.
+"""A request body converted to its declared types, as AWS's deserializer does.
 
-Only a body that the decoder or a later check has refused comes here. AWS finds every type error before
-any other, so the walk comes before a refusal is raised; what AWS converts ("true" for a boolean, 1.5 for
-an integer) the walk converts too. Members are walked in the order of the body, as a stream is read.
+Only bodies that the fast decoder or a later check refused come here. AWS reports type errors before any other error,
+so the body is walked before the other error is raised. Where AWS converts ("true" to a boolean, 1.5 to an integer),
+the walk converts too. Members are visited in body order, as a stream parser does.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _CAST = (
 )
 _OBJECT_MISPLACED = "Start of structure or map found where not expected"
 _not_base64 = re.compile(r"[^A-Za-z0-9+/=]")
-# Attribute values nest, and the walk recurses. What lies deeper than any value may is not looked at and
-# counts as empty: the values room refuses what is around it.
+# Attribute values nest and the walk recurses. Values nested deeper than allowed are treated as empty:
+# `tavola.values` refuses the value around them.
 _STRUCTURES_WALKED = 2 * NESTING_LEVELS_MAX
 _generic = msgspec.json.Decoder().decode
 
 
 def decode_json(body: bytes) -> Any:
-    """Return a body as plain JSON data; a SerializationFault without a text where it is none."""
+    """Return a body as plain JSON data; raise SerializationFault without a message if it is not JSON."""
     try:
         body.decode()
         return _generic(body)
@@ -47,7 +47,7 @@ def decode_json(body: bytes) -> Any:
 def coerce_body(structure: Structure, body: bytes) -> dict[str, Any]:
     """Return the body as AWS understands it, or raise the SerializationFault that AWS raises.
 
-    Unknown and null members are dropped; what converts is converted.
+    Unknown and null members are dropped; convertible values are converted.
     """
     data = decode_json(body)
     if type(data) is not dict:
@@ -56,18 +56,18 @@ def coerce_body(structure: Structure, body: bytes) -> dict[str, Any]:
 
 
 def _structure(structure: Structure, data: dict[str, Any], depth: int) -> dict[str, Any]:
-    mended: dict[str, Any] = {}
+    coerced: dict[str, Any] = {}
     if depth > _STRUCTURES_WALKED:
-        return mended
+        return coerced
     members = structure.members
     for name, value in data.items():
         if value is not None and name in members:
-            mended[name] = _value(members[name].node, value, "field", depth)
-    return mended
+            coerced[name] = _value(members[name].node, value, "field", depth)
+    return coerced
 
 
 def _value(node: Node, value: Any, place: str, depth: int) -> Any:
-    """Walk one value, which stands as a structure's "field" or as an "element" of a list or map."""
+    """Convert one value; `place` is "field" for a structure's member, "element" within a list or map."""
     match node:
         case Text():
             return _text(value)
@@ -106,26 +106,26 @@ def _misplaced(place: str) -> str:
 
 
 def _mapping(node: Mapping, data: dict[str, Any], depth: int) -> dict[str, Any]:
-    mended: dict[str, Any] = {}
+    coerced: dict[str, Any] = {}
     for key, value in data.items():
         if value is None:
-            # A null structure has no members; a null text is no entry.
+            # A null structure becomes an empty one; a null scalar is dropped.
             if isinstance(node.value, Structure):
-                mended[key] = {}
+                coerced[key] = {}
         else:
-            mended[key] = _value(node.value, value, "element", depth)
-    return mended
+            coerced[key] = _value(node.value, value, "element", depth)
+    return coerced
 
 
 def _sequence(node: Sequence, data: list[Any], depth: int) -> list[Any]:
-    mended: list[Any] = []
+    coerced: list[Any] = []
     for value in data:
         if value is None:
             if isinstance(node.element, Structure):
-                mended.append({})
+                coerced.append({})
         else:
-            mended.append(_value(node.element, value, "element", depth))
-    return mended
+            coerced.append(_value(node.element, value, "element", depth))
+    return coerced
 
 
 def _java(node: Node) -> str:
@@ -139,7 +139,7 @@ def _java(node: Node) -> str:
 
 
 def _token(value: Any) -> str:
-    """Return the parser's name of a JSON scalar."""
+    """Return the JSON parser's token name for a scalar."""
     if value is True:
         return "TRUE_VALUE"
     if value is False:
@@ -204,7 +204,7 @@ def _blob(value: Any) -> str:
     if stray is not None:
         raise SerializationFault(f"Invalid Base64 character: '{stray[0]}'")
     try:
-        # Python lets bits past the last byte be; what it gives back has none.
+        # Python ignores leftover bits in the last character; encoding the result again reveals them.
         clean = b2a_base64(a2b_base64(value, strict_mode=True), newline=False) == value.encode()
     except Base64Error:
         clean = False

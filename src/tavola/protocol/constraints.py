@@ -1,8 +1,8 @@
-"""Refusals: every member of a request that breaks its constraint, in AWS's order and words.
+"""Checks of member constraints (lengths, ranges, enums, patterns) with AWS's messages.
 
-All are collected before one answer lists them, ten at most. The classic layer echoes the value and
-writes members in lower camel case; the modern layer does neither for lengths and ranges, and has
-sentences of its own for three enums.
+All violations are collected, in AWS's order, and up to ten are listed in one response. The classic layer echoes the
+value and writes member names in lower camel case; the modern layer does neither for lengths and ranges, and has its
+own messages for three enums.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _TOO_LARGE = "Member must have value less than or equal to {}"
 _MUST_MATCH = "Member must satisfy regular expression pattern: {}"
 _PATTERN = _MUST_MATCH.format(NAME_PATTERN)
 _NULL = "Member must not be null"
-# More than any list that is allowed: further on, only the list's own length is worth telling.
+# Longer than any list that is allowed; beyond it only the length of the list is reported.
 _WALKED_MAX = 1000
 _ECHOED_MAX = 200
 
-# What the modern layer says of an enum, where it has a sentence of its own (the typo is AWS's).
+# The modern layer's own messages for these enums (the typo is AWS's).
 _MODERN_ENUMS = {
     "ReturnValues": (
         frozenset({"PutItem", "UpdateItem", "DeleteItem"}),
@@ -47,13 +47,13 @@ _MODERN_ENUMS = {
         "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
     ),
 }
-# The one length that the classic layer refuses without an echo.
+# The one length violation that the classic layer reports without the value.
 _UNECHOED = ("ExecuteTransaction", "TransactStatements")
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPath:
-    """Where a member stands: names as AWS spells them, list places and map keys."""
+    """The path of a member: member names, list positions and map keys."""
 
     members: tuple[tuple[str, bool], ...] = ()  # (text, whether it is a member's name)
 
@@ -66,7 +66,7 @@ class MemberPath:
         return MemberPath((*self.members, (f"{key}.member", False)))
 
     def render(self, style: ValidationLayer) -> str:
-        """Return the path as a layer writes it."""
+        """Return the path in the spelling of a validation layer."""
         return ".".join(
             text[:1].lower() + text[1:] if is_name and style == "classic" else text
             for text, is_name in self.members
@@ -75,24 +75,24 @@ class MemberPath:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintViolation:
-    """One member that breaks one rule."""
+    """One constraint that one member violates."""
 
     path: MemberPath
     node: Node
-    value: Any  # None: absent
+    value: Any  # None: the member is absent
     kind: str  # null, length, name, range, enum, keys, values
     rule: str
 
 
 def check_members(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
-    """Raise what AWS answers to a mended body whose members break their constraints."""
+    """Raise ValidationFault if members of a coerced body violate their constraints."""
     style = layer_of(operation, wording)
     _check_alone(operation, wording, shape, data)
-    refused = list(islice(_structure(shape, data, MemberPath(), style), LISTED_REFUSALS_MAX))
-    if refused:
-        told = "; ".join(_say(refusal, operation, style) for refusal in refused)
-        count = f"{len(refused)} validation error{'s' if len(refused) > 1 else ''} detected: "
-        raise ValidationFault(count + told)
+    violations = list(islice(_structure(shape, data, MemberPath(), style), LISTED_REFUSALS_MAX))
+    if violations:
+        listed = "; ".join(_violation_message(violation, operation, style) for violation in violations)
+        count = f"{len(violations)} validation error{'s' if len(violations) > 1 else ''} detected: "
+        raise ValidationFault(count + listed)
     for member in shape.members.values():
         if isinstance(member.node, Mapping) and member.node.required_for and not data[member.name]:
             parameter = member.name[:1].lower() + member.name[1:]
@@ -100,7 +100,7 @@ def check_members(operation: str, wording: MessageStyle, shape: Structure, data:
 
 
 def _check_alone(operation: str, wording: MessageStyle, shape: Structure, data: dict[str, Any]) -> None:
-    """Raise what the control plane says of a table's name before it looks at other members."""
+    """Check table names on their own, as the control plane does before it looks at other members."""
     for member in shape.members.values():
         rule = member.node.name if isinstance(member.node, Text) else None
         if rule is None or not rule.alone:
@@ -112,7 +112,8 @@ def _check_alone(operation: str, wording: MessageStyle, shape: Structure, data: 
             raise ValidationFault(
                 f"The parameter '{member.name}' is required but was not present in the request"
             )
-        # Of a table's name alone: other members that hold one, as TargetTableName, keep the old sentence.
+        # Only TableName itself: other members that hold a table name, such as TargetTableName, keep the old
+        # message.
         listed = wording == "modern" or (wording == "current" and member.name == "TableName")
         if listed or fits(rule, name) or rule.characters_min <= len(name) <= rule.characters_max:
             continue
@@ -148,7 +149,7 @@ def _value(node: Node, value: Any, path: MemberPath, style: ValidationLayer) -> 
             if node.value_max is not None and value > node.value_max:
                 yield ConstraintViolation(path, node, value, "range", _TOO_LARGE.format(node.value_max))
         case Structure():
-            if node is not ATTRIBUTE_VALUE:  # which has no constraints, and nests
+            if node is not ATTRIBUTE_VALUE:  # attribute values have no constraints, and they nest
                 yield from _structure(node, value, path, style)
         case Sequence():
             yield from _count(node, value, path)
@@ -182,7 +183,7 @@ def _mapping(
         )
     inner = node.value
     if isinstance(inner, Sequence) and style == "classic":
-        # The classic layer refuses the map for its lists, the modern layer each list.
+        # The classic layer reports the map, the modern layer each list.
         if any(next(_count(inner, entry, path), None) for entry in value.values()):
             limits = [_TOO_LONG.format(inner.count_max), _TOO_SHORT.format(inner.count_min)]
             yield ConstraintViolation(
@@ -225,28 +226,30 @@ def _name(node: Text, rule: NameRule, value: str, path: MemberPath) -> Iterator[
         yield ConstraintViolation(path, node, value, "name", _TOO_LONG.format(rule.characters_max))
 
 
-def _say(refusal: ConstraintViolation, operation: str, style: ValidationLayer) -> str:
+def _violation_message(violation: ConstraintViolation, operation: str, style: ValidationLayer) -> str:
     if style == "modern":
-        if refusal.kind == "enum" and refusal.path.members[-1][0] in _MODERN_ENUMS:
-            operations, text = _MODERN_ENUMS[refusal.path.members[-1][0]]
+        if violation.kind == "enum" and violation.path.members[-1][0] in _MODERN_ENUMS:
+            operations, text = _MODERN_ENUMS[violation.path.members[-1][0]]
             if operation in operations:
                 return text
-        if refusal.kind in ("length", "range"):
-            path = refusal.path.render("modern")
-            return f"Value at '{path}' failed to satisfy constraint: {refusal.rule}"
-    if refusal.kind == "length" and (operation, refusal.path.members[-1][0]) == _UNECHOED:
-        return f"Value at '{refusal.path.render('classic')}' failed to satisfy constraint: {refusal.rule}"
-    if refusal.kind == "null":
+        if violation.kind in ("length", "range"):
+            path = violation.path.render("modern")
+            return f"Value at '{path}' failed to satisfy constraint: {violation.rule}"
+    if violation.kind == "length" and (operation, violation.path.members[-1][0]) == _UNECHOED:
+        return f"Value at '{violation.path.render('classic')}' failed to satisfy constraint: {violation.rule}"
+    if violation.kind == "null":
         echo = "null"
-    elif refusal.kind == "keys" and style == "modern":
-        echo = f"'{msgspec.json.encode(refusal.value).decode()}'"
+    elif violation.kind == "keys" and style == "modern":
+        echo = f"'{msgspec.json.encode(violation.value).decode()}'"
     else:
-        echo = f"'{java_text(refusal.node, refusal.value)}'"
-    return f"Value {echo} at '{refusal.path.render('classic')}' failed to satisfy constraint: {refusal.rule}"
+        echo = f"'{java_text(violation.node, violation.value)}'"
+    return (
+        f"Value {echo} at '{violation.path.render('classic')}' failed to satisfy constraint: {violation.rule}"
+    )
 
 
 def java_text(node: Node, value: Any) -> str:
-    """Return a value as Java prints it: `[KeySchemaElement(attributeName=a, keyType=HASH)]`."""
+    """Return a value in Java's format: `[KeySchemaElement(attributeName=a, keyType=HASH)]`."""
     match node:
         case Structure():
             members = (

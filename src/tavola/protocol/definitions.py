@@ -1,7 +1,7 @@
-"""Definitions: what a new table may be, as far as the request alone can tell.
+"""Checks of a new table's definition that need only the request.
 
-The order of the rules is AWS's: billing first, then the table's key, then whether every attribute that is
-defined is used, then each local and each global index, then what is counted over all of them.
+The order is AWS's: billing, the table's key, unused attribute definitions, each local and each global index, then the
+totals over all indexes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def check_create(request: CreateTableRequest, wording: MessageStyle) -> None:
-    """Refuse a table that DynamoDB does not make."""
+    """Refuse an invalid table definition."""
     local = request.local_secondary_indexes
     globally = request.global_secondary_indexes
     names = [
@@ -90,7 +90,7 @@ def check_create(request: CreateTableRequest, wording: MessageStyle) -> None:
 
 
 def check_table_class(name: str | None) -> None:
-    """Refuse a class that no table can have; AWS has a sentence of its own for this enum."""
+    """Refuse an unknown table class, for which AWS has its own message."""
     if name is not None and name not in TABLE_CLASSES:
         raise ValidationFault(
             "Invalid table-class parameter provided. Please try again with a valid table-class value: "
@@ -99,7 +99,7 @@ def check_table_class(name: str | None) -> None:
 
 
 def check_index_key(schema: Sequence[KeySchemaElement]) -> None:
-    """Refuse a global index's key that is not one to four hash attributes, then up to four range ones."""
+    """Refuse a global index key that is not one to four hash attributes followed by up to four range attributes."""
     names = [element.attribute_name for element in schema]
     if len(set(names)) < len(names):
         if len(names) == 2:
@@ -120,9 +120,9 @@ def check_index_key(schema: Sequence[KeySchemaElement]) -> None:
 
 
 def check_keys_defined(schema: Sequence[KeySchemaElement], defined: Iterable[str]) -> None:
-    """Refuse an index whose key names an attribute without a type.
+    """Refuse an index key with an undefined attribute.
 
-    Of an index that a live table gets, the engine asks this with the table's definitions added.
+    For an index added to a live table, `defined` includes the table's own definitions.
     """
     known = list(defined)
     names = [element.attribute_name for element in schema]
@@ -134,7 +134,7 @@ def check_keys_defined(schema: Sequence[KeySchemaElement], defined: Iterable[str
 
 
 def check_projections(projections: Sequence[Projection]) -> None:
-    """Refuse more named attributes over all indexes of a table than DynamoDB projects."""
+    """Refuse more projected attributes over all indexes than DynamoDB allows."""
     if (
         sum(len(projection.non_key_attributes or ()) for projection in projections)
         > PROJECTED_ATTRIBUTES_TOTAL_MAX
@@ -163,7 +163,7 @@ def _check_billing(request: CreateTableRequest, on_demand: bool) -> None:
 
 
 def check_units(throughput: ProvisionedThroughput | None, index: str | None = None) -> None:
-    """Refuse units beyond all bounds."""
+    """Refuse throughput beyond DynamoDB's bounds."""
     if throughput is None:
         return
     where = "" if index is None else f" for index {index}"
@@ -186,20 +186,20 @@ def _bounds(throughput: OnDemandThroughput | None) -> list[tuple[str, int]]:
 
 
 def check_bounds(throughput: OnDemandThroughput | None, where: str, *, least: int) -> None:
-    """Refuse a maximum of requests that is none; -1, where it is allowed, takes one away."""
+    """Refuse an invalid maximum throughput; where allowed, -1 removes it."""
     for name, bound in _bounds(throughput):
         if bound < least or bound == 0:
             refuse(f"Requested {name} for OnDemandThroughput for {where} is outside of valid range")
 
 
 def check_no_bounds(throughput: OnDemandThroughput | None, where: str, reason: str) -> None:
-    """Refuse a maximum of requests where capacity is provisioned; `where` names the index, if it is one's."""
+    """Refuse a maximum throughput on provisioned capacity; `where` names the index, if any."""
     for name, _ in _bounds(throughput):
         refuse(f"{name} for OnDemandThroughput{where} cannot be specified {reason}")
 
 
 def defined_names(definitions: Sequence[AttributeDefinition]) -> list[str]:
-    """Return the attributes that are given a type; refuse one that is given two."""
+    """Return the defined attribute names; refuse duplicates."""
     names = [definition.attribute_name for definition in definitions]
     for place, name in enumerate(names):
         if name in names[:place]:
@@ -217,7 +217,7 @@ def _check_table_key(schema: Sequence[KeySchemaElement], defined: Sequence[str])
 
 
 def _check_pair(schema: Sequence[KeySchemaElement]) -> None:
-    """Refuse what is no hash attribute, or no hash and range attribute."""
+    """Refuse anything but one hash attribute, or a hash and a range attribute."""
     if len(schema) == 2 and schema[0].attribute_name == schema[1].attribute_name:
         raise ValidationFault(
             "Both the Hash Key and the Range Key element in the KeySchema have the same name"
@@ -267,13 +267,13 @@ def _check_global(indexes: Sequence[GlobalSecondaryIndex], on_demand: bool) -> N
 
 
 def check_index_throughput(index: GlobalSecondaryIndex) -> None:
-    """Refuse units, or a maximum of requests, that no index may be made with."""
+    """Refuse an index with invalid units or maximum throughput."""
     check_units(index.provisioned_throughput, index.index_name)
     check_bounds(index.on_demand_throughput, f"index : {index.index_name}", least=1)
 
 
 def check_projection(projection: Projection) -> None:
-    """Refuse a projection whose kind and names do not fit each other."""
+    """Refuse a projection whose type and attributes contradict each other."""
     kind, named = projection.projection_type, projection.non_key_attributes
     if kind is None:
         refuse("Unknown ProjectionType: null")
@@ -310,7 +310,7 @@ def _check_used(request: CreateTableRequest, defined: Sequence[str]) -> None:
 
 
 def check_encryption(specification: SSESpecification | None) -> None:
-    """Refuse a key where the request asks for none, and a kind of encryption that AWS no longer has."""
+    """Refuse a KMS key without KMS encryption, and an encryption type that AWS has retired."""
     if specification is None:
         return
     if specification.enabled is False:
@@ -325,5 +325,5 @@ def check_encryption(specification: SSESpecification | None) -> None:
 
 
 def refuse(rule: str) -> NoReturn:
-    """Raise a rule as AWS says it."""
+    """Raise a ValidationFault with AWS's prefix for parameter errors."""
     raise ValidationFault(_INVALID + rule)

@@ -1,7 +1,7 @@
-"""Faults: every answer of DynamoDB that is no success, as data: code, status, text, retryable.
+"""Faults: every error response of DynamoDB, as an exception with code, status, message and whether it is retryable.
 
-A fault is raised where the rule is known and answered unchanged by every backend. AWS has three
-namespaces for the codes and two spellings of the text's member; both are facts of the code, kept here.
+A fault is raised where its rule is checked and returned unchanged by every backend. AWS uses three namespaces for the
+codes and two spellings of the message member; each class knows its own.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Fault(TavolaError):
-    """An answer that DynamoDB defines; `message` is None where AWS sends no text at all."""
+    """An error response of DynamoDB; `message` is None if AWS sends no text."""
 
     code: str = "InternalServerError"
     status: ClassVar[int] = 400
     namespace: ClassVar[str] = _MODELLED
-    member: ClassVar[str] = "message"  # AWS's spelling of the text's member
+    member: ClassVar[str] = "message"  # the name of the message member in the body
     retryable: ClassVar[bool] = False  # whether the same request may succeed later
     remedy = "Change what was asked for, as the sentence above says."
 
@@ -288,18 +288,18 @@ class TransactionCanceledFault(Fault):
 
     def __init__(self, reasons: list[CancellationReason]) -> None:
         self.reasons = tuple(reasons)
-        told = []
+        rendered = []
         for reason in reasons:
             members: dict[str, Any] = {"Code": reason.code}
             if reason.message is not None:
                 members["Message"] = reason.message
             if reason.item is not None:
                 members["Item"] = reason.item
-            told.append(members)
+            rendered.append(members)
         codes = ", ".join(reason.code for reason in reasons)
         super().__init__(
             f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-            {"CancellationReasons": told},
+            {"CancellationReasons": rendered},
         )
 
 
@@ -475,7 +475,7 @@ class InvalidSignatureFault(Fault):
 
 
 class UnrecognizedClientFault(Fault):
-    """An access key that nobody knows."""
+    """An unknown access key."""
 
     code = "UnrecognizedClientException"
     namespace = _SERVICE

@@ -1,9 +1,9 @@
-"""Fields: what a member of a request may hold, declared as types.
+"""Types of request members, with their constraints.
 
-A request's Struct names its members in the order in which AWS reports them when several are bad, and
-gives each one of these types. The decoder enforces what it can at no cost (lengths, ranges, enums,
-presence); names of tables and indexes are enforced by the `is_…` functions, because a cached lookup costs a
-fifteenth of the decoder's regular expression. `shapes` reads the same declarations for the words.
+A request Struct declares its members in the order in which AWS reports violations. The decoder enforces lengths,
+ranges, enums and presence at no cost. Names of tables and indexes are checked by the `is_…` functions, because a
+cached lookup costs a fifteenth of the decoder's regular expression. `shapes` reads the same declarations to produce
+messages.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ class Shape(
     omit_defaults=True,
     forbid_unknown_fields=False,
 ):
-    """A structure of the API: AWS's members in snake case, absent ones None.
+    """A structure of the API: AWS's members in snake case, None if absent.
 
-    `msgspec.to_builtins(shape)` gives it back in AWS's spelling, without the absent members.
+    `msgspec.to_builtins(shape)` returns it with AWS's names, without absent members.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class NameRule:
-    """What a table's or index's name must be; `arn`: the ARN of a table will do as well."""
+    """The rule for a table's or index's name; `arn`: a table ARN is accepted as well."""
 
     characters_min: int
     characters_max: int
     arn: bool
-    alone: bool = False  # the control plane refuses this member before it looks at the others
+    alone: bool = False  # the control plane checks this member before all others
 
 
 class NameInvalid(Exception):
-    """A decoded member breaks a constraint that the decoder does not know."""
+    """A decoded name violates its rule, which the decoder does not check."""
 
 
 _DATA_TABLE = NameRule(1, TABLE_NAME_CHARACTERS_MAX, arn=True)
@@ -73,7 +73,7 @@ _INDEX = NameRule(INDEX_NAME_CHARACTERS_MIN, INDEX_NAME_CHARACTERS_MAX, arn=Fals
 
 
 def fits(rule: NameRule, name: str) -> bool:
-    """Tell whether a name keeps its rule."""
+    """Return whether a name follows its rule."""
     if _name.fullmatch(name) is not None:
         return rule.characters_min <= len(name) <= rule.characters_max
     return rule.arn and is_table_arn(name)
@@ -81,35 +81,35 @@ def fits(rule: NameRule, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_data_table(name: str) -> bool:
-    """Tell whether the data plane takes this TableName; cached, since programs use few tables."""
+    """Return whether the data plane accepts a TableName; cached, since programs use few tables."""
     return fits(_DATA_TABLE, name)
 
 
 @lru_cache(maxsize=4096)
 def is_batch_table(name: str) -> bool:
-    """Tell whether a batch takes this key of its RequestItems."""
+    """Return whether a batch accepts a table name."""
     return fits(_BATCH_TABLE, name)
 
 
 @lru_cache(maxsize=4096)
 def is_index(name: str) -> bool:
-    """Tell whether this is the name that an index could have."""
+    """Return whether a name is a valid index name."""
     return fits(_INDEX, name)
 
 
 @lru_cache(maxsize=4096)
 def is_control_table(name: str) -> bool:
-    """Tell whether the control plane takes this TableName."""
+    """Return whether the control plane accepts a TableName."""
     return fits(_CONTROL_TABLE, name)
 
 
 def is_new_table(name: str) -> bool:
-    """Tell whether a table may be created under this name."""
+    """Return whether a table may be created with this name."""
     return fits(_NEW_TABLE, name)
 
 
 def is_start_table(name: str) -> bool:
-    """Tell whether ListTables may start after this name."""
+    """Return whether ListTables accepts this ExclusiveStartTableName."""
     return fits(_START_TABLE, name)
 
 
@@ -117,14 +117,14 @@ def _named(rule: NameRule) -> msgspec.Meta:
     return msgspec.Meta(extra={"name": rule})
 
 
-# Names. The decoder sees a plain text; the functions above know the rest.
+# Names: plain strings to the decoder, checked by the functions above.
 DataTableName: TypeAlias = Annotated[str, _named(_DATA_TABLE)]
 ControlTableName: TypeAlias = Annotated[str, _named(_CONTROL_TABLE)]
 NewTableName: TypeAlias = Annotated[str, _named(_NEW_TABLE)]
 StartTableName: TypeAlias = Annotated[str, _named(_START_TABLE)]
 BatchTableName: TypeAlias = Annotated[str, _named(_BATCH_TABLE)]
 IndexName: TypeAlias = Annotated[str, _named(_INDEX)]
-# Where an index is defined or changed, which is rare, the decoder may spend the time.
+# Indexes are rarely defined or changed, so here the decoder may check the pattern.
 DefinedIndexName: TypeAlias = Annotated[
     str,
     msgspec.Meta(
@@ -141,13 +141,13 @@ ClientRequestToken: TypeAlias = Annotated[
     str, msgspec.Meta(min_length=1, max_length=TRANSACTION_TOKEN_CHARACTERS_MAX)
 ]
 
-# Attribute values: their inside is admitted by the values room, later and only once.
+# Attribute values: checked later, by `tavola.values`, and only once.
 AttributeValue: TypeAlias = Annotated[dict[str, Any], msgspec.Meta(title="AttributeValue")]
 AttributeMap: TypeAlias = dict[str, AttributeValue]
 AttributeNames: TypeAlias = Annotated[list[str], msgspec.Meta(min_length=1)]
 ExpressionNames: TypeAlias = dict[str, str]
 
-# Enums, each in the order in which AWS prints it.
+# Enums, in AWS's print order.
 ReturnConsumedCapacity: TypeAlias = Literal["INDEXES", "TOTAL", "NONE"]
 ReturnItemCollectionMetrics: TypeAlias = Literal["SIZE", "NONE"]
 ReturnValue: TypeAlias = Literal["ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"]
@@ -184,8 +184,8 @@ DisassociationMode: TypeAlias = Literal["WAIT_FOR_REPLICATION"]
 VectorDistanceFunction: TypeAlias = Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
 SearchSchemaElementType: TypeAlias = Literal["HASH", "INLINE_FILTER"]
 
-# Numbers: AWS tells 32 bits from 64 in the words of a refusal.
-INTEGER_MAX = 2**31 - 1  # what AWS's own types hold; more does not deserialise
+# Numbers: AWS's messages distinguish 32 from 64 bits.
+INTEGER_MAX = 2**31 - 1  # limits of AWS's types; larger numbers do not deserialize
 LONG_MAX = 2**63 - 1
 _INTEGER = {"java": "Integer"}
 PageLimit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=INTEGER_MAX, extra=_INTEGER)]
@@ -195,11 +195,11 @@ Segment: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=SCAN_SEGMENTS_MAX - 1,
 PositiveLong: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LONG_MAX)]
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-LONG_MAX - 1, le=LONG_MAX)]
 
-# Times, in seconds since the epoch, whole or not.
-MOMENT_S_MAX = 10**11  # some three thousand years: no time that is meant lies beyond
+# Times, in seconds since the epoch, with fractions.
+MOMENT_S_MAX = 10**11  # about the year 5100
 Timestamp: TypeAlias = Annotated[float, msgspec.Meta(ge=-MOMENT_S_MAX, le=MOMENT_S_MAX)]
 
-# Counts of lists and maps.
+# Lengths of lists and maps.
 TABLE_KEY_SCHEMA = msgspec.Meta(min_length=1, max_length=KEY_SCHEMA_ELEMENTS_MAX)
 INDEX_KEY_SCHEMA = msgspec.Meta(min_length=1)
 NON_KEY_ATTRIBUTES = msgspec.Meta(min_length=1, max_length=PROJECTED_ATTRIBUTES_MAX)

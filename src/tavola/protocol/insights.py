@@ -1,4 +1,4 @@
-"""Insights: the shapes of the Contributor Insights operations."""
+"""Requests of the Contributor Insights operations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ListContributorInsightsLimit: TypeAlias = Annotated[
 
 
 class DescribeContributorInsightsRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeContributorInsights is asked."""
+    """The request of DescribeContributorInsights."""
 
     table_name: ControlTableName
     index_name: DefinedIndexName | None = None
 
 
 class UpdateContributorInsightsRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateContributorInsights is asked."""
+    """The request of UpdateContributorInsights."""
 
     table_name: ControlTableName
     index_name: DefinedIndexName | None = None
@@ -34,7 +34,7 @@ class UpdateContributorInsightsRequest(Shape, frozen=True, kw_only=True):
 
 
 class ListContributorInsightsRequest(Shape, frozen=True, kw_only=True):
-    """What ListContributorInsights is asked."""
+    """The request of ListContributorInsights."""
 
     table_name: ControlTableName | None = None
     next_token: str | None = None
@@ -47,6 +47,6 @@ def check_insights(
     | ListContributorInsightsRequest,
     wording: MessageStyle,
 ) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if request.table_name is not None and not is_control_table(request.table_name):
         raise NameInvalid

@@ -1,8 +1,7 @@
-"""Instants: a time as people and programs write it, as microseconds since the epoch.
+"""Points in time as people and programs write them, in microseconds since the epoch.
 
-Text is ISO 8601, or seconds since the epoch as AWS writes them. A text without a zone is UTC, as the answers
-are; a Python `datetime` without one is refused, since Python means the machine's zone and AWS's tools do not
-agree on it.
+Text is ISO 8601, or seconds since the epoch as AWS writes them. Text without a zone is UTC, like all responses. A
+Python `datetime` without a zone is refused: Python means local time, and AWS's tools disagree about it.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from math import isfinite
 from tavola.protocol.faults import ValidationFault
 
 AS_OF_HEADER = "x-tavola-as-of"
-"""The header of a request that is to be answered as of a time; Tavola's own."""
+"""Header of a request that reads a past state; Tavola's own."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _SECONDS = re.compile(r"[0-9]{1,11}(?:\.[0-9]+)?")
-_CHARACTERS_MAX = 64  # more than any form of a time takes
+_CHARACTERS_MAX = 64  # longer than any valid form
 TIME_FORMS = "2026-11-16T10:00:00Z, 2026-11-16T11:00:00.5+01:00 or 1794823200 (seconds since 1970)"
-"""How a time may be written, for a sentence."""
+"""Valid forms of a time, for messages."""
 
 
 def parse_instant(text: str) -> int:
-    """Return the microseconds since the epoch that a text names; refuse one that names no time."""
+    """Return the microseconds since the epoch for a text; refuse an invalid one."""
     text = text.strip()
     if len(text) > _CHARACTERS_MAX:
         raise ValidationFault(f"{text[:_CHARACTERS_MAX]!r}… is no time; give one such as {TIME_FORMS}")
@@ -41,7 +40,7 @@ def parse_instant(text: str) -> int:
 
 
 def instant_of(moment: datetime | float | str) -> int:
-    """Return the microseconds since the epoch of a datetime with a zone, epoch seconds, or a text."""
+    """Return the microseconds since the epoch of an aware datetime, epoch seconds, or a text."""
     if isinstance(moment, str):
         return parse_instant(moment)
     if isinstance(moment, datetime):
@@ -58,7 +57,7 @@ def instant_of(moment: datetime | float | str) -> int:
 
 
 def instant_text(at_us: int) -> str:
-    """Return a moment as ISO 8601 in UTC, with as much of a second as it has."""
+    """Return a time as ISO 8601 in UTC, with fractional seconds only if there are any."""
     moment = _EPOCH + timedelta(microseconds=at_us)
     return moment.isoformat().replace("+00:00", "Z")
 
@@ -67,8 +66,8 @@ def _since_epoch(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def _checked(at_us: int, told: str | float) -> int:
-    """Return a moment that can be told; refuse another, `told` as it was given."""
+def _checked(at_us: int, value: str | float) -> int:
+    """Return `at_us` if it is between 1970 and 9999; `value` is the value for the message."""
     if not 0 <= at_us <= _LAST_US:
-        raise ValidationFault(f"{told!r} is no time between 1970 and 9999; give one such as {TIME_FORMS}")
+        raise ValidationFault(f"{value!r} is no time between 1970 and 9999; give one such as {TIME_FORMS}")
     return at_us

@@ -1,6 +1,6 @@
-"""Items: the shapes of get, put, update and delete, and what they refuse without an item.
+"""Requests of GetItem, PutItem, UpdateItem and DeleteItem, and the checks that need no item.
 
-The members of a request stand in the order in which AWS reports them.
+Members are declared in the order in which AWS reports violations.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class ExpectedAttributeValue(Shape, frozen=True, kw_only=True):
 
 
 class AttributeValueUpdate(Shape, frozen=True, kw_only=True):
-    """A legacy change of one attribute."""
+    """A legacy update of one attribute."""
 
     action: AttributeAction | None = None
     value: AttributeValue | None = None
 
 
 class PutItemRequest(Shape, frozen=True, kw_only=True):
-    """What PutItem is asked."""
+    """The request of PutItem."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     table_name: DataTableName
@@ -66,7 +66,7 @@ class PutItemRequest(Shape, frozen=True, kw_only=True):
 
 
 class UpdateItemRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateItem is asked."""
+    """The request of UpdateItem."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     table_name: DataTableName
@@ -84,7 +84,7 @@ class UpdateItemRequest(Shape, frozen=True, kw_only=True):
 
 
 class DeleteItemRequest(Shape, frozen=True, kw_only=True):
-    """What DeleteItem is asked."""
+    """The request of DeleteItem."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     table_name: DataTableName
@@ -100,7 +100,7 @@ class DeleteItemRequest(Shape, frozen=True, kw_only=True):
 
 
 class GetItemRequest(Shape, frozen=True, kw_only=True):
-    """What GetItem is asked."""
+    """The request of GetItem."""
 
     attributes_to_get: AttributeNames | None = None
     return_consumed_capacity: ReturnConsumedCapacity | None = None
@@ -112,7 +112,7 @@ class GetItemRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_get(request: GetItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if request.projection_expression is not None:
@@ -128,19 +128,19 @@ def check_get(request: GetItemRequest, wording: MessageStyle) -> None:
 
 
 def check_put(request: PutItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     _check_replacing("PutItem", request, wording)
 
 
 def check_delete(request: DeleteItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     _check_replacing("DeleteItem", request, wording)
 
 
 def _check_replacing(
     operation: str, request: PutItemRequest | DeleteItemRequest, wording: MessageStyle
 ) -> None:
-    """Refuse what a write of a whole item cannot be, be it put or taken away."""
+    """The checks that PutItem and DeleteItem share."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if (
@@ -155,7 +155,7 @@ def _check_replacing(
 
 
 def check_update(request: UpdateItemRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     expressed = request.update_expression is not None or request.condition_expression is not None
@@ -192,7 +192,7 @@ def check_update(request: UpdateItemRequest, wording: MessageStyle) -> None:
 def _condition(
     request: PutItemRequest | DeleteItemRequest, operation: str, wording: MessageStyle
 ) -> str | None:
-    """Return what is wrong with the condition's parameters of a put or delete."""
+    """Return the error in the condition parameters of a put or delete, if any."""
     if request.condition_expression is not None:
         return mixed_parameters_error(
             [("Expected", request.expected), ("ConditionalOperator", request.conditional_operator)],

@@ -1,4 +1,4 @@
-"""Kinesis: the shapes of the operations on streaming destinations."""
+"""Requests of the operations on Kinesis streaming destinations."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Precision: TypeAlias = Literal["MILLISECOND", "MICROSECOND"]
 
 
 class EnableKinesisStreamingConfiguration(Shape, frozen=True, kw_only=True):
-    """How a new destination is written to."""
+    """Settings of a new destination."""
 
     approximate_creation_date_time_precision: Precision | None = None
 
 
 class UpdateKinesisStreamingConfiguration(EnableKinesisStreamingConfiguration, frozen=True, kw_only=True):
-    """How a destination shall be written to from now on."""
+    """New settings of a destination."""
 
 
 class EnableKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
-    """What EnableKinesisStreamingDestination is asked."""
+    """The request of EnableKinesisStreamingDestination."""
 
     table_name: ControlTableName
     stream_arn: KinesisArn
@@ -35,11 +35,11 @@ class EnableKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True)
 class DisableKinesisStreamingDestinationRequest(
     EnableKinesisStreamingDestinationRequest, frozen=True, kw_only=True
 ):
-    """What DisableKinesisStreamingDestination is asked."""
+    """The request of DisableKinesisStreamingDestination."""
 
 
 class UpdateKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateKinesisStreamingDestination is asked."""
+    """The request of UpdateKinesisStreamingDestination."""
 
     table_name: ControlTableName
     stream_arn: KinesisArn
@@ -47,7 +47,7 @@ class UpdateKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True)
 
 
 class DescribeKinesisStreamingDestinationRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeKinesisStreamingDestination is asked."""
+    """The request of DescribeKinesisStreamingDestination."""
 
     table_name: ControlTableName
 
@@ -60,13 +60,13 @@ _Named: TypeAlias = (
 
 
 def check_destination(request: _Named, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_control_table(request.table_name):
         raise NameInvalid
 
 
 def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
-    """Refuse to configure what is to be let go."""
+    """Refuse settings for a destination that is being disabled."""
     check_destination(request, wording)
     if request.enable_kinesis_streaming_configuration is not None:
         raise ValidationFault(
@@ -75,7 +75,7 @@ def check_disable(request: DisableKinesisStreamingDestinationRequest, wording: M
 
 
 def check_update(request: UpdateKinesisStreamingDestinationRequest, wording: MessageStyle) -> None:
-    """Refuse an update that says nothing."""
+    """Refuse an update without settings."""
     check_destination(request, wording)
     given = request.update_kinesis_streaming_configuration
     if given is None or given.approximate_creation_date_time_precision is None:

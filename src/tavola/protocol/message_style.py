@@ -1,8 +1,8 @@
-"""Wording: which of AWS's two validation layers speaks for an operation.
+"""Which of AWS's two validation layers words the errors of an operation.
 
-AWS has been moving operations from the classic layer to a modern one since June 2026, region by region.
-The rules are the same and the sentences differ, so the layer is a setting: "current" is what most
-regions answer today, "classic" and "modern" hold every operation to one layer.
+AWS has been moving operations from the classic layer to a modern one since June 2026, region by region. The rules are
+the same but the messages differ, so the layer is a setting: "current" is what most regions answer today; "classic"
+and "modern" use one layer for every operation.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _ENVELOPE = "1 validation error detected: "
 
 
 def layer_of(operation: str, wording: MessageStyle = "current") -> ValidationLayer:
-    """Return the layer that words the refusals of an operation."""
+    """Return the validation layer that words the errors of an operation."""
     if wording == "current":
         return "modern" if operation in _MODERN_TODAY else "classic"
     return wording
 
 
 def add_error_count(operation: str, wording: MessageStyle, text: str) -> str:
-    """Return a refusal of the request as the operation says it: the modern writes count it first.
+    """Add `1 validation error detected: ` where the modern layer does, which is for writes.
 
-    Only for what can be refused before the item is looked at; what execution finds is never counted.
+    Only for errors found before an item is read; errors of execution never have the prefix.
     """
     if operation in _ENVELOPING and layer_of(operation, wording) == "modern":
         return _ENVELOPE + text

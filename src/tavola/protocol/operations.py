@@ -1,6 +1,6 @@
-"""Operations: every operation of DynamoDB and of its streams, by name.
+"""The registry of operations of DynamoDB and DynamoDB Streams.
 
-Those that are served have a request; the others are known, so that they can be refused by name.
+Supported operations have a request type; the others are known by name, for a clear error.
 """
 
 from __future__ import annotations
@@ -39,19 +39,21 @@ Check: TypeAlias = Callable[[Any, MessageStyle], None]
 TARGET_PREFIXES: dict[Service, str] = {
     "dynamodb": "DynamoDB_20120810.",
     "streams": "DynamoDBStreams_20120810.",
-    "tavola": "Tavola_20261116.",  # what AWS does not have
+    "tavola": "Tavola_20261116.",  # operations that AWS does not have
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: what it is called, what it is asked and what it refuses by the request alone."""
+    """One operation: its name, request type, and the check that needs only the request."""
 
     name: str
     service: Service = "dynamodb"
-    request: type[Shape] | None = None  # None: known, not served
+    request: type[Shape] | None = None  # None: known but not supported
     check: Check | None = None
-    front: Callable[[bytes], None] | None = None  # what an endpoint of its own refuses of a body first
+    front: Callable[[bytes], None] | None = (
+        None  # check of the raw body, for operations that AWS serves from a separate endpoint
+    )
 
     @property
     def target(self) -> str:

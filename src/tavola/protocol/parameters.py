@@ -1,7 +1,6 @@
-"""Parameters: the two ways to say a condition or projection, and the refusal to mix them.
+"""Checks of expression parameters and the legacy parameters they replaced.
 
-Expressions and the legacy parameters they replaced exclude each other, and placeholders need an
-expression to stand in. Both rules read the request alone and are the same for every operation.
+The two kinds exclude each other, and placeholders require an expression. Both rules are the same for every operation.
 """
 
 from __future__ import annotations
@@ -10,13 +9,11 @@ from collections.abc import Iterable
 
 from tavola.protocol.message_style import ValidationLayer
 
-NamedParameters = Iterable[
-    tuple[str, object]
-]  # a parameter's name in AWS's spelling, and what was given for it
+NamedParameters = Iterable[tuple[str, object]]  # AWS's parameter name and the value sent
 
 
 def mixed_parameters_error(legacy: NamedParameters, expressions: NamedParameters) -> str | None:
-    """Return AWS's sentence when both kinds of parameter are given."""
+    """Return AWS's message if both kinds of parameter are used."""
     old = [name for name, given in legacy if given is not None]
     new = [name for name, given in expressions if given is not None]
     if not old or not new:
@@ -28,12 +25,12 @@ def mixed_parameters_error(legacy: NamedParameters, expressions: NamedParameters
 
 
 def names_without_expression() -> str:
-    """Return AWS's sentence for names without an expression."""
+    """Return AWS's message for names without an expression."""
     return "ExpressionAttributeNames can only be specified when using expressions"
 
 
 def values_without_expression(style: ValidationLayer, *expressions: str) -> str:
-    """Return AWS's sentence for values without an expression; the classic layer lists what is missing."""
+    """Return AWS's message for values without an expression; the classic layer lists the missing ones."""
     text = "ExpressionAttributeValues can only be specified when using expressions"
     if style == "modern":
         return text

@@ -1,4 +1,4 @@
-"""Policies: the shapes of the resource-policy operations, and what they refuse without the resource."""
+"""Requests of the resource policy operations, and the checks that need no resource."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tavola.protocol.message_style import MessageStyle
 from tavola.protocol.policy_documents import PolicyDocument, PolicyRefused, parse_policy
 
 NO_POLICY = "NO_POLICY"
-"""The revision that a resource without a policy is expected to have."""
+"""The revision id that means "no policy exists"."""
 
 _INVALID = "One or more parameter values were invalid: "
 _UNBOUNDED = (
     "Resource-based policy grants unbounded access in one or more elements. Please revise the policy to ensure "
     "least-privilege form of access"
 )
-# What a policy on a table can be about (DG), and one on a stream.
+# Actions that a policy on a table (DG), and on a stream, can contain.
 _TABLE_ACTIONS = """
 BatchGetItem BatchWriteItem ConditionCheckItem CreateBackup CreateTableReplica DeleteItem DeleteResourcePolicy
 DeleteTable DeleteTableReplica DescribeContinuousBackups DescribeContributorInsights
@@ -48,7 +48,7 @@ RevisionId: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=POL
 
 
 class PutResourcePolicyRequest(Shape, frozen=True, kw_only=True):
-    """What PutResourcePolicy is asked."""
+    """The request of PutResourcePolicy."""
 
     resource_arn: PolicyArn
     policy: str
@@ -57,20 +57,20 @@ class PutResourcePolicyRequest(Shape, frozen=True, kw_only=True):
 
 
 class GetResourcePolicyRequest(Shape, frozen=True, kw_only=True):
-    """What GetResourcePolicy is asked."""
+    """The request of GetResourcePolicy."""
 
     resource_arn: PolicyArn
 
 
 class DeleteResourcePolicyRequest(Shape, frozen=True, kw_only=True):
-    """What DeleteResourcePolicy is asked."""
+    """The request of DeleteResourcePolicy."""
 
     resource_arn: PolicyArn
     expected_revision_id: RevisionId | None = None
 
 
 def check_put_policy(request: PutResourcePolicyRequest, wording: MessageStyle) -> None:
-    """Refuse what can have no policy, and a policy that cannot be one."""
+    """Refuse a resource without policy support, and an invalid policy."""
     kind = _named(request.resource_arn).kind
     check_resource_policy(request.policy, stream=kind == "stream")
 
@@ -78,13 +78,13 @@ def check_put_policy(request: PutResourcePolicyRequest, wording: MessageStyle) -
 def check_policy(
     request: GetResourcePolicyRequest | DeleteResourcePolicyRequest, wording: MessageStyle
 ) -> None:
-    """Refuse what can have no policy."""
+    """Refuse a resource without policy support."""
     _named(request.resource_arn)
 
 
 @lru_cache(maxsize=64)
 def check_resource_policy(text: str, *, stream: bool = False) -> PolicyDocument:
-    """Return a policy for a table or stream; refuse one that cannot be read, in AWS's words and with the place."""
+    """Return the parsed policy of a table or stream; errors have AWS's message and the location."""
     if len(text.encode()) > RESOURCE_POLICY_BYTES_MAX:
         raise ValidationFault(f"{_INVALID}Maximum policy size of {RESOURCE_POLICY_BYTES_MAX} bytes exceeded")
     try:
@@ -98,7 +98,7 @@ def check_resource_policy(text: str, *, stream: bool = False) -> PolicyDocument:
             if resource != "*" and ("/stream/" in named) is not stream and not named.endswith("*"):
                 _refuse(f'The relative-id "{named}" is invalid for ARN "{resource}"')
         principals = statement.principals
-        if statement.allows and principals is not None and principals.everybody and not statement.conditions:
+        if statement.allows and principals is not None and principals.anyone and not statement.conditions:
             raise ValidationFault(_UNBOUNDED)
     return document
 
@@ -111,8 +111,8 @@ def _check_actions(document: PolicyDocument, known: list[str]) -> None:
         if action != "*" and not _names_one(action.lower(), known)
     ]
     if wrong:
-        told = ", ".join(f'"{action}"' for action in dict.fromkeys(wrong))
-        _refuse(f"The following action names are invalid: {told}")
+        names = ", ".join(f'"{action}"' for action in dict.fromkeys(wrong))
+        _refuse(f"The following action names are invalid: {names}")
 
 
 def _names_one(action: str, known: list[str]) -> bool:

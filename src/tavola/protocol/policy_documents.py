@@ -1,7 +1,7 @@
-"""Policy documents: the JSON of a policy, parsed and checked, with the place of whatever is wrong.
+"""Policy documents: parsing and checking, with the location of errors.
 
-This is the grammar alone; what a policy allows is decided elsewhere. It stands here because two rooms that do
-not know each other need it: whoever keeps a policy on a table, and whoever evaluates one.
+Only the grammar; `tavola.iam` evaluates policies. It is here because the engine, which stores policies on tables, and
+iam both need it and do not know each other.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ CONDITION_KEYS = (
     "dynamodb:Select",
     "dynamodb:ThirdPartitionKeyValues",
 )
-"""DynamoDB's own condition keys. An unknown one is refused: it would be absent from every request, and
-`ForAllValues` holds for what is absent."""
+"""DynamoDB's condition keys.
+
+Unknown ones are refused: they would be absent from every request, and `ForAllValues` is true for absent keys.
+"""
 
 _DOCUMENT = ("Version", "Id", "Statement")
 _STATEMENT = (
@@ -63,7 +65,7 @@ def _arn(text: str) -> str | None:
     return text if text == "*" or text.count(":") >= 5 else None
 
 
-# How each operator's values must be written; None: any text.
+# The format of each operator's values; None: any text.
 _FORMS: dict[str, tuple[str, Callable[[str], object]] | None] = {
     **dict.fromkeys(
         (f"String{name}" for name in ("Equals", "NotEquals", "EqualsIgnoreCase", "NotEqualsIgnoreCase")), None
@@ -107,7 +109,7 @@ OPERATORS = tuple(_FORMS)
 
 
 class PolicyRefused(TavolaError):
-    """A policy that cannot be read: what is wrong with it, and at which place in it."""
+    """A policy is invalid; carries the reason and its location."""
 
     remedy = "Mend it at the place that is named; nothing was changed."
 
@@ -119,28 +121,28 @@ class PolicyRefused(TavolaError):
 
 @dataclass(frozen=True, slots=True)
 class Principals:
-    """Whom a statement of a resource or trust policy is about; an account stands as its root's ARN."""
+    """The principals of a statement; an account is represented by the ARN of its root."""
 
-    everybody: bool
+    anyone: bool
     arns: tuple[str, ...] = ()
-    others: tuple[tuple[str, str], ...] = ()  # services and federations: kind and name
+    others: tuple[tuple[str, str], ...] = ()  # services and federated identities: kind and name
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionTest:
-    """One line of a Condition: an operator on one key, with the values any of which will do."""
+    """One line of a Condition: an operator on a key, with alternative values."""
 
     place: str
     operator: str
     quantifier: Quantifier
     if_exists: bool
-    key: str  # as written; keys are compared without their case
+    key: str  # as written; keys are compared without case
     values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatement:
-    """One statement; of each pair, what is written with Not and what without, one is None."""
+    """One statement; of each pair of members with and without Not, one is None."""
 
     place: str
     sid: str | None
@@ -156,7 +158,7 @@ class PolicyStatement:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDocument:
-    """A policy: its version, None where it names none, and its statements."""
+    """A policy: its version (None if absent) and statements."""
 
     version: str | None
     id: str | None
@@ -164,18 +166,18 @@ class PolicyDocument:
 
     @property
     def has_variables(self) -> bool:
-        """Tell whether `${…}` is a variable in it; the older version takes it for text."""
+        """Return whether `${…}` is a variable, which it is not in the older version."""
         return self.version == "2012-10-17"
 
 
 class _Members(dict[str, Any]):
-    """A JSON object that remembers a member that came twice."""
+    """A JSON object that remembers duplicate members."""
 
     repeated: str | None = None
 
 
 def load_document(text: str) -> Any:
-    """Return JSON as Python's types, objects remembering repeated members for whoever reads them."""
+    """Return decoded JSON whose objects remember duplicate members."""
 
     def members(pairs: list[tuple[str, Any]]) -> _Members:
         found = _Members(pairs)
@@ -203,7 +205,7 @@ def parse_policy(text: str, kind: PolicyKind) -> PolicyDocument:
 
 
 def read_policy(data: Any, kind: PolicyKind, place: str = "") -> PolicyDocument:
-    """Return a policy from decoded JSON; `place` is where it stands, if in something larger."""
+    """Return a policy from decoded JSON; `place` is its location in a larger document."""
     inside = f"{place}." if place else ""
     members = read_members(data, place or "the policy", _DOCUMENT)
     version = members.get("Version")
@@ -234,7 +236,7 @@ def read_policy(data: Any, kind: PolicyKind, place: str = "") -> PolicyDocument:
 
 
 def render_policy(document: PolicyDocument) -> str:
-    """Return a policy as AWS answers it: members in one order, no spaces, a list of one as its element."""
+    """Return a policy as AWS returns it: fixed member order, no spaces, single-element lists unwrapped."""
 
     def few(values: tuple[str, ...]) -> Any:
         unique = list(dict.fromkeys(values))
@@ -242,11 +244,11 @@ def render_policy(document: PolicyDocument) -> str:
 
     statements = []
     for each in document.statements:
-        told: dict[str, Any] = {} if each.sid is None else {"Sid": each.sid}
-        told["Effect"] = "Allow" if each.allows else "Deny"
+        rendered: dict[str, Any] = {} if each.sid is None else {"Sid": each.sid}
+        rendered["Effect"] = "Allow" if each.allows else "Deny"
         for name, principals in (("Principal", each.principals), ("NotPrincipal", each.not_principals)):
             if principals is not None:
-                told[name] = _render_principals(principals, few)
+                rendered[name] = _render_principals(principals, few)
         for name, texts in (
             ("Action", each.actions),
             ("NotAction", each.not_actions),
@@ -254,15 +256,15 @@ def render_policy(document: PolicyDocument) -> str:
             ("NotResource", each.not_resources),
         ):
             if texts is not None:
-                told[name] = few(texts)
+                rendered[name] = few(texts)
         if each.conditions:
             condition: dict[str, dict[str, Any]] = {}
             for test in each.conditions:
                 quantified = f"{test.quantifier}:" if test.quantifier else ""
                 operator = f"{quantified}{test.operator}{'IfExists' if test.if_exists else ''}"
                 condition.setdefault(operator, {})[test.key] = few(test.values)
-            told["Condition"] = condition
-        statements.append(told)
+            rendered["Condition"] = condition
+        statements.append(rendered)
     whole: dict[str, Any] = {"Version": document.version or "2008-10-17"}
     if document.id is not None:
         whole["Id"] = document.id
@@ -270,7 +272,7 @@ def render_policy(document: PolicyDocument) -> str:
 
 
 def read_members(data: Any, place: str, known: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object whose members are all known and come once; refuse anything else."""
+    """Return an object whose members are all known and unique; refuse anything else."""
     if not isinstance(data, dict):
         _refuse(f"an object is expected here, not {_kind_of(data)}", place)
     repeated = getattr(data, "repeated", None)
@@ -334,7 +336,7 @@ def _statement(data: Any, kind: PolicyKind, place: str, variables: bool) -> Poli
 def _pair(
     members: dict[str, Any], name: str, place: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """Return what stands under a name and under its Not, exactly one of which is given."""
+    """Return the values of a member and of its Not form; exactly one must be present."""
     given, opposite = members.get(name), members.get(f"Not{name}")
     if given is None and opposite is None:
         _refuse(f"Missing required field {name}", place)
@@ -392,11 +394,11 @@ def _principal_pair(
 
 def _principals(value: Any, place: str) -> Principals:
     if value == "*":
-        return Principals(everybody=True)
+        return Principals(anyone=True)
     members = read_members(value, place, _PRINCIPALS)
     if not members:
         _refuse("at least one is needed here", place)
-    everybody = False
+    anyone = False
     arns: list[str] = []
     others: list[tuple[str, str]] = []
     for kind, named in members.items():
@@ -404,7 +406,7 @@ def _principals(value: Any, place: str) -> Principals:
             if kind != "AWS":
                 others.append((kind, text))
             elif text == "*":
-                everybody = True
+                anyone = True
             elif _ACCOUNT.fullmatch(text):
                 arns.append(f"arn:aws:iam::{text}:root")
             elif _PRINCIPAL_ARN.fullmatch(text):
@@ -415,17 +417,17 @@ def _principals(value: Any, place: str) -> Principals:
                     "or session without wildcards",
                     f"{place}.{kind}",
                 )
-    return Principals(everybody, tuple(dict.fromkeys(arns)), tuple(dict.fromkeys(others)))
+    return Principals(anyone, tuple(dict.fromkeys(arns)), tuple(dict.fromkeys(others)))
 
 
 def _render_principals(principals: Principals, few: Callable[[tuple[str, ...]], Any]) -> Any:
-    arns = (*(("*",) if principals.everybody else ()), *principals.arns)
+    arns = (*(("*",) if principals.anyone else ()), *principals.arns)
     if arns == ("*",) and not principals.others:
         return "*"
-    told: dict[str, Any] = {"AWS": few(arns)} if arns else {}
+    rendered: dict[str, Any] = {"AWS": few(arns)} if arns else {}
     for kind in dict.fromkeys(kind for kind, _ in principals.others):
-        told[kind] = few(tuple(name for each, name in principals.others if each == kind))
-    return told
+        rendered[kind] = few(tuple(name for each, name in principals.others if each == kind))
+    return rendered
 
 
 def _conditions(value: Any, place: str, variables: bool) -> tuple[ConditionTest, ...]:

@@ -1,7 +1,7 @@
-"""Policy values: what a text in a policy stands for.
+"""Values in policies: parsing of numbers, times, addresses, bytes and variables.
 
-A condition compares numbers, moments, addresses and bytes, all of them written as text; and a text may hold
-variables, `${aws:username}`. Both who refuses a policy and who evaluates it read them with these.
+Conditions compare typed values that are written as text, and text may contain variables such as `${aws:username}`.
+Validation and evaluation share these parsers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A place in a text that the request fills: the condition key, in small letters, and what stands in."""
+    """A variable in a text: its condition key in lower case, and its default value."""
 
     key: str
     default: str | None = None
@@ -35,7 +35,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Wild:
-    """A wildcard: any one sign, or any number of them."""
+    """A wildcard: one character, or any number of them."""
 
     many: bool
 
@@ -45,7 +45,7 @@ ONE, MANY = Wild(many=False), Wild(many=True)
 
 
 def parse_number(text: str) -> Decimal | None:
-    """Return the number that a text is, None if it is none."""
+    """Return the number in a text, None if it is not one."""
     if _NUMBER.fullmatch(text) is None:
         return None
     try:
@@ -72,7 +72,7 @@ def parse_moment(text: str) -> float | None:
 
 
 def parse_network(text: str) -> Network | None:
-    """Return the addresses that a CIDR block, or one address, stands for; None if it is neither."""
+    """Return the network of a CIDR block or a single address; None if it is neither."""
     try:
         return ip_network(text, strict=False)
     except ValueError:
@@ -80,12 +80,12 @@ def parse_network(text: str) -> Network | None:
 
 
 def parse_flag(text: str) -> bool | None:
-    """Return what `true` or `false` say, in any case; None for another word."""
+    """Return the boolean for `true` or `false` in any case; None otherwise."""
     return {"true": True, "false": False}.get(text.lower())
 
 
 def parse_bytes(text: str) -> bytes | None:
-    """Return the bytes that a base64 text holds, None if it holds none."""
+    """Return the bytes of a base64 text, None if it is invalid."""
     try:
         return b64decode(text, validate=True)
     except (Base64Error, ValueError):
@@ -93,10 +93,10 @@ def parse_bytes(text: str) -> bytes | None:
 
 
 def parse_pieces(text: str, *, wildcards: bool, variables: bool) -> tuple[Piece, ...]:
-    """Return a text in its pieces; raise ValueError with a sentence where a variable is malformed.
+    """Return the pieces of a text; raise ValueError if a variable is malformed.
 
-    `${*}`, `${?}` and `${$}` are the signs themselves. Without `variables`, as in a policy of the version
-    2008-10-17, a dollar sign is one.
+    `${*}`, `${?}` and `${$}` are literal characters. Without `variables`, as in policy version 2008-10-17, a dollar
+    sign is literal.
     """
     if not variables or "${" not in text:
         return _wild(text) if wildcards else ((text,) if text else ())
@@ -132,7 +132,7 @@ def _wild(text: str) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     for part in re.split(r"([*?])", text):
         if part == "*":
-            if not pieces or pieces[-1] != MANY:  # two stars are one
+            if not pieces or pieces[-1] != MANY:  # consecutive stars are one
                 pieces.append(MANY)
         elif part == "?":
             pieces.append(ONE)
@@ -142,7 +142,7 @@ def _wild(text: str) -> tuple[Piece, ...]:
 
 
 def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces with neighbouring texts made one."""
+    """Return the pieces with adjacent texts joined."""
     joined: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str) and joined and isinstance(joined[-1], str):

@@ -1,6 +1,6 @@
-"""Queries: the shapes of query and scan, and what they refuse without a table.
+"""Requests of Query and Scan, and the checks that need no table.
 
-The members of a request stand in the order in which AWS reports them.
+Members are declared in the order in which AWS reports violations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Condition(Shape, frozen=True, kw_only=True):
 
 
 class QueryRequest(Shape, frozen=True, kw_only=True):
-    """What Query is asked."""
+    """The request of Query."""
 
     select: Select | None = None
     index_name: IndexName | None = None
@@ -65,7 +65,7 @@ class QueryRequest(Shape, frozen=True, kw_only=True):
 
 
 class ScanRequest(Shape, frozen=True, kw_only=True):
-    """What Scan is asked."""
+    """The request of Scan."""
 
     select: Select | None = None
     index_name: IndexName | None = None
@@ -86,7 +86,7 @@ class ScanRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_query(request: QueryRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
@@ -102,7 +102,7 @@ def check_query(request: QueryRequest, wording: MessageStyle) -> None:
         or request.conditional_operator is not None
         or request.key_conditions is not None
     ):
-        # Legacy key conditions may stand beside a filter or projection that is an expression.
+        # Legacy key conditions may be combined with a filter or projection expression.
         both_keys = request.key_condition_expression is not None
         legacy = [
             ("AttributesToGet", request.attributes_to_get),
@@ -128,7 +128,7 @@ def check_query(request: QueryRequest, wording: MessageStyle) -> None:
 
 
 def check_scan(request: ScanRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     if not is_data_table(request.table_name):
         raise NameInvalid
     if request.index_name is not None and not is_index(request.index_name):
@@ -162,7 +162,7 @@ def check_scan(request: ScanRequest, wording: MessageStyle) -> None:
 
 
 def _check_select(request: QueryRequest | ScanRequest, counted: str) -> None:
-    """Refuse a Select that its projection, or the lack of one, contradicts."""
+    """Refuse a Select that contradicts the projection."""
     select = request.select
     projected = (
         "ProjectionExpression"

@@ -1,4 +1,4 @@
-"""Replicas: the shapes of global tables, of both generations, and of their auto scaling."""
+"""Requests of global tables, of both generations, and of their auto scaling."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ class Replica(Shape, frozen=True, kw_only=True):
 
 
 class CreateGlobalTableRequest(Shape, frozen=True, kw_only=True):
-    """What CreateGlobalTable is asked."""
+    """The request of CreateGlobalTable."""
 
     global_table_name: NewTableName
     replication_group: list[Replica]
 
 
 class DescribeGlobalTableRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeGlobalTable is asked."""
+    """The request of DescribeGlobalTable."""
 
     global_table_name: NewTableName
 
 
 class DescribeGlobalTableSettingsRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeGlobalTableSettings is asked."""
+    """The request of DescribeGlobalTableSettings."""
 
     global_table_name: NewTableName
 
 
 class ListGlobalTablesRequest(Shape, frozen=True, kw_only=True):
-    """What ListGlobalTables is asked."""
+    """The request of ListGlobalTables."""
 
     exclusive_start_global_table_name: StartTableName | None = None
     limit: PageLimit | None = None
@@ -85,14 +85,14 @@ class ReplicaUpdate(Shape, frozen=True, kw_only=True):
 
 
 class UpdateGlobalTableRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateGlobalTable is asked."""
+    """The request of UpdateGlobalTable."""
 
     global_table_name: NewTableName
     replica_updates: list[ReplicaUpdate]
 
 
 class AutoScalingTargetTrackingScalingPolicyConfigurationUpdate(Shape, frozen=True, kw_only=True):
-    """The utilisation that auto scaling shall keep."""
+    """The target utilization of auto scaling."""
 
     disable_scale_in: bool | None = None
     scale_in_cooldown: _Seconds | None = None
@@ -108,7 +108,7 @@ class AutoScalingPolicyUpdate(Shape, frozen=True, kw_only=True):
 
 
 class AutoScalingSettingsUpdate(Shape, frozen=True, kw_only=True):
-    """Between which bounds capacity shall scale, and how."""
+    """The bounds of auto scaling and its policy."""
 
     minimum_units: PositiveLong | None = None
     maximum_units: PositiveLong | None = None
@@ -147,7 +147,7 @@ class ReplicaSettingsUpdate(Shape, frozen=True, kw_only=True):
 
 
 class UpdateGlobalTableSettingsRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateGlobalTableSettings is asked."""
+    """The request of UpdateGlobalTableSettings."""
 
     global_table_name: NewTableName
     global_table_billing_mode: BillingMode | None = None
@@ -167,27 +167,27 @@ class UpdateGlobalTableSettingsRequest(Shape, frozen=True, kw_only=True):
 
 
 class DescribeTableReplicaAutoScalingRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeTableReplicaAutoScaling is asked."""
+    """The request of DescribeTableReplicaAutoScaling."""
 
     table_name: ControlTableName
 
 
 class GlobalSecondaryIndexAutoScalingUpdate(Shape, frozen=True, kw_only=True):
-    """How writes to an index shall scale."""
+    """Auto scaling of writes to an index."""
 
     index_name: DefinedIndexName | None = None
     provisioned_write_capacity_auto_scaling_update: AutoScalingSettingsUpdate | None = None
 
 
 class ReplicaGlobalSecondaryIndexAutoScalingUpdate(Shape, frozen=True, kw_only=True):
-    """How reads of a replica's index shall scale."""
+    """Auto scaling of reads of a replica's index."""
 
     index_name: DefinedIndexName | None = None
     provisioned_read_capacity_auto_scaling_update: AutoScalingSettingsUpdate | None = None
 
 
 class ReplicaAutoScalingUpdate(Shape, frozen=True, kw_only=True):
-    """How reads of a replica shall scale."""
+    """Auto scaling of reads of a replica."""
 
     region_name: str
     replica_global_secondary_index_updates: list[ReplicaGlobalSecondaryIndexAutoScalingUpdate] | None = None
@@ -195,7 +195,7 @@ class ReplicaAutoScalingUpdate(Shape, frozen=True, kw_only=True):
 
 
 class UpdateTableReplicaAutoScalingRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateTableReplicaAutoScaling is asked."""
+    """The request of UpdateTableReplicaAutoScaling."""
 
     global_secondary_index_updates: (
         Annotated[list[GlobalSecondaryIndexAutoScalingUpdate], ONE_OR_MORE] | None
@@ -215,20 +215,20 @@ _Legacy: TypeAlias = (
 
 
 def check_global_table(request: _Legacy, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_new_table(request.global_table_name):
         raise NameInvalid
 
 
 def check_update_global_table(request: UpdateGlobalTableRequest, wording: MessageStyle) -> None:
-    """Refuse an update without a change; AWS says no more than this of it."""
+    """Refuse an update without a change."""
     check_global_table(request, wording)
     if not request.replica_updates:
         raise ValidationFault("One or more parameter values were invalid")
 
 
 def check_list_global_tables(request: ListGlobalTablesRequest, wording: MessageStyle) -> None:
-    """Refuse a start that no table can have."""
+    """Refuse an invalid ExclusiveStartGlobalTableName."""
     start = request.exclusive_start_global_table_name
     if start is not None and not is_start_table(start):
         raise NameInvalid
@@ -238,13 +238,13 @@ def check_auto_scaling(
     request: DescribeTableReplicaAutoScalingRequest | UpdateTableReplicaAutoScalingRequest,
     wording: MessageStyle,
 ) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_control_table(request.table_name):
         raise NameInvalid
 
 
 def check_replica_updates(request: UpdateTableRequest) -> None:
-    """Refuse changes of replicas and witnesses that no global table could take."""
+    """Refuse replica and witness changes that are invalid for any global table."""
     updates = request.replica_updates or ()
     strong = request.multi_region_consistency == "STRONG"
     if request.global_table_witness_updates is not None and not strong:

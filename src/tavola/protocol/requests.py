@@ -1,7 +1,7 @@
-"""Requests: a body becomes a typed, checked request, or the fault that AWS answers.
+"""Parsing: a JSON body becomes a typed, checked request, or the fault that AWS answers.
 
-A good body costs one typed decode and a few comparisons. A bad one is walked again, slowly, to find the
-first thing that AWS would say: JSON, then types, then members' constraints, then rules between members.
+A valid body costs one typed decode and a few comparisons. An invalid one is walked again, slowly, to find the error
+that AWS reports first: JSON syntax, then types, then constraints of members, then rules between members.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.protocol.coercion import coerce_body as mend_body
+from tavola.protocol.coercion import coerce_body
 from tavola.protocol.constraints import check_members
 from tavola.protocol.faults import Fault, SerializationFault, UnknownOperationFault, ValidationFault
 from tavola.protocol.fields import NameInvalid, Shape
@@ -22,10 +22,10 @@ from tavola.protocol.shapes import Structure, describe_shape
 
 _Decode = Callable[[bytes], Shape]
 
-# The largest item, made of the smallest values, has fewer.
+# More than the largest item of the smallest values has.
 _PARTS_WALKED_MAX = 400_000
 
-# Made while one thread loads the module: msgspec does not survive two that make decoders of one class at once.
+# Built at import, in one thread: msgspec cannot build decoders of one class in two threads at once.
 _PARSERS: dict[str, tuple[_Decode, Check]] = {}
 for _operation in OPERATIONS.values():
     if _operation.request is not None and _operation.check is not None:
@@ -35,8 +35,8 @@ for _operation in OPERATIONS.values():
 def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
     """Return the request of an operation, checked as far as the request alone allows.
 
-    Attribute values are still as they came: the values room admits them, and where it finds JSON of a
-    wrong type, `diagnose` says what AWS says.
+    Attribute values are not checked yet: `tavola.values` does that later, and where it finds a wrong JSON type,
+    `parse_coerced` produces AWS's error.
     """
     parser = _PARSERS.get(operation)
     if parser is None:
@@ -46,7 +46,7 @@ def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any
         request = decode(body)
         check(request, wording)
         if not body.isascii():
-            body.decode()  # the decoder lets bad bytes pass in members that it does not know
+            body.decode()  # the decoder does not check the encoding of unknown members
         return request
     except (msgspec.ValidationError, NameInvalid):
         pass
@@ -59,13 +59,13 @@ def parse(operation: str, body: bytes, wording: MessageStyle = "current") -> Any
 
 
 def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current") -> Any:
-    """Return the request as `parse` does, with AWS's conversions made everywhere, in values too."""
+    """Return the request as `parse` does, with AWS's type conversions applied everywhere, in values too."""
     _check_walkable(body)
     shape, structure = _shape(operation)
     front = OPERATIONS[operation].front
     if front is not None:
         front(body)
-    data = mend_body(structure, body)
+    data = coerce_body(structure, body)
     check_members(operation, wording, structure, data)
     try:
         request = msgspec.convert(data, shape)
@@ -76,16 +76,16 @@ def parse_coerced(operation: str, body: bytes, wording: MessageStyle = "current"
 
 
 def check_serialization(operation: str, body: bytes) -> None:
-    """Raise the SerializationFault that AWS answers to a body; return where it would deserialise it.
+    """Raise AWS's SerializationFault if the body does not deserialize.
 
-    For whoever has another refusal at hand: AWS finds a wrong type anywhere in a body first.
+    Called before another error is raised, because AWS reports a wrong type anywhere in a body first.
     """
     _check_walkable(body)
-    mend_body(_shape(operation)[1], body)
+    coerce_body(_shape(operation)[1], body)
 
 
 def _check_walkable(body: bytes) -> None:
-    """Refuse a bad body of so many parts that finding AWS's words for it would keep everybody waiting."""
+    """Refuse an invalid body with so many parts that finding AWS's message would block other requests."""
     if body.count(b",") + body.count(b"{") > _PARTS_WALKED_MAX:
         raise ValidationFault(
             "The request is not valid, and has too many parts to say where; send fewer at a time"
@@ -100,7 +100,7 @@ def _shape(operation: str) -> tuple[type[Shape], Structure]:
 
 
 def unknown_operation(operation: str) -> UnknownOperationFault:
-    """Return the refusal of an operation that is not built, or that DynamoDB does not have."""
+    """Return the fault for an operation that is not supported or does not exist."""
     if operation in OPERATIONS:
         return UnknownOperationFault(f"Tavola does not serve {operation} yet")
     near = get_close_matches(operation, OPERATIONS, n=1)

@@ -1,4 +1,4 @@
-"""Resources: what is known of a table by whoever decides about it from outside the engine."""
+"""Properties of a table that the engine exposes to access decisions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table's names and settings, as far as a decision about access can depend on them."""
+    """The properties of a table that an access decision may depend on."""
 
     arn: str
     hash: str
@@ -16,5 +16,5 @@ class TableFacts:
     types: Mapping[str, str]
     indexes: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]  # hash and range attributes by index
     tags: Mapping[str, str] = field(default_factory=dict)
-    policy: str | None = None  # the resource policy on the table, as it was put
+    policy: str | None = None  # the table's resource policy, as stored
     stream_policies: Mapping[str, str] = field(default_factory=dict)  # by the stream's ARN

@@ -1,8 +1,7 @@
-"""Shapes: the declarations of `fields` as a tree that can be walked.
+"""Request types as trees, for validation.
 
-The decoder needs no tree. What it refuses does: to say what AWS says, the body is walked beside the
-shape it should have had. The tree is read from the Structs once, at import, so that a member is declared
-in one place.
+The decoder needs no tree. For a body that it refuses, the tree guides the search for AWS's message. Trees are derived
+from the Structs, so each member is declared in one place.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ class Text:
 
     characters_min: int | None = None
     characters_max: int | None = None
-    words: tuple[str, ...] = ()  # an enum's, in the order in which AWS prints them
+    words: tuple[str, ...] = ()  # enum values, in AWS's print order
     name: NameRule | None = None
     pattern: str | None = None  # as AWS prints it
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An integer; `java` is the class that AWS names when something else arrives."""
+    """An integer; `java` is the class that AWS names in type errors."""
 
     java: str = "Long"
     value_min: int | None = None
@@ -69,7 +68,7 @@ class Mapping:
     key: Text = Text()
     count_min: int | None = None
     count_max: int | None = None
-    required_for: str | None = None  # the classic layer says this operation requires the parameter
+    required_for: str | None = None  # the classic layer's message names this operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def _node(hint: Any) -> Node:
 
 
 def _bound(bound: float | None) -> int | None:
-    """Return a member's bound; what the type itself holds is none."""
+    """Return a bound of a member; the limits of the type itself do not count."""
     if bound is None or bound in (INTEGER_MAX, LONG_MAX, -LONG_MAX - 1):
         return None
     return int(bound)

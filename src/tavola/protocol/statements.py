@@ -1,6 +1,6 @@
-"""Statements: the shapes of the PartiQL operations, and what they refuse before a statement is read.
+"""Requests of the PartiQL operations.
 
-The members of a request stand in the order in which AWS reports them.
+Members are declared in the order in which AWS reports violations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Batch = msgspec.Meta(min_length=1, max_length=BATCH_STATEMENTS_MAX)
 
 
 class ExecuteStatementRequest(Shape, frozen=True, kw_only=True):
-    """What ExecuteStatement is asked."""
+    """The request of ExecuteStatement."""
 
     statement: _StatementText
     parameters: _Parameters | None = None
@@ -50,7 +50,7 @@ class BatchStatementRequest(Shape, frozen=True, kw_only=True):
 
 
 class BatchExecuteStatementRequest(Shape, frozen=True, kw_only=True):
-    """What BatchExecuteStatement is asked."""
+    """The request of BatchExecuteStatement."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     statements: Annotated[list[BatchStatementRequest], _Batch]
@@ -65,7 +65,7 @@ class ParameterizedStatement(Shape, frozen=True, kw_only=True):
 
 
 class ExecuteTransactionRequest(Shape, frozen=True, kw_only=True):
-    """What ExecuteTransaction is asked."""
+    """The request of ExecuteTransaction."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     client_request_token: ClientRequestToken | None = None
@@ -73,12 +73,12 @@ class ExecuteTransactionRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_statement(request: ExecuteStatementRequest, wording: MessageStyle) -> None:
-    """Refuse nothing: what a statement says is read where it is carried out."""
+    """Check nothing: the statement is parsed when it is executed."""
 
 
 def check_batch(request: BatchExecuteStatementRequest, wording: MessageStyle) -> None:
-    """Refuse nothing: each statement is answered for itself."""
+    """Check nothing: each statement has its own result."""
 
 
 def check_transaction(request: ExecuteTransactionRequest, wording: MessageStyle) -> None:
-    """Refuse nothing: a transaction's statements are read together where they are carried out."""
+    """Check nothing: the statements are parsed together when they are executed."""

@@ -1,4 +1,4 @@
-"""Streams: the shapes of the stream operations."""
+"""Requests of DynamoDB Streams."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ShardIteratorType: TypeAlias = Literal[
 
 
 class ShardFilter(Shape, frozen=True, kw_only=True):
-    """Which shards are wanted: the children of one."""
+    """Selects the child shards of one shard."""
 
     type: Literal["CHILD_SHARDS"] | None = None
     shard_id: ShardId | None = None
 
 
 class ListStreamsRequest(Shape, frozen=True, kw_only=True):
-    """What ListStreams is asked."""
+    """The request of ListStreams."""
 
     table_name: StartTableName | None = None
     limit: PageLimit | None = None
@@ -35,7 +35,7 @@ class ListStreamsRequest(Shape, frozen=True, kw_only=True):
 
 
 class DescribeStreamRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeStream is asked."""
+    """The request of DescribeStream."""
 
     stream_arn: StreamArn
     limit: PageLimit | None = None
@@ -44,7 +44,7 @@ class DescribeStreamRequest(Shape, frozen=True, kw_only=True):
 
 
 class GetShardIteratorRequest(Shape, frozen=True, kw_only=True):
-    """What GetShardIterator is asked."""
+    """The request of GetShardIterator."""
 
     stream_arn: StreamArn
     shard_id: ShardId
@@ -54,20 +54,20 @@ class GetShardIteratorRequest(Shape, frozen=True, kw_only=True):
 
 
 class GetRecordsRequest(Shape, frozen=True, kw_only=True):
-    """What GetRecords is asked."""
+    """The request of GetRecords."""
 
     shard_iterator: ShardIterator
     limit: PageLimit | None = None
 
 
 def check_list_streams(request: ListStreamsRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if request.table_name is not None and not is_start_table(request.table_name):
         raise NameInvalid
 
 
 def check_describe_stream(request: DescribeStreamRequest, wording: MessageStyle) -> None:
-    """Refuse a filter that says only half of what it wants."""
+    """Refuse an incomplete shard filter."""
     wanted = request.shard_filter
     if wanted is not None and (wanted.type is None) != (wanted.shard_id is None):
         raise ValidationFault(
@@ -76,7 +76,7 @@ def check_describe_stream(request: DescribeStreamRequest, wording: MessageStyle)
 
 
 def check_iterator(request: GetShardIteratorRequest, wording: MessageStyle) -> None:
-    """Refuse an iterator type without the place it starts at, or with one that it does not take."""
+    """Refuse an iterator type without its start position, or with one that it does not take."""
     by_number = request.shard_iterator_type in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
     by_time = request.shard_iterator_type == "AT_TIMESTAMP"
     for wanted, given, name in (
@@ -96,4 +96,4 @@ def check_iterator(request: GetShardIteratorRequest, wording: MessageStyle) -> N
 
 
 def check_records(request: GetRecordsRequest, wording: MessageStyle) -> None:
-    """Refuse nothing more: what an iterator holds is looked at when it is opened."""
+    """Check nothing: the iterator is checked when it is opened."""

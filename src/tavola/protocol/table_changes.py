@@ -1,6 +1,6 @@
-"""Table changes: what UpdateTable may be asked at once, as far as the request alone can tell.
+"""Checks of UpdateTable that need only the request.
 
-A table takes one change per call. Which changes go together, and which of two that do not is told, is AWS's.
+A table takes one change per call. Which changes may be combined, and which error is reported first, is AWS's choice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tavola.protocol.vectors import check_vector_updates
 
 _Action = UpdateGlobalSecondaryIndexAction | GlobalSecondaryIndex | DeleteGlobalSecondaryIndexAction
 
-# What AWS lists when nothing is asked: three of them are no members that anybody may send.
+# The list that AWS prints for an empty request; three of its members do not exist.
 _CHANGES = (
     "ProvisionedThroughput",
     "BillingMode",
@@ -53,7 +53,7 @@ _CHANGES = (
     "OnDemandThroughput",
     "WarmThroughput",
 )
-# Changes that go with no other, in the order in which they are told.
+# Changes that exclude all others, in the order in which AWS reports them.
 _ALONE = (
     ("SSESpecification", "Server-Side Encryption modification"),
     ("TableClass", "TableClass modification"),
@@ -62,7 +62,7 @@ _ALONE = (
 
 
 def check_update_table(request: UpdateTableRequest, wording: MessageStyle) -> None:
-    """Refuse a change that no table could take."""
+    """Refuse an update that is invalid for any table."""
     if not is_control_table(request.table_name):
         raise NameInvalid
     check_table_class(request.table_class)
@@ -91,12 +91,12 @@ def check_update_table(request: UpdateTableRequest, wording: MessageStyle) -> No
 
 
 def has_settings(settings: Shape | None) -> bool:
-    """Tell whether a structure says anything; AWS takes an empty one for none."""
+    """Return whether a structure has any member; AWS treats an empty one as absent."""
     return settings is not None and bool(msgspec.to_builtins(settings))
 
 
 def _given(request: UpdateTableRequest) -> set[str]:
-    """Return the changes that a request asks for, by their members' names."""
+    """Return the member names of the changes in a request."""
     asked = {
         "BillingMode": request.billing_mode is not None,
         "ProvisionedThroughput": request.provisioned_throughput is not None,
@@ -126,11 +126,11 @@ def _check_any(request: UpdateTableRequest, given: set[str]) -> None:
 
 
 def _check_together(request: UpdateTableRequest, given: set[str]) -> None:
-    """Refuse changes that AWS does not make in one call."""
+    """Refuse changes that AWS does not combine in one call."""
     updates = request.global_secondary_index_updates or ()
-    for name, told in _ALONE:
+    for name, change in _ALONE:
         if name in given and len(given) > 1:
-            refuse(f"{told} must be the only operation in the request")
+            refuse(f"{change} must be the only operation in the request")
     billed = {"BillingMode"} | ({"ProvisionedThroughput"} if request.billing_mode == "PROVISIONED" else set())
     if "OnDemandThroughput" in given and given - {"OnDemandThroughput"} - billed:
         refuse("OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")

@@ -1,7 +1,7 @@
-"""Tables: the shapes of create, describe, update, delete and list.
+"""Requests that create, describe, update, delete and list tables.
 
-The members of a request stand in the order in which AWS reports them. What the two that define tables
-refuse beyond their members is in `definitions`.
+Members are declared in the order in which AWS reports violations. `definitions` and `table_changes` have the further
+checks.
 """
 
 from __future__ import annotations
@@ -59,28 +59,28 @@ class KeySchemaElement(Shape, frozen=True, kw_only=True):
 
 
 class Projection(Shape, frozen=True, kw_only=True):
-    """What an index holds besides the keys."""
+    """The attributes in an index besides keys."""
 
     projection_type: ProjectionType | None = None
     non_key_attributes: Annotated[list[KeyAttributeName], NON_KEY_ATTRIBUTES] | None = None
 
 
 class ProvisionedThroughput(Shape, frozen=True, kw_only=True):
-    """Capacity that is paid for whether it is used or not."""
+    """Reserved capacity units."""
 
     write_capacity_units: PositiveLong
     read_capacity_units: PositiveLong
 
 
 class OnDemandThroughput(Shape, frozen=True, kw_only=True):
-    """The most that an on-demand table or index may consume; -1 for no bound."""
+    """The maximum throughput of an on-demand table or index; -1 for none."""
 
     max_read_request_units: Long | None = None
     max_write_request_units: Long | None = None
 
 
 class WarmThroughput(Shape, frozen=True, kw_only=True):
-    """What a table or index can do at once."""
+    """The throughput that a table or index can serve immediately."""
 
     read_units_per_second: Long | None = None
     write_units_per_second: Long | None = None
@@ -106,7 +106,7 @@ class GlobalSecondaryIndex(Shape, frozen=True, kw_only=True):
 
 
 class StreamSpecification(Shape, frozen=True, kw_only=True):
-    """Whether changes are kept in a stream, and what of them."""
+    """Whether a stream is enabled, and which images it has."""
 
     stream_enabled: bool
     stream_view_type: StreamViewType | None = None
@@ -145,7 +145,7 @@ class VectorIndex(Shape, frozen=True, kw_only=True):
 
 
 class CreateTableRequest(Shape, frozen=True, kw_only=True):
-    """What CreateTable is asked."""
+    """The request of CreateTable."""
 
     attribute_definitions: list[AttributeDefinition]
     table_name: NewTableName
@@ -157,7 +157,7 @@ class CreateTableRequest(Shape, frozen=True, kw_only=True):
     stream_specification: StreamSpecification | None = None
     sse_specification: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
     tags: list[Tag] | None = None
-    table_class: str | None = None  # one of TABLE_CLASSES; AWS does not refuse others with its other enums
+    table_class: str | None = None  # one of TABLE_CLASSES; checked separately, as AWS does
     deletion_protection_enabled: bool | None = None
     warm_throughput: WarmThroughput | None = None
     resource_policy: str | None = None
@@ -236,7 +236,7 @@ class DeleteReplicationGroupMemberAction(Shape, frozen=True, kw_only=True):
 
 
 class DisassociateReplicationGroupMemberAction(Shape, frozen=True, kw_only=True):
-    """A replica to be let go as a table of its own."""
+    """A replica to convert to an independent table."""
 
     region_name: str
     disassociation_mode: DisassociationMode
@@ -288,7 +288,7 @@ class VectorIndexUpdate(Shape, frozen=True, kw_only=True):
 
 
 class UpdateTableRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateTable is asked."""
+    """The request of UpdateTable."""
 
     attribute_definitions: list[AttributeDefinition] | None = None
     table_name: ControlTableName
@@ -298,7 +298,7 @@ class UpdateTableRequest(Shape, frozen=True, kw_only=True):
     stream_specification: StreamSpecification | None = None
     sse_specification: SSESpecification | None = msgspec.field(name="SSESpecification", default=None)
     replica_updates: Annotated[list[ReplicationGroupUpdate], ONE_OR_MORE] | None = None
-    table_class: str | None = None  # one of TABLE_CLASSES; AWS does not refuse others with its other enums
+    table_class: str | None = None  # one of TABLE_CLASSES; checked separately, as AWS does
     deletion_protection_enabled: bool | None = None
     multi_region_consistency: MultiRegionConsistency | None = None
     global_table_witness_updates: (
@@ -312,44 +312,44 @@ class UpdateTableRequest(Shape, frozen=True, kw_only=True):
 
 
 class DeleteTableRequest(Shape, frozen=True, kw_only=True):
-    """What DeleteTable is asked."""
+    """The request of DeleteTable."""
 
     table_name: ControlTableName
 
 
 class DescribeTableRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeTable is asked."""
+    """The request of DescribeTable."""
 
     table_name: ControlTableName
 
 
 class ListTablesRequest(Shape, frozen=True, kw_only=True):
-    """What ListTables is asked."""
+    """The request of ListTables."""
 
     limit: ListTablesLimit | None = None
     exclusive_start_table_name: StartTableName | None = None
 
 
 class DescribeLimitsRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeLimits is asked: nothing."""
+    """The request of DescribeLimits. It has no members."""
 
 
 class DescribeEndpointsRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeEndpoints is asked: nothing."""
+    """The request of DescribeEndpoints. It has no members."""
 
 
 def check_named(request: DeleteTableRequest | DescribeTableRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_control_table(request.table_name):
         raise NameInvalid
 
 
 def check_list(request: ListTablesRequest, wording: MessageStyle) -> None:
-    """Refuse a start that no table can have."""
+    """Refuse an invalid ExclusiveStartTableName."""
     start = request.exclusive_start_table_name
     if start is not None and not is_start_table(start):
         raise NameInvalid
 
 
 def check_nothing(request: Shape, wording: MessageStyle) -> None:
-    """Refuse nothing: the request has no members."""
+    """Check nothing: the request has no members."""

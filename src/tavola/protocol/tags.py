@@ -1,4 +1,4 @@
-"""Tags: the shapes of the tag operations, and what they refuse without the resource."""
+"""Requests of the tag operations, and the checks that need no resource."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from tavola.protocol.message_style import MessageStyle
 
 _INVALID = "One or more parameter values were invalid: "
 _TOO_MANY = "Number of Tags exceed the current limit for the provided ResourceArn"
-_SIGNS = frozenset("_.:/=+-@")  # that a tag may have besides letters, digits and spaces of any script
+_SIGNS = frozenset("_.:/=+-@")  # allowed besides letters, digits and spaces of any script
 
 
 class Tag(Shape, frozen=True, kw_only=True):
-    """A label of a table; both members are there once it has been checked."""
+    """A tag of a table; both members are present once checked."""
 
     key: str | None = None
     value: str | None = None
 
 
 class TagResourceRequest(Shape, frozen=True, kw_only=True):
-    """What TagResource is asked."""
+    """The request of TagResource."""
 
     resource_arn: str | None = None
     tags: list[Tag]
 
 
 class UntagResourceRequest(Shape, frozen=True, kw_only=True):
-    """What UntagResource is asked."""
+    """The request of UntagResource."""
 
     resource_arn: str | None = None
     tag_keys: list[str]
 
 
 class ListTagsOfResourceRequest(Shape, frozen=True, kw_only=True):
-    """What ListTagsOfResource is asked."""
+    """The request of ListTagsOfResource."""
 
     resource_arn: str | None = None
     next_token: str | None = None
 
 
 def check_tag(request: TagResourceRequest, wording: MessageStyle) -> None:
-    """Refuse tags that no resource takes."""
+    """Refuse invalid tags."""
     _check_arn(request.resource_arn)
     if not request.tags:
         raise ValidationFault("Atleast one Tag needs to be provided as Input.")
@@ -53,7 +53,7 @@ def check_tag(request: TagResourceRequest, wording: MessageStyle) -> None:
 
 
 def check_untag(request: UntagResourceRequest, wording: MessageStyle) -> None:
-    """Refuse to take away nothing."""
+    """Refuse an empty list of keys."""
     _check_arn(request.resource_arn)
     if not request.tag_keys:
         raise ValidationFault("Atleast one Tag Key needs to be provided as Input.")
@@ -64,17 +64,17 @@ def check_untag(request: UntagResourceRequest, wording: MessageStyle) -> None:
 
 
 def check_list_tags(request: ListTagsOfResourceRequest, wording: MessageStyle) -> None:
-    """Refuse what cannot have tags."""
+    """Refuse a resource that cannot have tags."""
     _check_arn(request.resource_arn)
 
 
 def check_tags(tags: Sequence[Tag]) -> None:
-    """Refuse tags that repeat, that take AWS's prefix, or that are too many for one resource."""
+    """Refuse duplicate tags, reserved prefixes, and too many tags."""
     for tag in tags:
         _check_key(tag.key)
         if tag.value is None or not _fits(tag.value, 0, TAG_VALUE_CHARACTERS_MAX):
-            told = "null" if tag.value is None else tag.value
-            raise ValidationFault(f"The Tag Value provided is invalid, Value: {told}")
+            value = "null" if tag.value is None else tag.value
+            raise ValidationFault(f"The Tag Value provided is invalid, Value: {value}")
     keys = [tag.key for tag in tags if tag.key is not None]
     for place, key in enumerate(keys):
         if key.startswith("aws:"):
@@ -86,7 +86,7 @@ def check_tags(tags: Sequence[Tag]) -> None:
 
 
 def tags_by_key(tags: Sequence[Tag]) -> dict[str, str]:
-    """Return checked tags as they are kept."""
+    """Return checked tags as a dictionary."""
     return {tag.key: tag.value for tag in tags if tag.key is not None and tag.value is not None}
 
 
@@ -96,7 +96,7 @@ def _check_key(key: str | None) -> None:
 
 
 def _fits(text: str, characters_min: int, characters_max: int) -> bool:
-    """Tell whether a text has as many signs as it may, and none that tags do not take."""
+    """Return whether a text has an allowed length and only allowed characters."""
     return characters_min <= len(text) <= characters_max and all(
         sign in _SIGNS or unicodedata.category(sign)[0] in "LNZ" for sign in text
     )

@@ -1,6 +1,6 @@
-"""Transactions: the shapes of the transact operations, and what they refuse without a table.
+"""Requests of the transaction operations, and the checks that need no table.
 
-The members of an action stand in the order in which AWS reports them.
+Members are declared in the order in which AWS reports violations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tavola.protocol.parameters import names_without_expression, values_without_
 
 
 class ConditionCheck(Shape, frozen=True, kw_only=True):
-    """A condition on an item that the transaction leaves as it is."""
+    """A condition on an item that the transaction does not write."""
 
     table_name: DataTableName
     key: AttributeMap
@@ -71,7 +71,7 @@ class Update(Shape, frozen=True, kw_only=True):
 
 
 class TransactWriteItem(Shape, frozen=True, kw_only=True):
-    """One action of a write transaction: exactly one of the four."""
+    """One action of a write transaction: exactly one member is set."""
 
     condition_check: ConditionCheck | None = None
     put: Put | None = None
@@ -80,14 +80,14 @@ class TransactWriteItem(Shape, frozen=True, kw_only=True):
 
     @property
     def action(self) -> ConditionCheck | Put | Delete | Update:
-        """The one action that is given; only for a request that `parse` has checked."""
+        """The action that is set, once `parse` has checked the request."""
         action = self.put or self.update or self.delete or self.condition_check
         assert action is not None, "parse lets no empty action through"
         return action
 
 
 class TransactWriteItemsRequest(Shape, frozen=True, kw_only=True):
-    """What TransactWriteItems is asked."""
+    """The request of TransactWriteItems."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
@@ -111,14 +111,14 @@ class TransactGetItem(Shape, frozen=True, kw_only=True):
 
 
 class TransactGetItemsRequest(Shape, frozen=True, kw_only=True):
-    """What TransactGetItems is asked."""
+    """The request of TransactGetItems."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     transact_items: Annotated[list[TransactGetItem], TRANSACTION]
 
 
 def check_transact_write(request: TransactWriteItemsRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right, first in the request's order."""
+    """Refuse a request that is invalid for any table; actions are checked in request order."""
     for item in request.transact_items:
         for action in (item.put, item.update, item.delete, item.condition_check):
             if action is not None and not is_data_table(action.table_name):
@@ -135,7 +135,7 @@ def check_transact_write(request: TransactWriteItemsRequest, wording: MessageSty
 
 
 def check_transact_get(request: TransactGetItemsRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right, first in the request's order."""
+    """Refuse a request that is invalid for any table; actions are checked in request order."""
     for item in request.transact_items:
         if not is_data_table(item.get.table_name):
             raise NameInvalid

@@ -1,4 +1,4 @@
-"""Transfers: the shapes of export, import and bulk load, and what they refuse without a table or a file."""
+"""Requests of export, import and bulk load, and the checks that need no table or file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def _matching(pattern: str, least: int | None = None, most: int | None = None) -> msgspec.Meta:
-    """Return the constraint of a text by a pattern, told as AWS prints it and held to as a whole."""
+    """Return a pattern constraint that matches the whole text and is printed as AWS prints it."""
     return msgspec.Meta(
         min_length=least, max_length=most, pattern=rf"\A(?:{pattern})\Z", extra={"pattern": pattern}
     )
@@ -77,7 +77,7 @@ ImportsToken: TypeAlias = Annotated[str, _matching(_TOKEN, TRANSFER_TOKEN_CHARAC
 BulkToken: TypeAlias = Annotated[str, _matching(_TOKEN, 1, 1024)]
 BulkWriteUnits: TypeAlias = Annotated[int, msgspec.Meta(ge=BULK_WRITE_UNITS_MIN, le=LONG_MAX)]
 
-# Each in the order in which AWS prints it, where that is known.
+# In AWS's print order, where it is known.
 S3SseAlgorithm: TypeAlias = Literal["AES256", "KMS"]
 ExportFormat: TypeAlias = Literal["DYNAMODB_JSON", "ION"]
 ExportType: TypeAlias = Literal["FULL_EXPORT", "INCREMENTAL_EXPORT"]
@@ -90,7 +90,7 @@ PerformanceTier: TypeAlias = Literal["STANDARD", "ACCELERATED"]
 
 
 class IncrementalExportSpecification(Shape, frozen=True, kw_only=True):
-    """The period of an incremental export, its start in it and its end not, and which images are wanted."""
+    """The period of an incremental export (start inclusive, end exclusive) and the images it contains."""
 
     export_from_time: Timestamp | None = None
     export_to_time: Timestamp | None = None
@@ -98,7 +98,7 @@ class IncrementalExportSpecification(Shape, frozen=True, kw_only=True):
 
 
 class FilterSpecification(Shape, frozen=True, kw_only=True):
-    """Which items are exported, and what of them."""
+    """Which items are exported, and which of their attributes."""
 
     filter_expression: str | None = None
     projection_expression: str | None = None
@@ -108,7 +108,7 @@ class FilterSpecification(Shape, frozen=True, kw_only=True):
 
 
 class ExportTableToPointInTimeRequest(Shape, frozen=True, kw_only=True):
-    """What ExportTableToPointInTime is asked."""
+    """The request of ExportTableToPointInTime."""
 
     table_arn: TransferTableArn
     export_time: Timestamp | None = None
@@ -125,13 +125,13 @@ class ExportTableToPointInTimeRequest(Shape, frozen=True, kw_only=True):
 
 
 class DescribeExportRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeExport is asked."""
+    """The request of DescribeExport."""
 
     export_arn: TransferArn
 
 
 class ListExportsRequest(Shape, frozen=True, kw_only=True):
-    """What ListExports is asked."""
+    """The request of ListExports."""
 
     table_arn: TransferTableArn | None = None
     max_results: TransferPage | None = None
@@ -139,7 +139,7 @@ class ListExportsRequest(Shape, frozen=True, kw_only=True):
 
 
 class S3BucketSource(Shape, frozen=True, kw_only=True):
-    """Where the files of an import are."""
+    """The location of an import's files."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: BucketName
@@ -147,7 +147,7 @@ class S3BucketSource(Shape, frozen=True, kw_only=True):
 
 
 class CsvOptions(Shape, frozen=True, kw_only=True):
-    """How CSV is read: what is between the columns, and their names where no file has them."""
+    """How CSV is parsed: delimiter, and column names if the files have no header."""
 
     delimiter: CsvDelimiter | None = None
     header_list: Annotated[list[CsvHeader], msgspec.Meta(min_length=1, max_length=CSV_HEADERS_MAX)] | None = (
@@ -156,13 +156,13 @@ class CsvOptions(Shape, frozen=True, kw_only=True):
 
 
 class InputFormatOptions(Shape, frozen=True, kw_only=True):
-    """How the files of an import are read."""
+    """The format options of an import's files."""
 
     csv: CsvOptions | None = None
 
 
 class TableCreationParameters(Shape, frozen=True, kw_only=True):
-    """The table that an import makes."""
+    """The table that an import creates."""
 
     table_name: NewTableName
     attribute_definitions: list[AttributeDefinition]
@@ -176,7 +176,7 @@ class TableCreationParameters(Shape, frozen=True, kw_only=True):
 
 
 class ImportTableRequest(Shape, frozen=True, kw_only=True):
-    """What ImportTable is asked."""
+    """The request of ImportTable."""
 
     client_token: ClientToken | None = None
     s3_bucket_source: S3BucketSource
@@ -187,13 +187,13 @@ class ImportTableRequest(Shape, frozen=True, kw_only=True):
 
 
 class DescribeImportRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeImport is asked."""
+    """The request of DescribeImport."""
 
     import_arn: TransferArn
 
 
 class ListImportsRequest(Shape, frozen=True, kw_only=True):
-    """What ListImports is asked."""
+    """The request of ListImports."""
 
     table_arn: TransferTableArn | None = None
     page_size: TransferPage | None = None
@@ -201,7 +201,7 @@ class ListImportsRequest(Shape, frozen=True, kw_only=True):
 
 
 class InputS3Configuration(Shape, frozen=True, kw_only=True):
-    """Where the files of a bulk load are, and how they are read."""
+    """The location and format of a bulk load's files."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: BucketName
@@ -211,7 +211,7 @@ class InputS3Configuration(Shape, frozen=True, kw_only=True):
 
 
 class OutputS3Configuration(Shape, frozen=True, kw_only=True):
-    """Where the report of a bulk load goes, and what is in it."""
+    """The location and content of a bulk load's report."""
 
     s3_bucket_owner: BucketOwner | None = None
     s3_bucket: BucketName | None = None
@@ -222,7 +222,7 @@ class OutputS3Configuration(Shape, frozen=True, kw_only=True):
 
 
 class StartBulkPutItemsRequest(Shape, frozen=True, kw_only=True):
-    """What StartBulkPutItems is asked."""
+    """The request of StartBulkPutItems."""
 
     client_token: ClientToken | None = None
     input_s3_configuration: InputS3Configuration
@@ -233,26 +233,26 @@ class StartBulkPutItemsRequest(Shape, frozen=True, kw_only=True):
 
 
 class DescribeBulkOperationRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeBulkOperation is asked."""
+    """The request of DescribeBulkOperation."""
 
     bulk_operation_arn: TransferArn
 
 
 class CancelBulkOperationRequest(Shape, frozen=True, kw_only=True):
-    """What CancelBulkOperation is asked."""
+    """The request of CancelBulkOperation."""
 
     bulk_operation_arn: TransferArn
 
 
 class ListBulkOperationsRequest(Shape, frozen=True, kw_only=True):
-    """What ListBulkOperations is asked."""
+    """The request of ListBulkOperations."""
 
     max_results: TransferPage | None = None
     next_token: BulkToken | None = None
 
 
 def check_export(request: ExportTableToPointInTimeRequest, wording: MessageStyle) -> None:
-    """Refuse what is no table's ARN, and settings that contradict each other."""
+    """Refuse an invalid table ARN, and contradictory settings."""
     if not is_table_arn(request.table_arn):
         if parse_resource_arn(request.table_arn) is not None:
             raise ValidationFault("Invalid Request: Table ARN is invalid.")
@@ -287,38 +287,38 @@ def check_export(request: ExportTableToPointInTimeRequest, wording: MessageStyle
 
 
 def check_describe_export(request: DescribeExportRequest, wording: MessageStyle) -> None:
-    """Refuse what is no export's ARN."""
+    """Refuse an invalid export ARN."""
     check_transfer_arn(request.export_arn, "export")
 
 
 def check_describe_import(request: DescribeImportRequest, wording: MessageStyle) -> None:
-    """Refuse what is no import's ARN."""
+    """Refuse an invalid import ARN."""
     check_transfer_arn(request.import_arn, "import")
 
 
 def check_bulk_arn(
     request: DescribeBulkOperationRequest | CancelBulkOperationRequest, wording: MessageStyle
 ) -> None:
-    """Refuse what is no bulk operation's ARN."""
+    """Refuse an invalid bulk operation ARN."""
     check_transfer_arn(request.bulk_operation_arn, "bulk-operation")
 
 
 def check_transfer_arn(arn: str, kind: str) -> None:
-    """Refuse an ARN of another kind of thing."""
+    """Refuse an ARN of another kind of resource."""
     parts = parse_resource_arn(arn)
     if parts is None or parts.kind != kind:
-        told = {"export": "Export", "import": "Import"}.get(kind, "Bulk Operation")
-        raise ValidationFault(f"Invalid {told} ARN")
+        noun = {"export": "Export", "import": "Import"}.get(kind, "Bulk Operation")
+        raise ValidationFault(f"Invalid {noun} ARN")
 
 
 def check_listing(
     request: ListExportsRequest | ListImportsRequest | ListBulkOperationsRequest, wording: MessageStyle
 ) -> None:
-    """Refuse nothing more than the decoder: a table that is not there has nothing to be listed."""
+    """Check nothing beyond the types: an unknown table has nothing to list."""
 
 
 def check_import(request: ImportTableRequest, wording: MessageStyle) -> None:
-    """Refuse a table that DynamoDB does not make, and options of another format."""
+    """Refuse an invalid table definition, and options of another format."""
     options = request.input_format_options
     if options is not None and options.csv is not None and request.input_format != "CSV":
         raise ValidationFault(
@@ -329,12 +329,12 @@ def check_import(request: ImportTableRequest, wording: MessageStyle) -> None:
 
 
 def create_table_request(parameters: TableCreationParameters) -> CreateTableRequest:
-    """Return the table that an import makes as CreateTable would be asked for it."""
+    """Return the CreateTable request for the table that an import creates."""
     return msgspec.convert(msgspec.to_builtins(parameters), CreateTableRequest)
 
 
 def check_bulk(request: StartBulkPutItemsRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have, and a key that nothing is encrypted with."""
+    """Refuse an invalid table name, and an encryption key without encryption."""
     if not is_control_table(request.table_name):
         raise ValidationFault(f"{_INVALID}TableName is not a valid table name or ARN")
     output = request.output_s3_configuration

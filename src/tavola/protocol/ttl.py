@@ -1,4 +1,4 @@
-"""TTL: the shapes of the time-to-live operations."""
+"""Requests of the time-to-live operations."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from tavola.protocol.message_style import MessageStyle
 
 
 class TimeToLiveSpecification(Shape, frozen=True, kw_only=True):
-    """Which attribute holds the time at which an item expires, and whether it is looked at."""
+    """The attribute with an item's expiry time, and whether expiry is enabled."""
 
     enabled: bool
     attribute_name: KeyAttributeName
 
 
 class UpdateTimeToLiveRequest(Shape, frozen=True, kw_only=True):
-    """What UpdateTimeToLive is asked."""
+    """The request of UpdateTimeToLive."""
 
     table_name: ControlTableName
     time_to_live_specification: TimeToLiveSpecification
 
 
 class DescribeTimeToLiveRequest(Shape, frozen=True, kw_only=True):
-    """What DescribeTimeToLive is asked."""
+    """The request of DescribeTimeToLive."""
 
     table_name: ControlTableName
 
 
 def check_ttl(request: UpdateTimeToLiveRequest | DescribeTimeToLiveRequest, wording: MessageStyle) -> None:
-    """Refuse a name that no table can have."""
+    """Refuse an invalid table name."""
     if not is_control_table(request.table_name):
         raise NameInvalid

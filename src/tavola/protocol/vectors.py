@@ -1,7 +1,7 @@
-"""Vectors: the shape of SearchVectors, and what vector indexes may be.
+"""The request of SearchVectors, and checks of vector indexes.
 
-AWS serves SearchVectors from an endpoint of its own, whose deserialiser counts lines and columns; its
-sentences about a body are made here, and the rest of the refusals where those of other requests are.
+AWS serves SearchVectors from a separate endpoint, whose deserializer reports line and column. Its body errors are
+produced here; the other errors where those of other requests are.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _scan = JSONDecoder().raw_decode
 
 
 class SearchVectorsRequest(Shape, frozen=True, kw_only=True):
-    """What SearchVectors is asked."""
+    """The request of SearchVectors."""
 
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     table_name: DataTableName
@@ -60,7 +60,7 @@ class SearchVectorsRequest(Shape, frozen=True, kw_only=True):
 
 
 def check_search(request: SearchVectorsRequest, wording: MessageStyle) -> None:
-    """Refuse a search that no index could answer."""
+    """Refuse a search that is invalid for any index."""
     if not is_data_table(request.table_name) or not is_index(request.index_name):
         raise NameInvalid
     if request.top_k > SEARCH_RESULTS_MAX:
@@ -78,9 +78,9 @@ def check_search(request: SearchVectorsRequest, wording: MessageStyle) -> None:
 
 
 def check_body(body: bytes) -> None:
-    """Raise what the search endpoint says of a body that lacks a member, or has one of another type.
+    """Raise the search endpoint's error for a body with a missing member or a wrong type.
 
-    It reads a body from left to right and tells the line and column it has come to.
+    The endpoint reads from left to right and reports the line and column it has reached.
     """
     try:
         text = body.decode()
@@ -99,7 +99,7 @@ def check_body(body: bytes) -> None:
 
 
 def _members(text: str) -> tuple[dict[str, tuple[Any, int]], int]:
-    """Return the members of an object, each with the place where its value ends, and where the object does."""
+    """Return an object's members, each with the end position of its value, and the end of the object."""
     members: dict[str, tuple[Any, int]] = {}
     at = _skip(text, 0, "{")
     while not text.startswith("}", at):
@@ -161,7 +161,7 @@ def _place(text: str, end: int) -> str:
 
 
 def check_vector_indexes(indexes: Sequence[VectorIndex], defined: Sequence[str], on_demand: bool) -> None:
-    """Refuse vector indexes that no new table may have."""
+    """Refuse vector indexes that are invalid for a new table."""
     if not indexes:
         _refuse("List of VectorIndexes is empty")
     check_billing(on_demand)
@@ -173,7 +173,7 @@ def check_vector_indexes(indexes: Sequence[VectorIndex], defined: Sequence[str],
 
 
 def check_vector_updates(updates: Sequence[VectorIndexUpdate], defined: Sequence[str]) -> None:
-    """Refuse changes of vector indexes that no table could take."""
+    """Refuse vector index updates that are invalid for any table."""
     for update in updates:
         if update.create is None and update.delete is None:
             _refuse("One of VectorIndexUpdate.Create, VectorIndexUpdate.Delete must not be null")
@@ -184,7 +184,7 @@ def check_vector_updates(updates: Sequence[VectorIndexUpdate], defined: Sequence
 
 
 def check_vector_index(index: VectorIndex, defined: Sequence[str]) -> None:
-    """Refuse one vector index; `defined` are the attributes that this same request gives a type to."""
+    """Refuse an invalid vector index; `defined` are the attributes that the request defines."""
     if not 1 <= index.dimensions <= VECTOR_DIMENSIONS_MAX:
         _refuse(f"Number of dimensions must be between 1 and {VECTOR_DIMENSIONS_MAX} inclusive.")
     schema = index.search_schema or ()
@@ -212,7 +212,7 @@ def check_billing(on_demand: bool) -> None:
 
 
 def check_dimensions(indexed: Iterable[tuple[str, int]]) -> None:
-    """Refuse one vector attribute that is indexed with two numbers of dimensions."""
+    """Refuse a vector attribute that is indexed with two different dimensions."""
     seen: dict[str, int] = {}
     for attribute, dimensions in indexed:
         if seen.setdefault(attribute, dimensions) != dimensions:
@@ -223,7 +223,7 @@ def check_dimensions(indexed: Iterable[tuple[str, int]]) -> None:
 
 
 def check_vector_attribute(attribute: str, dimensions: int, keys: Mapping[str, tuple[str, str]]) -> None:
-    """Refuse a key attribute as a vector; `keys` are a table's with type and kind."""
+    """Refuse a key attribute as a vector; `keys` maps a table's keys to type and kind."""
     if attribute in keys:
         type_, kind = keys[attribute]
         _refuse(

@@ -21,5 +21,5 @@ class ListItemVersionsRequest(GetItemRequest, frozen=True, kw_only=True):
 
 
 def check_versions(request: ListItemVersionsRequest, wording: MessageStyle) -> None:
-    """Refuse what no table could make right."""
+    """Refuse a request that is invalid for any table."""
     check_get(request, wording)
