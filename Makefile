@@ -88,7 +88,7 @@ types: $(READY)  ## mypy, strict
 	@$(BIN)/mypy
 
 .PHONY: imports
-imports: $(READY)  ## imports point down the house
+imports: $(READY)  ## check that imports follow the layers
 	@$(BIN)/lint-imports
 
 .PHONY: conformance

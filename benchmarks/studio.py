@@ -26,7 +26,7 @@ from tavola.clock import ManualClock
 from tavola.engine import Engine
 from tavola.server import running
 from tools.browser import QUIET, chromium
-from tools.house import REGION, SCOPE, House, served
+from tools.studio_server import REGION, SCOPE, ServedStudio, serve_studio
 
 PLACE = Path(__file__).with_name("studio.md")
 ADMIN = "dynamodb-admin@5.3.3"
@@ -165,9 +165,9 @@ def measured_loads(browser: Browser) -> Iterator[Row]:
     """Measure the first load and a page of 1,000 rows, ours and the other's."""
     with closing(Engine.open()) as engine:
         fill(engine, TABLE, ITEMS)
-        with served(engine, None) as house:
-            ours = loads(browser, f"{house.url}/data/{TABLE}", OURS_READY)
-            grid = rows_painted(browser, f"{house.url}/data/{TABLE}")
+        with serve_studio(engine, None) as studio_server:
+            ours = loads(browser, f"{studio_server.url}/data/{TABLE}", OURS_READY)
+            grid = rows_painted(browser, f"{studio_server.url}/data/{TABLE}")
         yield Row(
             "first load, packed", f"{ours.bytes / 1000:.0f} KB", "150 KB", "pages and the first 400 items"
         )
@@ -213,10 +213,10 @@ def measured_scroll(browser: Browser) -> Row:
     """Measure scrolling through 100,000 items that were read whole."""
     with closing(Engine.open()) as engine:
         fill(engine, TABLE, MANY)
-        with served(engine, None) as house:
+        with serve_studio(engine, None) as studio_server:
             page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
             page.set_default_timeout(180_000)
-            page.goto(f"{house.url}/data/{TABLE}")
+            page.goto(f"{studio_server.url}/data/{TABLE}")
             began = time.monotonic()
             page.get_by_role("button", name="Read on to the end").click()
             confirm = page.get_by_role("dialog").get_by_role("button").last
@@ -252,14 +252,14 @@ def measured_heat(browser: Browser) -> Row:
     clock = ManualClock(1_790_000_000.0)
     with closing(Engine.open(clock=clock)) as engine:
         fill(engine, TABLE, 25)
-        with served(engine, None) as house:
+        with serve_studio(engine, None) as studio_server:
             for _ in range(600):
                 clock.advance(1.0)
                 for number in range(0, 10_000, 10):
                     engine.execute("GetItem", _GET % number, SCOPE)
             page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
             page.set_default_timeout(60_000)
-            page.goto(f"{house.url}/heat/{TABLE}")
+            page.goto(f"{studio_server.url}/heat/{TABLE}")
             page.wait_for_function("performance.getEntriesByName('tavola:heat').length > 0")
             page.wait_for_timeout(3_000)
             found = page.evaluate(
@@ -283,11 +283,11 @@ def measured_stream(browser: Browser) -> Row:
     """Measure how far the live page is behind while 500 changes a second come."""
     with closing(Engine.open()) as engine:
         fill(engine, TABLE, 25)
-        with served(engine, None) as house:
+        with serve_studio(engine, None) as studio_server:
             page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)
-            page.goto(f"{house.url}/time/{TABLE}")
+            page.goto(f"{studio_server.url}/time/{TABLE}")
             page.get_by_text("Nothing has changed yet").wait_for()
-            late, written = written_while_watched(house, page)
+            late, written = written_while_watched(studio_server, page)
             page.close()
     return Row(
         f"live stream at {STREAM_PER_S} changes/s for {STREAM_S} s",
@@ -297,7 +297,7 @@ def measured_stream(browser: Browser) -> Row:
     )
 
 
-def written_while_watched(house: House, page: Page) -> tuple[list[int], int]:
+def written_while_watched(studio_server: ServedStudio, page: Page) -> tuple[list[int], int]:
     """Write at a steady rate; return how many changes the page had not seen at each look, and how many there were."""
     written = 0
     done = threading.Event()
@@ -310,7 +310,7 @@ def written_while_watched(house: House, page: Page) -> tuple[list[int], int]:
             if wait > 0:
                 time.sleep(wait)
             changed = {**item(number % 500), "at": {"N": str(number)}}  # what writes nothing new is no change
-            house.call("PutItem", {"TableName": TABLE, "Item": changed})
+            studio_server.call("PutItem", {"TableName": TABLE, "Item": changed})
             written = number + 1
         done.set()
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 from tavola.clock import SYSTEM_CLOCK, ManualClock
 from tools.browser import QUIET, chromium
-from tools.house import House, demo_declared, demo_design, seeded_engine, served
+from tools.studio_server import ServedStudio, demo_declared, demo_design, seeded_engine, serve_studio
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures" / "studio"
 BYTES_MAX = 120_000
@@ -74,10 +74,10 @@ VIEWS = (
 )
 
 
-def plant(house: House, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
+def plant(studio_server: ServedStudio, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
     """Let ten minutes of traffic go by: Zipf's reads, steady writes, and one ticket that everybody writes."""
     chance = random.Random(7)
-    found = house.call("Scan", {"TableName": TABLE, "ProjectionExpression": "PK, SK"})["Items"]
+    found = studio_server.call("Scan", {"TableName": TABLE, "ProjectionExpression": "PK, SK"})["Items"]
     keys = [item for item in found if item["SK"]["S"] == "METADATA"]
     weights = [1 / (place + 1) for place in range(len(keys))]
     hot = keys[len(keys) // 2]
@@ -85,7 +85,7 @@ def plant(house: House, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
         clock.advance(1.0)
         many = READS_PER_S + (20 if 240 < second < 330 else 0)
         for key in chance.choices(keys, weights, k=many):
-            house.call("GetItem", {"TableName": TABLE, "Key": key})
+            studio_server.call("GetItem", {"TableName": TABLE, "Key": key})
         for _ in range(4):
             update = {
                 "TableName": TABLE,
@@ -93,7 +93,7 @@ def plant(house: House, clock: ManualClock, seconds: int = TRAFFIC_S) -> None:
                 "UpdateExpression": "ADD seen :one",
                 "ExpressionAttributeValues": {":one": {"N": "1"}},
             }
-            house.call("UpdateItem", update)
+            studio_server.call("UpdateItem", update)
 
 
 def _settle(page: Page) -> None:
@@ -123,10 +123,10 @@ def main() -> None:
     clock = ManualClock(SYSTEM_CLOCK.now() + SEEDED_S)  # by then the tables are there
     with (
         seeded_engine(clock=clock) as engine,
-        served(engine, demo_design(), declared=demo_declared()) as house,
+        serve_studio(engine, demo_design(), declared=demo_declared()) as studio_server,
         sync_playwright() as playwright,
     ):
-        plant(house, clock)
+        plant(studio_server, clock)
         browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
         wanted = [view for view in VIEWS if not sys.argv[1:] or view.name in sys.argv[1:]]
         for view in wanted:
@@ -135,7 +135,7 @@ def main() -> None:
                     viewport=size, color_scheme="dark" if view.dark else "light", reduced_motion="reduce"
                 )
                 page = context.new_page()
-                page.goto(house.url + view.path)
+                page.goto(studio_server.url + view.path)
                 page.wait_for_selector("main .page")
                 _settle(page)
                 view.go(page)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from tests.architecture.house import Finding
+from tests.architecture.source_tree import Finding
 
 _DOTTED = re.compile(r"(?<![\w./-])tavola(?:\.[A-Za-z_]\w*)+")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")

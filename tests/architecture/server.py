@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.architecture.house import PACKAGE, ROOT
+from tests.architecture.source_tree import PACKAGE, ROOT
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The import contracts keep up with the house; `make imports` runs them."""
+"""The import contracts in pyproject.toml match the packages; `make imports` checks them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.architecture.house import PACKAGE, ROOT
+from tests.architecture.source_tree import PACKAGE, ROOT
 
 
 def project() -> dict[str, Any]:
@@ -23,13 +23,13 @@ def contracts() -> dict[str, dict[str, Any]]:
 
 
 def exists(module: str) -> bool:
-    """Return whether a dotted module or room is there."""
+    """Return whether a dotted module or package exists."""
     path = PACKAGE.parent.joinpath(*module.split("."))
     return path.is_dir() or path.with_suffix(".py").exists()
 
 
 def parenthesised(contract: dict[str, Any]) -> list[str]:
-    """Return the full names that a contract of layers writes as not yet made."""
+    """Return the full names that a layers contract marks as optional with parentheses."""
     return [
         f"{container}.{name}"
         for container in contract["containers"]
@@ -39,7 +39,7 @@ def parenthesised(contract: dict[str, Any]) -> list[str]:
 
 
 def test_only_what_is_not_made_is_in_parentheses() -> None:
-    """A room or module loses its parentheses in the contract when it is made."""
+    """A module that exists is not in parentheses."""
     layered = [contract for contract in contracts().values() if contract["type"] == "layers"]
 
     assert not [name for contract in layered for name in parenthesised(contract) if exists(name)]
@@ -55,7 +55,7 @@ def test_parentheses_are_read() -> None:
 
 @pytest.mark.parametrize("name", ["tavola.connections"])
 def test_the_server_is_kept_from_the_wiring(name: str) -> None:
-    """Once there is a wiring for the library, the server's contract forbids it."""
+    """The server may not import the library's connections."""
     forbidden = contracts()["The server speaks DynamoDB, not Tavola"]["forbidden_modules"]
 
     assert (name in forbidden) == exists(name)

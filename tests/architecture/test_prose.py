@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.house import ROOT, Finding, repository_files
 from tests.architecture.prose import broken_links, examples, unknown_names
 from tests.architecture.server import serving
+from tests.architecture.source_tree import ROOT, Finding, repository_files
 
 ENDPOINT = "http://localhost:8000"
 PAGES = tuple(path for path in repository_files() if path.suffix == ".md")

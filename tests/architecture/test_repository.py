@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.architecture.house import ROOT, text_files
+from tests.architecture.source_tree import ROOT, text_files
 
 # Written with a class around one letter, so that this file does not find itself.
 FORBIDDEN = re.compile(
@@ -24,7 +24,7 @@ FORBIDDEN = re.compile(
 BYTES_MAX = 400_000
 
 
-def _told(text: str) -> list[str]:
+def _forbidden_words(text: str) -> list[str]:
     return [match.group() for match in FORBIDDEN.finditer(text)]
 
 
@@ -33,7 +33,12 @@ def test_no_machine_and_no_registry_is_named() -> None:
     told = [
         f"{path.relative_to(ROOT)}: {words}"
         for path, text in text_files()
-        if (words := [*_told(text), *([str(ROOT)] if len(ROOT.parts) > 2 and f"{ROOT}/" in text else [])])
+        if (
+            words := [
+                *_forbidden_words(text),
+                *([str(ROOT)] if len(ROOT.parts) > 2 and f"{ROOT}/" in text else []),
+            ]
+        )
     ]
 
     assert not told, "\n".join(told)
@@ -52,13 +57,13 @@ def test_no_machine_and_no_registry_is_named() -> None:
 )
 def test_a_planted_word_is_found(planted: str) -> None:
     """The check sees each kind of word it forbids."""
-    assert _told(planted)
+    assert _forbidden_words(planted)
 
 
 @pytest.mark.parametrize("allowed", ["/homes/", "a/work/b", "src/root/", "https://pypi.org/project/tavola"])
 def test_an_ordinary_word_is_left_alone(allowed: str) -> None:
     """A word that only looks alike is no finding."""
-    assert not _told(allowed)
+    assert not _forbidden_words(allowed)
 
 
 def test_no_large_file_is_committed() -> None:

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.house import ROOT, Finding, Module, nodes, read_module
+from tests.architecture.source_tree import ROOT, Finding, Module, nodes, read_module
 
 TESTS = ROOT / "tests"
 
 
-def called(call: ast.Call) -> str:
+def function_name(call: ast.Call) -> str:
     """Return the last name of what a call calls."""
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
 @cache
-def files_of_tests() -> tuple[Module, ...]:
+def test_files() -> tuple[Module, ...]:
     """Return every file of tests, read once for all rules."""
     return tuple(read_module(path, TESTS) for path in sorted(TESTS.rglob("test_*.py")))
 
@@ -37,7 +37,7 @@ def states_no_rule(module: Module) -> Iterator[Finding]:
 def sleeps(module: Module) -> Iterator[Finding]:
     """Give each sleep: what waits for a time waits too long or not long enough."""
     for node in nodes(module):
-        if not (isinstance(node, ast.Call) and called(node) == "sleep"):
+        if not (isinstance(node, ast.Call) and function_name(node) == "sleep"):
             continue
         if ast.unparse(node.func) in {"time.sleep", "sleep", "asyncio.sleep"}:
             waits = (
@@ -47,10 +47,10 @@ def sleeps(module: Module) -> Iterator[Finding]:
                 yield module.find(node, "a sleep: wait for the thing itself")
 
 
-def skipped_in_silence(module: Module) -> Iterator[Finding]:
+def skips_without_reason(module: Module) -> Iterator[Finding]:
     """Give each skip or expected failure that does not say why."""
     for node in nodes(module):
-        if isinstance(node, ast.Call) and called(node) in {"skip", "skipif", "xfail"}:
+        if isinstance(node, ast.Call) and function_name(node) in {"skip", "skipif", "xfail"}:
             name = ast.unparse(node.func)
             said = [keyword.arg for keyword in node.keywords]
             if (
@@ -64,7 +64,7 @@ def skipped_in_silence(module: Module) -> Iterator[Finding]:
                     yield module.find(mark, f"{ast.unparse(mark)} without a reason")
 
 
-DETECTORS = {"rule": states_no_rule, "sleep": sleeps, "skip": skipped_in_silence}
+DETECTORS = {"rule": states_no_rule, "sleep": sleeps, "skip": skips_without_reason}
 
 PLANTED = [
     ("rule", "def test_it() -> None:\n    assert True"),
@@ -78,7 +78,7 @@ PLANTED = [
 @pytest.mark.parametrize("rule", DETECTORS)
 def test_the_tests_keep_their_rules(rule: str) -> None:
     """Every test file keeps to how we test."""
-    findings = [str(finding) for module in files_of_tests() for finding in DETECTORS[rule](module)]
+    findings = [str(finding) for module in test_files() for finding in DETECTORS[rule](module)]
 
     assert not findings, "\n".join(findings)
 

@@ -21,8 +21,8 @@ from tavola.cli.commands.trigger import load_handler
 from tavola.cli.exits import Exit
 from tavola.cli.main import app
 from tavola.triggers import HandlerRefused
-from tests.architecture.house import PACKAGE
 from tests.architecture.server import serving
+from tests.architecture.source_tree import PACKAGE
 
 pytestmark = pytest.mark.slow  # a program a test: `make slow` runs it
 

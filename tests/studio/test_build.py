@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.house import ROOT
+from tests.architecture.source_tree import ROOT
 from tools import studio_build
 from tools.studio_build import NODE_SINCE, Node, Places, Unbuilt, build, found_node, main
 

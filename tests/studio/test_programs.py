@@ -19,7 +19,7 @@ from tavola.cli.exits import Exit
 from tavola.engine import Engine
 from tavola.studio import Assets
 from tests.apps.processes import WAIT_S, asked, command, environment, failed, started
-from tests.architecture.house import ROOT
+from tests.architecture.source_tree import ROOT
 
 pytestmark = pytest.mark.slow  # a process a test
 

@@ -14,9 +14,9 @@ from tavola.engine import Engine
 from tavola.model.document import Design
 from tavola.studio.assets import Assets
 from tests.browser.stage import NARROW, Stage
-from tools.house import ASSETS, House, demo_declared, demo_design, seeded_engine, served
+from tools.studio_server import ASSETS, ServedStudio, demo_declared, demo_design, seeded_engine, serve_studio
 
-Housed = Callable[..., House]
+Housed = Callable[..., ServedStudio]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,13 +27,13 @@ def built() -> None:
 
 
 @pytest.fixture(scope="session")
-def house(stage: Stage) -> Iterator[House]:
+def studio_server(stage: Stage) -> Iterator[ServedStudio]:
     """The studio on the demo's data; tests may add, and should leave what others look at."""
     declared = demo_declared()
     names = tuple(each.name for each in declared)
     with (
         seeded_engine() as engine,
-        served(engine, demo_design(), declared=declared, designs=names) as found,
+        serve_studio(engine, demo_design(), declared=declared, designs=names) as found,
     ):
         yield found
 
@@ -43,11 +43,11 @@ def housed() -> Iterator[Housed]:
     """Serve a studio of one's own: `housed(engine, design, read_only=True)`; without an engine, on an empty one in memory."""
     with ExitStack() as open_:
 
-        def serve(engine: Engine | None = None, design: Design | None = None, **more: Any) -> House:
+        def serve(engine: Engine | None = None, design: Design | None = None, **more: Any) -> ServedStudio:
             if engine is None:
                 engine = Engine.open()
                 open_.callback(engine.close)
-            return open_.enter_context(served(engine, design, **more))
+            return open_.enter_context(serve_studio(engine, design, **more))
 
         yield serve
 
@@ -60,25 +60,25 @@ def origin(url: str) -> str:
 
 @pytest.fixture
 def pages(stage: Stage) -> Iterator[Callable[..., Page]]:
-    """Open a page on a house: `pages(house, "/data/Tickets", viewport=…)`; each is watched to its end."""
+    """Open a page on a studio_server: `pages(studio_server, "/data/Tickets", viewport=…)`; each is watched to its end."""
     with ExitStack() as open_:
 
-        def open_page(house: House, path: str = "", **settings: Any) -> Page:
+        def open_page(studio_server: ServedStudio, path: str = "", **settings: Any) -> Page:
             settings.setdefault("color_scheme", "light")
-            found = open_.enter_context(stage.page(origin(house.url), **settings))
-            stage.run(found.goto, house.url + path)
+            found = open_.enter_context(stage.page(origin(studio_server.url), **settings))
+            stage.run(found.goto, studio_server.url + path)
             return found
 
         yield open_page
 
 
 @pytest.fixture
-def page(pages: Callable[..., Page], house: House) -> Page:
-    """A wide page on the demo's studio, in light colours; go where the test needs with `page.goto(house.url + …)`."""
-    return pages(house)
+def page(pages: Callable[..., Page], studio_server: ServedStudio) -> Page:
+    """A wide page on the demo's studio, in light colours; go where the test needs with `page.goto(studio_server.url + …)`."""
+    return pages(studio_server)
 
 
 @pytest.fixture
-def phone(pages: Callable[..., Page], house: House) -> Page:
+def phone(pages: Callable[..., Page], studio_server: ServedStudio) -> Page:
     """A page of 390 pixels on the demo's studio."""
-    return pages(house, viewport=NARROW, has_touch=True)
+    return pages(studio_server, viewport=NARROW, has_touch=True)

@@ -19,7 +19,7 @@ from tavola.model.document import Design
 from tavola.prices import load_book
 from tests.browser.stage import NARROW, PATIENCE_MS, Stage, accessibility_faults, overflow
 from tests.command_line import printed_json
-from tools.house import House, demo_design, served
+from tools.studio_server import ServedStudio, demo_design, serve_studio
 
 Pages = Callable[..., Page]
 DESK = "tavola.apps.support_desk.model"
@@ -33,9 +33,9 @@ def desk() -> Design:
 
 
 @pytest.fixture(scope="module")
-def desk_house() -> Iterator[House]:
+def desk_house() -> Iterator[ServedStudio]:
     engine = Engine.open()
-    with served(engine, desk(), designs=(DESK,)) as found:
+    with serve_studio(engine, desk(), designs=(DESK,)) as found:
         yield found
     engine.close()
 
@@ -63,7 +63,7 @@ def altered(**sliders: Any) -> str:
     return cents(told.month.total)
 
 
-def test_the_page_equals_the_command_line(pages: Pages, desk_house: House) -> None:
+def test_the_page_equals_the_command_line(pages: Pages, desk_house: ServedStudio) -> None:
     """The sum, every way of paying and every pattern's bill are those that `tavola cost` prints, to the cent."""
     told = printed(DESK)
     page = pages(desk_house, "/cost")
@@ -80,7 +80,7 @@ def test_the_page_equals_the_command_line(pages: Pages, desk_house: House) -> No
     expect(page.get_by_label("Command line")).to_have_text(f"tavola cost {DESK}")
 
 
-def test_the_cheapest_way_is_marked(pages: Pages, desk_house: House) -> None:
+def test_the_cheapest_way_is_marked(pages: Pages, desk_house: ServedStudio) -> None:
     """One card says that it is the cheapest, and it is."""
     told = printed(DESK)
     least = min(told["ways"], key=lambda way: Decimal(way["total"]))
@@ -89,7 +89,7 @@ def test_the_cheapest_way_is_marked(pages: Pages, desk_house: House) -> None:
     expect(page.locator(".cost-ways .best .cost-way-name")).to_have_text(least["name"])
 
 
-def test_moved_sliders_equal_the_same_functions(pages: Pages, desk_house: House) -> None:
+def test_moved_sliders_equal_the_same_functions(pages: Pages, desk_house: ServedStudio) -> None:
     """Each slider changes the sum to what the altered design costs; the declared sum stays beside it."""
     page = pages(desk_house, "/cost")
     before = total(page).inner_text()
@@ -107,7 +107,7 @@ def test_moved_sliders_equal_the_same_functions(pages: Pages, desk_house: House)
     expect(total(page)).to_have_text(before)
 
 
-def test_more_indexes_cost_more_with_every_write(pages: Pages, desk_house: House) -> None:
+def test_more_indexes_cost_more_with_every_write(pages: Pages, desk_house: ServedStudio) -> None:
     """The slider adds indexes of whole items to each table; more than a table can have is refused in words."""
     page = pages(desk_house, "/cost")
     page.get_by_label("More indexes", exact=True).focus()
@@ -132,7 +132,7 @@ def test_what_cannot_be_one_command_is_said(stage: Stage, housed: Any) -> None:
     page.close()
 
 
-def test_a_slider_is_moved_by_keys(pages: Pages, desk_house: House) -> None:
+def test_a_slider_is_moved_by_keys(pages: Pages, desk_house: ServedStudio) -> None:
     """Arrow keys on the range turn the number, and the sum follows."""
     page = pages(desk_house, "/cost")
     before = total(page).inner_text()
@@ -145,7 +145,7 @@ def test_a_slider_is_moved_by_keys(pages: Pages, desk_house: House) -> None:
     assert total(page).inner_text() != before
 
 
-def test_the_address_holds_the_numbers(pages: Pages, desk_house: House) -> None:
+def test_the_address_holds_the_numbers(pages: Pages, desk_house: ServedStudio) -> None:
     """A link shows the same month: sliders, assumptions, the table and the region."""
     words = ("--region", "us-west-2", "--mode", "provisioned", "--hours-per-day", "8", "--free-tier")
     told = printed(f"{DESK}:Metrics", *words)
@@ -165,7 +165,7 @@ def test_the_address_holds_the_numbers(pages: Pages, desk_house: House) -> None:
     expect(total(again)).to_have_text(changed.inner_text())
 
 
-def test_break_even_is_drawn_and_told(pages: Pages, desk_house: House) -> None:
+def test_break_even_is_drawn_and_told(pages: Pages, desk_house: ServedStudio) -> None:
     """A line for each way of paying, the design's own place, and where lines meet in words."""
     page = pages(desk_house, "/cost")
     picture = page.get_by_role("img", name=re.compile("What a month costs"))
@@ -177,7 +177,7 @@ def test_break_even_is_drawn_and_told(pages: Pages, desk_house: House) -> None:
     ).to_be_visible()
 
 
-def test_rows_for_a_spreadsheet_are_saved(pages: Pages, desk_house: House) -> None:
+def test_rows_for_a_spreadsheet_are_saved(pages: Pages, desk_house: ServedStudio) -> None:
     """The CSV is what `tavola cost --csv` prints; the altered design is a document to ask about."""
     page = pages(desk_house, "/cost?reads=2")
     expect(total(page)).to_have_text(altered(reads=2.0))
@@ -199,7 +199,7 @@ def _kept(download: Any) -> Any:
     return path
 
 
-def test_the_calculator_needs_no_design(pages: Pages, desk_house: House) -> None:
+def test_the_calculator_needs_no_design(pages: Pages, desk_house: ServedStudio) -> None:
     """Rates alone give what `tavola cost --reads` prints, by the command that the page shows."""
     page = pages(desk_house, "/cost?view=calculator&k.reads=250&k.writes=40&k.kb=2.5&k.gb=30&k.indexes=2")
     told = printed(
@@ -223,7 +223,7 @@ def test_without_a_design_there_is_the_calculator(pages: Pages, housed: Any) -> 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", ["", "?view=calculator", "?reads=3"])
-def test_everybody_can_use_it(pages: Pages, desk_house: House, scheme: str, view: str) -> None:
+def test_everybody_can_use_it(pages: Pages, desk_house: ServedStudio, scheme: str, view: str) -> None:
     """axe-core finds nothing, in both themes."""
     page = pages(desk_house, f"/cost{view}", color_scheme=scheme)
     expect(page.get_by_label("Command line")).to_be_visible()
@@ -232,7 +232,7 @@ def test_everybody_can_use_it(pages: Pages, desk_house: House, scheme: str, view
     assert accessibility_faults(page) == []
 
 
-def test_a_phone_has_room_for_it(pages: Pages, desk_house: House) -> None:
+def test_a_phone_has_room_for_it(pages: Pages, desk_house: ServedStudio) -> None:
     """Nothing is wider than a phone, and the sum stays in view above the sliders."""
     page = pages(desk_house, "/cost?reads=3", viewport=NARROW, has_touch=True)
     expect(page.locator(".cost-sticky")).to_be_visible()

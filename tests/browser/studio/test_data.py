@@ -15,7 +15,7 @@ from tavola.engine import Engine
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tests.studio.browsed import filled_shop, shop_design
-from tools.house import SCOPE, House
+from tools.studio_server import SCOPE, ServedStudio
 
 TABLE = "prod-tickets-unified"
 SHOP = "studio-shop"
@@ -47,7 +47,7 @@ def make_table(engine: Engine, name: str = "things") -> None:
 
 
 @pytest.fixture
-def shop(housed: Housed) -> House:
+def shop(housed: Housed) -> ServedStudio:
     """A studio on a shop of twelve orders."""
     engine = filled_shop(12)
     return housed(engine, shop_design())
@@ -65,7 +65,7 @@ def plan(page: Page) -> Locator:
     return page.locator(".data-plan")
 
 
-def test_items_are_grouped_by_their_partition_key(shop: House, pages: Pages) -> None:
+def test_items_are_grouped_by_their_partition_key(shop: ServedStudio, pages: Pages) -> None:
     """A collection has a head with its key, how many items, how large, and what reading it all takes; it folds."""
     page = pages(shop, f"/data/{SHOP}")
     answer = shop.call(
@@ -88,7 +88,7 @@ def test_items_are_grouped_by_their_partition_key(shop: House, pages: Pages) -> 
     expect(head).to_have_attribute("aria-expanded", "false")
 
 
-def test_rows_are_told_as_entities_with_their_keys_taken_apart(shop: House, pages: Pages) -> None:
+def test_rows_are_told_as_entities_with_their_keys_taken_apart(shop: ServedStudio, pages: Pages) -> None:
     """Each row has its entity's chip; a key's literal and its values are told apart, and a value says its field."""
     page = pages(shop, f"/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o3'}])}")
 
@@ -102,7 +102,7 @@ def test_rows_are_told_as_entities_with_their_keys_taken_apart(shop: House, page
     assert colours[0] == colours[1] != colours[2]
 
 
-def test_guards_and_strangers_are_told_as_what_they_are(shop: House, pages: Pages) -> None:
+def test_guards_and_strangers_are_told_as_what_they_are(shop: ServedStudio, pages: Pages) -> None:
     """What is no entity of the design is marked, with the ground on which it is told."""
     put(shop.engine, SHOP, {"PK": {"S": "NOTE#1"}, "SK": {"S": "x"}, "text": {"S": "y"}})
     page = pages(shop, f"/data/{SHOP}")
@@ -113,7 +113,7 @@ def test_guards_and_strangers_are_told_as_what_they_are(shop: House, pages: Page
     )
 
 
-def test_a_tab_for_each_index(shop: House, pages: Pages) -> None:
+def test_a_tab_for_each_index(shop: ServedStudio, pages: Pages) -> None:
     """Each index has a tab that shows its entries, grouped by its own key; the same entity has the same colour."""
     page = pages(shop, f"/data/{SHOP}")
     tabs = page.get_by_role("tablist", name="Indexes")
@@ -129,7 +129,7 @@ def test_a_tab_for_each_index(shop: House, pages: Pages) -> None:
 
 
 @pytest.mark.parametrize("index", ["customers", "places", "states", "weights"])
-def test_pointing_at_an_index_lights_up_its_members(shop: House, pages: Pages, index: str) -> None:
+def test_pointing_at_an_index_lights_up_its_members(shop: ServedStudio, pages: Pages, index: str) -> None:
     """The rows that light up are just the items that the engine has in the index; what it does not hold is dimmed."""
     page = pages(shop, f"/data/{SHOP}?cols={quote(json.dumps(['total', 'email', 'customer', 'weight']))}")
     entries = shop.call("Scan", {"TableName": SHOP, "IndexName": index})["Items"]
@@ -173,7 +173,7 @@ def _seen(page: Page, selector: str) -> set[tuple[str, str]]:
     return {(pk, sk) for pk, sk in found}
 
 
-def test_query_or_scan_is_said_before_it_runs(shop: House, pages: Pages) -> None:
+def test_query_or_scan_is_said_before_it_runs(shop: ServedStudio, pages: Pages) -> None:
     """While a condition is typed the plan is told with its estimate, and nothing is read until Run."""
     page = pages(shop, f"/data/{SHOP}")
     expect(plan(page)).to_have_attribute("data-operation", "Scan")
@@ -192,7 +192,7 @@ def test_query_or_scan_is_said_before_it_runs(shop: House, pages: Pages) -> None
     expect(page.locator(".data-role")).to_have_text("key")
 
 
-def test_an_index_is_chosen_and_a_filter_told_as_one(shop: House, pages: Pages) -> None:
+def test_an_index_is_chosen_and_a_filter_told_as_one(shop: ServedStudio, pages: Pages) -> None:
     """Conditions on the table that an index answers are a Query of it; what only filters is marked so."""
     page = pages(
         shop, f"/data/{SHOP}?{asked(['GSI1PK', '=', {'S': 'CUSTOMER#c1'}], ['total', '>', {'N': '50'}])}"
@@ -204,7 +204,7 @@ def test_an_index_is_chosen_and_a_filter_told_as_one(shop: House, pages: Pages) 
     expect(page.locator(".data-line.item")).to_have_count(3)
 
 
-def test_every_operator_can_be_asked(shop: House, pages: Pages) -> None:
+def test_every_operator_can_be_asked(shop: ServedStudio, pages: Pages) -> None:
     """The operators are the full set, with as many values as each takes."""
     page = pages(shop, f"/data/{SHOP}?{asked(['total', 'between', {'N': '30'}, {'N': '50'}])}")
     expect(page.locator(".data-line.item")).to_have_count(3)
@@ -226,7 +226,7 @@ def test_every_operator_can_be_asked(shop: House, pages: Pages) -> None:
     expect(page.get_by_role("button", name="Run")).to_be_disabled()
 
 
-def test_a_scan_of_more_than_a_megabyte_asks_first(shop: House, pages: Pages) -> None:
+def test_a_scan_of_more_than_a_megabyte_asks_first(shop: ServedStudio, pages: Pages) -> None:
     """A filter that would scan more than 1 MB is asked about before anything is read; so is reading on."""
     for at in range(9):
         put(shop.engine, SHOP, {"PK": {"S": f"BIG#{at}"}, "SK": {"S": "x"}, "text": {"S": "x" * 390_000}})
@@ -263,7 +263,7 @@ def test_a_list_never_looks_complete_that_is_not(housed: Housed, pages: Pages) -
     expect(page.locator(".data-read")).to_have_text("1,200 of 1,200 read")
 
 
-def test_the_same_view_after_reload_and_back(shop: House, pages: Pages) -> None:
+def test_the_same_view_after_reload_and_back(shop: ServedStudio, pages: Pages) -> None:
     """The URL is the state: reload, back and forward show what was shown."""
     page = pages(shop, f"/data/{SHOP}")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")
@@ -285,7 +285,7 @@ def test_the_same_view_after_reload_and_back(shop: House, pages: Pages) -> None:
     expect(page.get_by_role("tab", name="customers")).to_have_attribute("aria-selected", "true")
 
 
-def test_keys_lead_to_their_collections(shop: House, pages: Pages) -> None:
+def test_keys_lead_to_their_collections(shop: ServedStudio, pages: Pages) -> None:
     """A value of an index's key is a link to that index's collection."""
     columns = quote(json.dumps(["GSI1PK"]))
     page = pages(shop, f"/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o4'}])}&cols={columns}")
@@ -296,7 +296,7 @@ def test_keys_lead_to_their_collections(shop: House, pages: Pages) -> None:
     expect(group(page, "CUSTOMER#c0")).to_contain_text("6 items")
 
 
-def test_everything_by_keyboard(shop: House, pages: Pages) -> None:
+def test_everything_by_keyboard(shop: ServedStudio, pages: Pages) -> None:
     """From the query bar to an item and back without a mouse: /, typing, Enter, arrows, Space, Enter, Escape."""
     page = pages(shop, f"/data/{SHOP}")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")
@@ -329,7 +329,7 @@ def test_everything_by_keyboard(shop: House, pages: Pages) -> None:
     expect(page.locator(".data-line.item")).to_have_count(0)
 
 
-def test_a_range_is_selected_with_shift(shop: House, pages: Pages) -> None:
+def test_a_range_is_selected_with_shift(shop: ServedStudio, pages: Pages) -> None:
     """Boxes select rows, a range with Shift; all that was read with the box in the head."""
     page = pages(shop, f"/data/{SHOP}")
     boxes = page.get_by_role("checkbox", name="Select this item")
@@ -343,7 +343,7 @@ def test_a_range_is_selected_with_shift(shop: House, pages: Pages) -> None:
     expect(page.get_by_text("48 selected")).to_be_visible()
 
 
-def test_code_is_copied(shop: House, pages: Pages) -> None:
+def test_code_is_copied(shop: ServedStudio, pages: Pages) -> None:
     """The question is had as boto3, CLI, TypeScript, Tavola and pytest; an item as JSON and as code."""
     page = pages(shop, f"/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o6'}])}")
     expect(page.locator(".data-read")).to_have_text("3 of 3 read")
@@ -361,7 +361,7 @@ def test_code_is_copied(shop: House, pages: Pages) -> None:
     expect(page.locator("pre")).to_contain_text('"S": "LINE#001"')
 
 
-def test_a_statement_is_asked(shop: House, pages: Pages) -> None:
+def test_a_statement_is_asked(shop: ServedStudio, pages: Pages) -> None:
     """PartiQL is another way to ask."""
     page = pages(shop, f"/data/{SHOP}")
 
@@ -376,7 +376,7 @@ def test_a_statement_is_asked(shop: House, pages: Pages) -> None:
     assert "sql=" in page.url
 
 
-def test_a_row_without_its_key_is_no_item(shop: House, pages: Pages) -> None:
+def test_a_row_without_its_key_is_no_item(shop: ServedStudio, pages: Pages) -> None:
     """A statement that leaves the key out gives rows to look at, and none that could be selected, opened or deleted."""
     sql = quote(f"SELECT total FROM \"{SHOP}\" WHERE PK = 'ORDER#o2'")
     page = pages(shop, f"/data/{SHOP}?sql={sql}")
@@ -489,9 +489,9 @@ def durations(page: Page) -> list[float]:
     return found
 
 
-def test_a_thousand_rows_are_there_at_once(house: House, page: Page) -> None:
+def test_a_thousand_rows_are_there_at_once(studio_server: ServedStudio, page: Page) -> None:
     """A page of a thousand rows stands within 150 ms of its arrival; of three, for other programs run here too."""
-    page.goto(f"{house.url}/data/{TABLE}")
+    page.goto(f"{studio_server.url}/data/{TABLE}")
     expect(page.locator(".data-read")).to_contain_text("400 of")  # the first page of all is a smaller one
     page.evaluate("performance.clearMeasures()")
     for _ in range(3):
@@ -572,7 +572,7 @@ def test_a_page_that_did_not_come_is_asked_for_again(housed: Housed, stage: Stag
     page.close()
 
 
-def test_a_plan_is_asked_for_once(shop: House, pages: Pages) -> None:
+def test_a_plan_is_asked_for_once(shop: ServedStudio, pages: Pages) -> None:
     """What the grid asks is what the query bar tells of: one plan and one page for a first load."""
     page = pages(shop, "/operations")
     seen: list[str] = []
@@ -585,7 +585,7 @@ def test_a_plan_is_asked_for_once(shop: House, pages: Pages) -> None:
     assert sorted(url.rsplit("/", 1)[1] for url in seen) == ["page", "plan"]
 
 
-def test_a_role_stands_beside_its_own_condition(shop: House, pages: Pages) -> None:
+def test_a_role_stands_beside_its_own_condition(shop: ServedStudio, pages: Pages) -> None:
     """A condition that asks nothing yet does not move the words of those after it."""
     page = pages(shop, f"/data/{SHOP}?{asked(['total', '>', {'N': '1'}], ['PK', '=', {'S': 'ORDER#o3'}])}")
     expect(page.locator(".data-role")).to_have_text(["filter", "key"])
@@ -596,7 +596,7 @@ def test_a_role_stands_beside_its_own_condition(shop: House, pages: Pages) -> No
     expect(page.locator(".data-role")).to_have_text(["", "key"])
 
 
-def test_a_lost_endpoint_is_told_and_nothing_is_lost(shop: House, stage: Stage) -> None:
+def test_a_lost_endpoint_is_told_and_nothing_is_lost(shop: ServedStudio, stage: Stage) -> None:
     """When the endpoint does not answer, what was read stays, what to do is said, and trying again goes on."""
     page = (
         stage.browser.new_page()
@@ -618,7 +618,7 @@ def test_a_lost_endpoint_is_told_and_nothing_is_lost(shop: House, stage: Stage) 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible(shop: House, pages: Pages, scheme: str) -> None:
+def test_the_page_is_accessible(shop: ServedStudio, pages: Pages, scheme: str) -> None:
     """No fault that axe knows, in both themes."""
     page = pages(shop, f"/data/{SHOP}?{asked(['total', '>', {'N': '10'}])}", color_scheme=scheme)
     expect(page.locator(".data-line.item").first).to_be_visible()
@@ -626,7 +626,7 @@ def test_the_page_is_accessible(shop: House, pages: Pages, scheme: str) -> None:
     assert accessibility_faults(page) == []
 
 
-def test_a_phone_has_room(shop: House, pages: Pages) -> None:
+def test_a_phone_has_room(shop: ServedStudio, pages: Pages) -> None:
     """At 390 pixels nothing goes over the edge, and the grid is there."""
     page = pages(shop, f"/data/{SHOP}?{asked(['PK', '=', {'S': 'ORDER#o1'}])}", viewport=NARROW)
 
@@ -635,7 +635,7 @@ def test_a_phone_has_room(shop: House, pages: Pages) -> None:
     assert overflow(page) == []
 
 
-def test_a_field_asked_for_is_offered_as_its_key(shop: House, pages: Pages) -> None:
+def test_a_field_asked_for_is_offered_as_its_key(shop: ServedStudio, pages: Pages) -> None:
     """Who asks for a field of the key gets the key as a button, and by that a Query."""
     page = pages(shop, f"/data/{SHOP}")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")
@@ -647,7 +647,7 @@ def test_a_field_asked_for_is_offered_as_its_key(shop: House, pages: Pages) -> N
     expect(page.locator(".data-plan")).to_have_attribute("data-operation", "Query")
 
 
-def test_a_statement_says_what_it_is(shop: House, pages: Pages) -> None:
+def test_a_statement_says_what_it_is(shop: ServedStudio, pages: Pages) -> None:
     """Before a statement runs it is said whether it is a Query or a Scan; entities of a table differ in colour."""
     page = pages(shop, f"/data/{SHOP}")
     expect(page.locator(".data-read")).to_have_text("48 of 48 read")

@@ -231,8 +231,8 @@ def test_an_offer_is_shown_under_its_own_style_alone(housed: Housed, pages: Page
 
 def test_what_was_not_held_against_the_table_is_said(housed: Housed, pages: Pages) -> None:
     """A table that stands as it is declared is so as far as it was looked at; a lost answer is a problem, not silence."""
-    house = housed(design=DESK)
-    page = pages(house, f"/design/{TABLE}")
+    studio_server = housed(design=DESK)
+    page = pages(studio_server, f"/design/{TABLE}")
     expect(page.get_by_text("The table is not there")).to_be_visible()
     page.route("**/api/design/drift", lambda route: route.fulfill(json={"tables": [NOTED]}))
 

@@ -20,7 +20,7 @@ from tests.browser.stage import NARROW, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tests.studio.edited import DESIGN, JOINED, Club, Member, State
 from tests.studio.test_items import TEN
-from tools.house import REGION, SCOPE, House
+from tools.studio_server import REGION, SCOPE, ServedStudio
 
 Pages = Callable[..., Page]
 CLUB, PLAIN = "studio-club", "plain"
@@ -63,19 +63,19 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def club(engine: Engine, housed: Housed) -> House:
+def club(engine: Engine, housed: Housed) -> ServedStudio:
     """The studio on these tables."""
     return housed(engine, DESIGN)
 
 
-def member(house: House, number: int = 1) -> dict[str, Any]:
+def member(studio_server: ServedStudio, number: int = 1) -> dict[str, Any]:
     key = {"PK": {"S": f"MEMBER#m{number}"}, "SK": {"S": "MEMBER"}}
-    found: dict[str, Any] = house.call("GetItem", {"TableName": CLUB, "Key": key})["Item"]
+    found: dict[str, Any] = studio_server.call("GetItem", {"TableName": CLUB, "Key": key})["Item"]
     return found
 
 
-def plain(house: House, name: str = PLAIN) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = house.call("Scan", {"TableName": name})["Items"]
+def plain(studio_server: ServedStudio, name: str = PLAIN) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = studio_server.call("Scan", {"TableName": name})["Items"]
     return found
 
 
@@ -97,7 +97,7 @@ def ready(page: Page) -> None:
     page.wait_for_selector(".data-editor-gauge:not(.stale)", timeout=15_000)
 
 
-def test_every_type_is_shown_edited_and_otherwise_unchanged(club: House, pages: Pages) -> None:
+def test_every_type_is_shown_edited_and_otherwise_unchanged(club: ServedStudio, pages: Pages) -> None:
     """A text is changed through the page; the nine other types, 38 digits and bytes stay what they were."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -114,7 +114,7 @@ def test_every_type_is_shown_edited_and_otherwise_unchanged(club: House, pages: 
 
 
 @pytest.mark.parametrize("mode", ["JSON", "DynamoDB JSON"])
-def test_text_is_read_back_exactly(club: House, pages: Pages, mode: str) -> None:
+def test_text_is_read_back_exactly(club: ServedStudio, pages: Pages, mode: str) -> None:
     """Either spelling and back to fields changes nothing; a mistake is told with its line and column."""
     (before,) = plain(club)
     page = pages(club, item_path(PLAIN, KEY))
@@ -135,7 +135,7 @@ def test_text_is_read_back_exactly(club: House, pages: Pages, mode: str) -> None
     assert equal({"M": stands}, {"M": {**before, "added": {"N": "1.5"}}})
 
 
-def test_every_type_can_be_made(club: House, pages: Pages) -> None:
+def test_every_type_can_be_made(club: ServedStudio, pages: Pages) -> None:
     """A new item gets an attribute of each type by the type picker, nested ones too."""
     page = pages(club, f"/data/{PLAIN}?item=new")
     ready(page)
@@ -177,7 +177,7 @@ def test_every_type_can_be_made(club: House, pages: Pages) -> None:
     }  # fmt: skip
 
 
-def test_the_size_bar_is_the_engines_size(club: House, pages: Pages) -> None:
+def test_the_size_bar_is_the_engines_size(club: ServedStudio, pages: Pages) -> None:
     """The bytes beside the bar are those that the engine counts, before and after typing."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -189,7 +189,7 @@ def test_the_size_bar_is_the_engines_size(club: House, pages: Pages) -> None:
     expect(page.locator("[data-bytes]")).to_have_attribute("data-bytes", str(item_size(before) + 20))
 
 
-def test_a_refused_value_is_told_at_its_place(club: House, pages: Pages) -> None:
+def test_a_refused_value_is_told_at_its_place(club: ServedStudio, pages: Pages) -> None:
     """What DynamoDB would refuse stands below the very row, and saving changes nothing."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -207,7 +207,7 @@ def test_a_refused_value_is_told_at_its_place(club: House, pages: Pages) -> None
     assert plain(club) == before
 
 
-def test_keys_follow_the_fields(club: House, pages: Pages) -> None:
+def test_keys_follow_the_fields(club: ServedStudio, pages: Pages) -> None:
     """A changed field tells beforehand which keys follow, and they do; a key is not typed by hand."""
     page = pages(club, member_path())
     ready(page)
@@ -227,7 +227,7 @@ def test_keys_follow_the_fields(club: House, pages: Pages) -> None:
     assert stands["revision"] == {"N": "2"}
 
 
-def test_a_lost_race_shows_both_and_can_be_joined(club: House, pages: Pages) -> None:
+def test_a_lost_race_shows_both_and_can_be_joined(club: ServedStudio, pages: Pages) -> None:
     """Somebody writes first: nothing of theirs is lost, both changes are seen, mine can be put on top."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -251,7 +251,7 @@ def test_a_lost_race_shows_both_and_can_be_joined(club: House, pages: Pages) -> 
     assert plain(club) == [{**theirs, "text": {"S": "mine"}}]
 
 
-def test_find_edit_and_undo_with_keys_alone(club: House, pages: Pages) -> None:
+def test_find_edit_and_undo_with_keys_alone(club: ServedStudio, pages: Pages) -> None:
     """From the grid to the item, a value changed, saved and taken back, and not one click."""
     before = member(club, 3)
     page = pages(club, f"/data/{CLUB}?q={quote(json.dumps([['PK', '=', {'S': 'MEMBER#m3'}]]))}")
@@ -275,7 +275,7 @@ def test_find_edit_and_undo_with_keys_alone(club: House, pages: Pages) -> None:
     expect(value(page, "name")).to_have_value("Member 3")
 
 
-def test_an_item_is_deleted_after_a_question_and_taken_back(club: House, pages: Pages) -> None:
+def test_an_item_is_deleted_after_a_question_and_taken_back(club: ServedStudio, pages: Pages) -> None:
     """The question says what goes; the notice brings it back, with the value that it kept unique."""
     before = club.call("Scan", {"TableName": CLUB})["Items"]
     page = pages(club, member_path(2))
@@ -293,7 +293,7 @@ def test_an_item_is_deleted_after_a_question_and_taken_back(club: House, pages: 
     assert club.call("Scan", {"TableName": CLUB})["Items"] == before
 
 
-def test_what_was_typed_survives_another_item(club: House, pages: Pages) -> None:
+def test_what_was_typed_survives_another_item(club: ServedStudio, pages: Pages) -> None:
     """Looking elsewhere loses nothing; closing asks first."""
     page = pages(club, member_path(1))
     ready(page)
@@ -315,8 +315,8 @@ def test_what_was_typed_survives_another_item(club: House, pages: Pages) -> None
 
 def test_read_only_shows_and_offers_nothing(engine: Engine, housed: Housed, pages: Pages) -> None:
     """In read-only mode values are there to be read and copied, and there is no way to write."""
-    house = housed(engine, DESIGN, read_only=True)
-    page = pages(house, item_path(PLAIN, KEY))
+    studio_server = housed(engine, DESIGN, read_only=True)
+    page = pages(studio_server, item_path(PLAIN, KEY))
     ready(page)
     expect(page.get_by_text("The studio is read-only")).to_be_visible()
     expect(value(page, "number")).to_have_attribute("readonly", "")
@@ -324,7 +324,7 @@ def test_read_only_shows_and_offers_nothing(engine: Engine, housed: Housed, page
         expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
-def test_markup_in_names_and_values_is_inert(club: House, pages: Pages) -> None:
+def test_markup_in_names_and_values_is_inert(club: ServedStudio, pages: Pages) -> None:
     """HTML in an attribute's name or value is text, in fields, in JSON and in every dialog."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -339,7 +339,7 @@ def test_markup_in_names_and_values_is_inert(club: House, pages: Pages) -> None:
     assert page.title() != "run"
 
 
-def test_ten_thousand_attributes_and_the_largest_text(club: House, pages: Pages) -> None:
+def test_ten_thousand_attributes_and_the_largest_text(club: ServedStudio, pages: Pages) -> None:
     """10,000 attributes and 400 KB of text are opened, scrolled and saved, with few elements on the page."""
     big = {"id": {"S": "many"}, "n": {"N": "1"}, **MANY}
     club.call("PutItem", {"TableName": PLAIN, "Item": big})
@@ -376,7 +376,7 @@ def select_first(page: Page, count: int) -> None:
         boxes.nth(at).check()
 
 
-def test_many_are_changed_after_a_look(club: House, pages: Pages) -> None:
+def test_many_are_changed_after_a_look(club: ServedStudio, pages: Pages) -> None:
     """The dialog shows how many, what it costs and the first before and after; then it is done, keys and all."""
     question = [["_entity", "=", {"S": "Member"}]]
     page = pages(club, f"/data/{CLUB}?q={quote(json.dumps(question))}")
@@ -400,7 +400,7 @@ def test_many_are_changed_after_a_look(club: House, pages: Pages) -> None:
     assert all(member(club, number)["GSI1PK"]["S"].startswith("STATE#left") for number in changed)
 
 
-def test_all_that_is_found_is_deleted(club: House, pages: Pages) -> None:
+def test_all_that_is_found_is_deleted(club: ServedStudio, pages: Pages) -> None:
     """An edit of everything that a question finds says so, and tells what was left."""
     question = [["points", ">=", {"N": "60"}]]
     page = pages(club, f"/data/{CLUB}?q={quote(json.dumps(question))}")
@@ -415,7 +415,9 @@ def test_all_that_is_found_is_deleted(club: House, pages: Pages) -> None:
 
 
 @pytest.mark.parametrize("form", ["CSV", "JSON", "DynamoDB JSON", "AWS export"])
-def test_an_exported_file_is_imported_equal(club: House, pages: Pages, tmp_path: Path, form: str) -> None:
+def test_an_exported_file_is_imported_equal(
+    club: ServedStudio, pages: Pages, tmp_path: Path, form: str
+) -> None:
     """What the page exports it imports into another table, and the two are equal."""
     club.call("CreateTable", table("copy"))
     for number in range(30):
@@ -442,7 +444,7 @@ def test_an_exported_file_is_imported_equal(club: House, pages: Pages, tmp_path:
     assert all(equal({"M": a}, {"M": b}) for a, b in zip(by_id(PLAIN), by_id("copy"), strict=True))
 
 
-def test_a_pasted_file_is_looked_at_first(club: House, pages: Pages) -> None:
+def test_a_pasted_file_is_looked_at_first(club: ServedStudio, pages: Pages) -> None:
     """Types are guessed and can be changed, what is there already is marked, a line that fails is told and kept."""
     page = pages(club, f"/data/{PLAIN}")
     page.get_by_role("button", name="Import, export, edit all").click()
@@ -479,7 +481,7 @@ def import_dialog(page: Page) -> None:
     page.get_by_role("menuitem", name="Import…").click()
 
 
-def test_an_import_that_stops_half_way_goes_on(club: House, pages: Pages) -> None:
+def test_an_import_that_stops_half_way_goes_on(club: ServedStudio, pages: Pages) -> None:
     """The server is lost in the middle of a file: what was written is told, and Go on writes the rest and nothing twice."""
     page = pages(club, f"/data/{PLAIN}", trouble=True)
     asked = {"runs": 0}
@@ -517,7 +519,7 @@ def test_an_import_that_stops_half_way_goes_on(club: House, pages: Pages) -> Non
     assert len(plain(club)) == 601
 
 
-def test_stopping_an_import_tells_all_that_was_written(club: House, pages: Pages) -> None:
+def test_stopping_an_import_tells_all_that_was_written(club: ServedStudio, pages: Pages) -> None:
     """Stop, or Escape, lets the piece on its way come to its end: the number on the page is the number in the table."""
     page = pages(club, f"/data/{PLAIN}")
     page.route("**/api/import/run", slowly(page))
@@ -536,7 +538,7 @@ def test_stopping_an_import_tells_all_that_was_written(club: House, pages: Pages
     assert written == len(plain(club)) - 1 > 0
 
 
-def test_a_file_in_another_encoding_is_never_taken_for_utf_8(club: House, pages: Pages) -> None:
+def test_a_file_in_another_encoding_is_never_taken_for_utf_8(club: ServedStudio, pages: Pages) -> None:
     """Latin-1 is refused, because its letters would be others; UTF-16, which says what it is, is read."""
     page = pages(club, f"/data/{PLAIN}")
     import_dialog(page)
@@ -555,7 +557,7 @@ def test_a_file_in_another_encoding_is_never_taken_for_utf_8(club: House, pages:
     assert {"id": {"S": "ü"}, "n": {"N": "1"}, "name": {"S": "Été"}} in plain(club)
 
 
-def test_an_export_that_cannot_be_says_why(club: House, pages: Pages) -> None:
+def test_an_export_that_cannot_be_says_why(club: ServedStudio, pages: Pages) -> None:
     """A table that is gone is told in the dialog, and no file is begun."""
     page = pages(club, f"/data/{PLAIN}", trouble=True)
     page.get_by_role("button", name="Import, export, edit all").click()
@@ -566,7 +568,7 @@ def test_an_export_that_cannot_be_says_why(club: House, pages: Pages) -> None:
     expect(page.get_by_role("dialog").get_by_text(re.compile("not found", re.I)).first).to_be_visible()
 
 
-def test_line_breaks_stay_what_they_are(club: House, pages: Pages) -> None:
+def test_line_breaks_stay_what_they_are(club: ServedStudio, pages: Pages) -> None:
     """A text area knows one kind of line break: a text with the other keeps it, one with both is not edited there."""
     item = {**KEY, "id": {"S": "lines"}, "dos": {"S": "a\r\nb"}, "both": {"S": "a\r\nb\nc"}}
     club.call("PutItem", {"TableName": PLAIN, "Item": item})
@@ -587,7 +589,7 @@ def test_line_breaks_stay_what_they_are(club: House, pages: Pages) -> None:
     assert stands == {**item, "dos": {"S": "a\r\nb\r\nc"}}
 
 
-def test_nothing_typed_is_lost_on_the_way(club: House, pages: Pages) -> None:
+def test_nothing_typed_is_lost_on_the_way(club: ServedStudio, pages: Pages) -> None:
     """A long text is not dropped by Escape, a type chosen by mistake gives its members back, a save takes no key presses."""
     page = pages(club, item_path(PLAIN, KEY))
     ready(page)
@@ -609,7 +611,7 @@ def test_nothing_typed_is_lost_on_the_way(club: House, pages: Pages) -> None:
     assert plain(club) == [{**KEY, **TEN, **HOSTILE, "text": {"S": "long"}, "empty": {"S": "kept"}}]
 
 
-def test_what_was_typed_stays_when_the_entity_is_another(club: House, pages: Pages) -> None:
+def test_what_was_typed_stays_when_the_entity_is_another(club: ServedStudio, pages: Pages) -> None:
     """A new item that turns out to be something else keeps what was typed; leaving the page with it is asked about."""
     page = pages(club, f"/data/{CLUB}?item=new")
     ready(page)
@@ -631,7 +633,7 @@ def test_what_was_typed_stays_when_the_entity_is_another(club: House, pages: Pag
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_drawer_and_the_dialogs_can_be_used_by_all(club: House, pages: Pages, theme: str) -> None:
+def test_the_drawer_and_the_dialogs_can_be_used_by_all(club: ServedStudio, pages: Pages, theme: str) -> None:
     """axe-core finds nothing in the drawer, with flaws in it, nor in the dialogs; nothing is wider than a phone."""
     page = pages(club, item_path(PLAIN, KEY), color_scheme=theme)
     ready(page)

@@ -19,7 +19,7 @@ from tavola.protocol.arns import table_arn
 from tests.browser.stage import accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
 from tests.design.builders import design, entity, table, text, update
-from tools.house import SCOPE, House
+from tools.studio_server import SCOPE, ServedStudio
 
 TICKETS = {
     "TableName": "Tickets",
@@ -105,9 +105,9 @@ def test_a_hot_key_is_a_bright_row_and_is_named_with_its_share(
     desk: Desk, housed: Housed, pages: Callable[..., Page]
 ) -> None:
     """The row is at its key's place, the sentence has the key and the share, and the list leads to its items."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     desk.plant_hot_key()
-    page = pages(house, "/heat/Tickets?metric=writes&span=60", color_scheme="dark")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60", color_scheme="dark")
     expect(findings(page).first).to_contain_text("TICKET#42 takes 62 % of writes")
     expect(findings(page).first).to_contain_text("which is 32 times that")
     expect(plot(page)).to_have_attribute("data-rows", "61")
@@ -123,11 +123,11 @@ def test_a_hot_key_is_a_bright_row_and_is_named_with_its_share(
 
 def test_keys_in_order_are_diagnosed(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
     """A diagonal is called one, with its first and last key."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     for number in range(120):
         desk.put(f"ORDER#{number}")
         desk.clock.advance(0.5)
-    page = pages(house, "/heat/Tickets?metric=writes&span=60")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
 
     expect(findings(page).first).to_contain_text("In order")
     expect(findings(page).first).to_contain_text("ORDER#119")
@@ -137,10 +137,10 @@ def test_an_index_shows_its_own_keys_and_the_map_is_a_table_too(
     desk: Desk, housed: Housed, pages: Callable[..., Page]
 ) -> None:
     """Rows of an index are its partition keys; as a table they can be read."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     for number in range(30):
         desk.put(f"T#{number}", "open" if number % 3 else "closed")
-    page = pages(house, "/heat/Tickets?metric=writes")
+    page = pages(studio_server, "/heat/Tickets?metric=writes")
     page.get_by_label("Table or index").select_option("by-status")
     page.get_by_role("radio", name="Table", exact=True).click()
     row = page.get_by_role("region", name="The hottest rows").get_by_role("row").nth(1)
@@ -154,9 +154,9 @@ def test_an_index_shows_its_own_keys_and_the_map_is_a_table_too(
 
 def test_the_map_goes_on_by_itself(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
     """New keys and new columns come without a whole map, and a pause holds it."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     desk.put("TICKET#5")
-    page = pages(house, "/heat/Tickets?metric=writes&span=60")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_have_attribute("data-rows", "1")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -178,9 +178,9 @@ def test_the_map_goes_on_by_itself(desk: Desk, housed: Housed, pages: Callable[.
 
 def test_a_brush_zooms_and_the_url_keeps_it(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
     """A rectangle becomes the view, a reload shows the same, and all can be shown again."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     desk.plant_hot_key(30)
-    page = pages(house, "/heat/Tickets?metric=writes&span=60")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_be_visible()
     box = plot(page).bounding_box()
     assert box is not None
@@ -204,15 +204,15 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
     desk: Desk, housed: Housed, pages: Callable[..., Page]
 ) -> None:
     """Where rows are ranges, the part that is brushed comes in finer rows; the URL keeps it, and all can be shown again."""
-    house = housed(desk.engine)
-    watch = house.studio.watch
+    studio_server = housed(desk.engine)
+    watch = studio_server.studio.watch
     assert watch is not None
     with watch.lock:
         for number in range(4_000):
             touch = Touch(table_arn(SCOPE, "Tickets"), None, _key(f"KEY#{number}"), 0.0, 1.0)
             watch.heat.note("PutItem", SCOPE, desk.clock.now() + number // 800, 0.0, (touch,), None, b"")
     desk.clock.advance(5.0)
-    page = pages(house, "/heat/Tickets?metric=writes&span=60")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_have_attribute("data-rows", "1000")
     box = plot(page).bounding_box()
     assert box is not None
@@ -233,9 +233,9 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
 
 def test_the_keyboard_walks_zooms_and_opens(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
     """Arrow keys move a cell that is read out, plus and minus zoom, Enter opens what lies behind it."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     desk.plant_hot_key(20)
-    page = pages(house, "/heat/Tickets?metric=writes&span=60")
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
     expect(plot(page)).to_be_visible()
     plot(page).focus()
     page.keyboard.press("Home")
@@ -261,9 +261,9 @@ def test_the_keyboard_walks_zooms_and_opens(desk: Desk, housed: Housed, pages: C
 def test_the_simulator_paints_its_hottest_bucket(housed: Housed, pages: Callable[..., Page]) -> None:
     """Zipf's first key is in the brightest row, and the scenario is the URL's."""
     made = zipf()
-    house = housed(None, made)
+    studio_server = housed(None, made)
     name = made.tables[0].name
-    page = pages(house, f"/heat/{name}?source=simulator&hours=0.5", color_scheme="dark")
+    page = pages(studio_server, f"/heat/{name}?source=simulator&hours=0.5", color_scheme="dark")
     expect(plot(page)).to_be_visible(timeout=20_000)
     busiest = page.locator(".heat-keys li .heat-key").first.inner_text()
     rows = page.locator(".heat-plot canvas").first.evaluate(BRIGHTNESS)
@@ -295,9 +295,9 @@ def test_a_thousand_rows_and_six_hundred_columns_are_painted(
     desk: Desk, housed: Housed, pages: Callable[..., Page]
 ) -> None:
     """All cells go into the picture; how long it takes is measured, and here only kept from being absurd."""
-    house = housed(desk.engine)
-    fill(house, desk.clock)
-    page = pages(house, "/heat/Tickets?metric=writes")
+    studio_server = housed(desk.engine)
+    fill(studio_server, desk.clock)
+    page = pages(studio_server, "/heat/Tickets?metric=writes")
     expect(plot(page)).to_have_attribute("data-rows", "1000", timeout=30_000)
     expect(plot(page)).to_have_attribute("data-columns", "600")
     painted = page.evaluate(
@@ -309,9 +309,9 @@ def test_a_thousand_rows_and_six_hundred_columns_are_painted(
     assert min(whole) < 500
 
 
-def fill(house: House, clock: ManualClock) -> None:
+def fill(studio_server: ServedStudio, clock: ManualClock) -> None:
     """Give a thousand keys something in each of six hundred seconds, without asking the engine for it."""
-    watch = house.studio.watch
+    watch = studio_server.studio.watch
     assert watch is not None
     arn = table_arn(SCOPE, "Tickets")
     schema_keys = [_key(f"KEY#{number}") for number in range(1_000)]
@@ -332,9 +332,9 @@ def _key(name: str) -> bytes:
 
 def test_on_a_phone_nothing_runs_over(desk: Desk, housed: Housed, pages: Callable[..., Page]) -> None:
     """At 390 pixels the page has the map and no sideways scroll."""
-    house = housed(desk.engine)
+    studio_server = housed(desk.engine)
     desk.plant_hot_key(10)
-    page = pages(house, "/heat/Tickets?span=60", viewport={"width": 390, "height": 844})
+    page = pages(studio_server, "/heat/Tickets?span=60", viewport={"width": 390, "height": 844})
     expect(plot(page)).to_be_visible()
 
     assert plot(page).bounding_box()["width"] > 280
@@ -345,9 +345,9 @@ def test_on_a_phone_nothing_runs_over(desk: Desk, housed: Housed, pages: Callabl
 def test_everybody_can_use_it(desk: Desk, housed: Housed, pages: Callable[..., Page], scheme: str) -> None:
     """axe-core finds nothing: on the map with an open cell, on the table, in the simulator."""
     made = zipf()
-    house = housed(desk.engine, made)
+    studio_server = housed(desk.engine, made)
     desk.plant_hot_key(10)
-    page = pages(house, "/heat/Tickets?metric=writes&span=60", color_scheme=scheme)
+    page = pages(studio_server, "/heat/Tickets?metric=writes&span=60", color_scheme=scheme)
     expect(plot(page)).to_be_visible()
 
     assert not accessibility_faults(page)
@@ -356,9 +356,9 @@ def test_everybody_can_use_it(desk: Desk, housed: Housed, pages: Callable[..., P
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_contain_text("Partition key")
     assert not accessibility_faults(page)
-    page.goto(f"{house.url}/heat/Tickets?look=table&span=60")
+    page.goto(f"{studio_server.url}/heat/Tickets?look=table&span=60")
     expect(page.get_by_role("region", name="The hottest rows")).to_be_visible()
     assert not accessibility_faults(page)
-    page.goto(f"{house.url}/heat/{made.tables[0].name}?source=simulator&hours=0.2")
+    page.goto(f"{studio_server.url}/heat/{made.tables[0].name}?source=simulator&hours=0.2")
     expect(plot(page)).to_be_visible(timeout=20_000)
     assert not accessibility_faults(page)

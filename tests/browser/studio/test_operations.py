@@ -19,7 +19,7 @@ from tavola.studio.monitoring.counters import CELLS_MAX
 from tavola.studio.studio import LogQuestion
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
-from tools.house import REGION, SCOPE, House
+from tools.studio_server import REGION, SCOPE, ServedStudio
 
 ORDERS = {
     "TableName": "Orders",
@@ -105,16 +105,18 @@ def orders() -> Iterator[Engine]:
         yield engine
 
 
-def get(house: House, times: int = 1) -> None:
+def get(studio_server: ServedStudio, times: int = 1) -> None:
     """Read an item behind the studio's back."""
     for _ in range(times):
-        house.call("GetItem", {"TableName": "Orders", "Key": {"pk": {"S": "o#1"}, "sk": {"S": "line"}}})
+        studio_server.call(
+            "GetItem", {"TableName": "Orders", "Key": {"pk": {"S": "o#1"}, "sk": {"S": "line"}}}
+        )
 
 
-def lose(house: House) -> None:
+def lose(studio_server: ServedStudio) -> None:
     """Write what another has written first."""
     with pytest.raises(Fault):
-        house.call(
+        studio_server.call(
             "PutItem",
             {
                 "TableName": "Orders",
@@ -134,10 +136,10 @@ def test_calls_are_seen_as_they_are_made(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """The tiles, the table and the charts' sentences count what was asked, and go on counting without a reload."""
-    house = housed(orders)
-    get(house, 20)
-    lose(house)
-    page = pages(house, "/operations?w=60")
+    studio_server = housed(orders)
+    get(studio_server, 20)
+    lose(studio_server)
+    page = pages(studio_server, "/operations?w=60")
 
     def looked() -> None:
         rows = page.get_by_role("region", name="By operation")
@@ -145,7 +147,7 @@ def test_calls_are_seen_as_they_are_made(
         expect(page.get_by_text("ConditionalCheckFailedException × 1")).to_be_visible()
         expect(page.locator("figcaption").first).to_contain_text("Requests in a second over the last minute")
         expect(page.get_by_text("Throttles, conflicts and failed conditions")).to_be_visible()
-        get(house, 5)
+        get(studio_server, 5)
         expect(rows.get_by_role("row").filter(has_text="GetItem")).to_contain_text("25")
         assert cells(page, "GetItem")[1:2] == ["25"]
 
@@ -156,16 +158,16 @@ def test_a_pause_holds_the_numbers_still(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """P pauses and goes on; meanwhile nothing moves."""
-    house = housed(orders)
-    get(house, 3)
-    page = pages(house, "/operations?w=60")
+    studio_server = housed(orders)
+    get(studio_server, 3)
+    page = pages(studio_server, "/operations?w=60")
 
     def looked() -> None:
         row = page.get_by_role("region", name="By operation").get_by_role("row").filter(has_text="GetItem")
         expect(row).to_contain_text("3")
         page.keyboard.press("p")
         expect(page.get_by_role("button", name="Go on")).to_be_visible()
-        get(house, 4)
+        get(studio_server, 4)
         page.wait_for_timeout(1500)
         assert cells(page, "GetItem")[1] == "3"
         page.keyboard.press("p")
@@ -178,10 +180,10 @@ def test_the_url_holds_window_and_filters(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """What is chosen is in the address; a reload and going back show the same."""
-    house = housed(orders)
-    get(house, 2)
-    house.call("Scan", {"TableName": "Orders"})
-    page = pages(house, "/operations")
+    studio_server = housed(orders)
+    get(studio_server, 2)
+    studio_server.call("Scan", {"TableName": "Orders"})
+    page = pages(studio_server, "/operations")
 
     def looked() -> None:
         page.get_by_role("radio", name="1 h").click()
@@ -203,9 +205,9 @@ def test_consumption_stands_against_its_limit(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """Each table and index says how much of what it is provisioned for it took, and is marked where it was more."""
-    house = housed(orders)
-    house.call("Scan", {"TableName": "Orders"})
-    page = pages(house, "/operations?w=60")
+    studio_server = housed(orders)
+    studio_server.call("Scan", {"TableName": "Orders"})
+    page = pages(studio_server, "/operations?w=60")
 
     def looked() -> None:
         table = page.locator(".operations-place").filter(
@@ -239,9 +241,9 @@ def test_the_dearest_request_is_found_explained_and_made_again(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """A planted scan is first; it says why it is dear; once more it costs the same. A write is not made again."""
-    house = housed(orders)
-    get(house, 30)
-    house.call(
+    studio_server = housed(orders)
+    get(studio_server, 30)
+    studio_server.call(
         "Scan",
         {
             "TableName": "Orders",
@@ -250,7 +252,7 @@ def test_the_dearest_request_is_found_explained_and_made_again(
             "ExpressionAttributeValues": {":b": {"S": "nobody"}},
         },
     )
-    house.call(
+    studio_server.call(
         "UpdateItem",
         {
             "TableName": "Orders",
@@ -259,7 +261,7 @@ def test_the_dearest_request_is_found_explained_and_made_again(
             "ExpressionAttributeValues": {":n": {"S": "a private sentence"}},
         },
     )
-    page = pages(house, "/operations?tab=dearest")
+    page = pages(studio_server, "/operations?tab=dearest")
 
     def looked() -> None:
         rows = page.locator(".operations-dear-row")
@@ -342,11 +344,11 @@ def test_calls_that_are_not_told_apart_are_told_of(
     housed: Housed, orders: Engine, pages: Callable[..., Page], stage: Stage
 ) -> None:
     """A hundred tables at a time are too many: the page says how many calls are in the sum alone, and names their row."""
-    house = housed(orders)
+    studio_server = housed(orders)
     for place in range(2 * CELLS_MAX + 20):
         with pytest.raises(Fault):
-            house.call("GetItem", {"TableName": f"Gone{place}", "Key": {"pk": {"S": "x"}}})
-    page = pages(house, "/operations?w=600")
+            studio_server.call("GetItem", {"TableName": f"Gone{place}", "Key": {"pk": {"S": "x"}}})
+    page = pages(studio_server, "/operations?w=600")
 
     def looked() -> None:
         expect(page.get_by_text("calls are counted in sum alone")).to_be_visible()
@@ -441,10 +443,10 @@ def test_axe_finds_nothing_where_there_is_something_to_see(
     theme: str,
 ) -> None:
     """With traffic, a log and a directory every tab keeps to WCAG 2.2 AA, and fits a phone."""
-    house = housed(orders, log=_log, directory=directory)
-    get(house, 5)
-    lose(house)
-    page = pages(house, f"/operations?tab={tab}&w=60", color_scheme=theme)
+    studio_server = housed(orders, log=_log, directory=directory)
+    get(studio_server, 5)
+    lose(studio_server)
+    page = pages(studio_server, f"/operations?tab={tab}&w=60", color_scheme=theme)
 
     def looked() -> None:
         if tab == "dearest":

@@ -15,7 +15,7 @@ from tavola.engine import Engine
 from tavola.model.document import Design
 from tests.browser.stage import NARROW, PATIENCE_MS, Stage, accessibility_faults, overflow
 from tests.studio.bookshop import Order, bookshop_design, stocked
-from tools.house import REGION, SCOPE, House, served
+from tools.studio_server import REGION, SCOPE, ServedStudio, serve_studio
 
 Pages = Callable[..., Page]
 
@@ -27,8 +27,8 @@ def shop() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def shop_house(shop: Engine) -> Iterator[House]:
-    with served(shop, bookshop_design(document=True)) as found:
+def shop_house(shop: Engine) -> Iterator[ServedStudio]:
+    with serve_studio(shop, bookshop_design(document=True)) as found:
         yield found
 
 
@@ -55,7 +55,7 @@ def consumed(engine: Engine, operation: str, body: dict[str, Any]) -> dict[str |
     return {place: units for place, units in found.items() if units}
 
 
-def test_a_form_is_made_of_the_design_and_runs_at_once(pages: Pages, shop_house: House) -> None:
+def test_a_form_is_made_of_the_design_and_runs_at_once(pages: Pages, shop_house: ServedStudio) -> None:
     """The fields are the pattern's, filled from an item; Run gives items and the units that the engine counts."""
     page = pages(shop_house, at("Order.ByCustomer"))
     form = page.get_by_role("form", name="Run a customer's orders")
@@ -81,7 +81,7 @@ def test_a_form_is_made_of_the_design_and_runs_at_once(pages: Pages, shop_house:
     expect(page.get_by_text('GSI1PK = "CUSTOMER#c2"').first).to_be_visible()
 
 
-def test_shards_and_fetched_items_are_told_apart(pages: Pages, shop_house: House) -> None:
+def test_shards_and_fetched_items_are_told_apart(pages: Pages, shop_house: ServedStudio) -> None:
     """Each shard is a request of its own, and what an index lacks is fetched: both are counted where they happen."""
     page = pages(shop_house, at("Order.ByState", run="yes", limit="5", **{"p.state": "new"}))
 
@@ -94,7 +94,7 @@ def test_shards_and_fetched_items_are_told_apart(pages: Pages, shop_house: House
     expect(page.get_by_text("3 shards").first).to_be_visible()
 
 
-def test_the_address_runs_the_same(pages: Pages, shop_house: House) -> None:
+def test_the_address_runs_the_same(pages: Pages, shop_house: ServedStudio) -> None:
     """What was run is in the URL: loaded anew, and in another browser, it gives the same; back goes back."""
     page = pages(shop_house, at("Order.ByCustomer"))
     form = page.get_by_role("form")
@@ -117,7 +117,7 @@ def test_the_address_runs_the_same(pages: Pages, shop_house: House) -> None:
     expect(page.get_by_test_id("pattern-result")).to_have_count(0)
 
 
-def test_a_filter_and_a_scan_say_what_they_waste(pages: Pages, shop_house: House) -> None:
+def test_a_filter_and_a_scan_say_what_they_waste(pages: Pages, shop_house: ServedStudio) -> None:
     """Items that were read and thrown away are told, with why."""
     page = pages(
         shop_house,
@@ -138,8 +138,8 @@ def test_a_need_is_asked_by_the_conditions_that_it_declares(pages: Pages, housed
         Need("within", Order, ("customer", Given("placed_at", ">"), Given("placed_at", "<"))),
         Need("some", Order, Given("order_id", "in")),
     )
-    house = housed(shop, Design(design.tables, design.views, needs))
-    page = pages(house, at("within"))
+    studio_server = housed(shop, Design(design.tables, design.views, needs))
+    page = pages(studio_server, at("within"))
     forecast = page.get_by_test_id("pattern-forecast")
     expect(forecast).to_contain_text("does not say how this need is asked")
     form = page.get_by_role("form")
@@ -151,12 +151,12 @@ def test_a_need_is_asked_by_the_conditions_that_it_declares(pages: Pages, housed
     expect(stat(page, "items")).to_have_text("3")
     expect(page.get_by_text("2 items were dropped after reading")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text="3 items")).to_have_count(1)
-    page.goto(house.url + at("some", run="yes", **{"p.order_id": "o001, o002"}))
+    page.goto(studio_server.url + at("some", run="yes", **{"p.order_id": "o001, o002"}))
     expect(stat(page, "items")).to_have_text("2")
     expect(page.locator(".patterns-requests > li")).to_contain_text("BatchGetItem")
 
 
-def test_what_is_foretold_before_a_run_is_not_told_as_taken(pages: Pages, shop_house: House) -> None:
+def test_what_is_foretold_before_a_run_is_not_told_as_taken(pages: Pages, shop_house: ServedStudio) -> None:
     """Before a run the units have one column; after it what was taken and what was foretold stand beside each other."""
     page = pages(shop_house, at("Order.ByCustomer"))
     head = page.get_by_test_id("pattern-forecast").locator("thead th")
@@ -170,7 +170,7 @@ def test_what_is_foretold_before_a_run_is_not_told_as_taken(pages: Pages, shop_h
 
 
 @pytest.mark.parametrize("path", ["/patterns/bookshop?view=nothing", "/cost?view=nothing"])
-def test_a_view_that_is_none_is_the_first(pages: Pages, shop_house: House, path: str) -> None:
+def test_a_view_that_is_none_is_the_first(pages: Pages, shop_house: ServedStudio, path: str) -> None:
     """A link with a word that no tab has shows the first tab, and says so."""
     page = pages(shop_house, path)
 
@@ -178,7 +178,7 @@ def test_a_view_that_is_none_is_the_first(pages: Pages, shop_house: House, path:
     expect(page.get_by_role("tab").first).to_have_attribute("aria-selected", "true")
 
 
-def test_a_write_is_forecast_and_not_run(pages: Pages, shop_house: House) -> None:
+def test_a_write_is_forecast_and_not_run(pages: Pages, shop_house: ServedStudio) -> None:
     """Of a write the units at each place are shown, no button runs it, and it is said why."""
     page = pages(shop_house, at("Order: place an order"))
 
@@ -187,7 +187,7 @@ def test_a_write_is_forecast_and_not_run(pages: Pages, shop_house: House) -> Non
     expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
 
 
-def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_house: House) -> None:
+def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_house: ServedStudio) -> None:
     """A moment that is no moment is told beside the form, and what was typed is still there."""
     page = stage.browser.new_page()  # its console tells of every refusal
     page.set_default_timeout(PATIENCE_MS)
@@ -205,7 +205,7 @@ def test_a_value_that_is_none_is_refused_with_what_to_give(stage: Stage, shop_ho
     page.close()
 
 
-def test_an_item_opens_in_the_data(pages: Pages, shop_house: House) -> None:
+def test_an_item_opens_in_the_data(pages: Pages, shop_house: ServedStudio) -> None:
     """A row leads to its item by its key."""
     page = pages(shop_house, at("WholeOrder", run="yes", **{"p.order_id": "o003"}))
     expect(stat(page, "items")).to_have_text("3")
@@ -216,7 +216,9 @@ def test_an_item_opens_in_the_data(pages: Pages, shop_house: House) -> None:
     assert "ORDER%23o003" in page.url or "ORDER#o003" in page.url
 
 
-def test_the_matrix_shows_what_nothing_serves_and_what_nobody_asks(pages: Pages, shop_house: House) -> None:
+def test_the_matrix_shows_what_nothing_serves_and_what_nobody_asks(
+    pages: Pages, shop_house: ServedStudio
+) -> None:
     """A need without a key is red with its reason, an unused index amber, and the counts say how many."""
     page = pages(shop_house, "/patterns/bookshop?view=coverage")
     grid = page.get_by_role("grid")
@@ -233,7 +235,7 @@ def test_the_matrix_shows_what_nothing_serves_and_what_nobody_asks(pages: Pages,
     assert [each.split("\n")[1] for each in counts] == ["12", "10", "2", "5", "1"]
 
 
-def test_keys_move_in_the_matrix_and_open_a_pattern(pages: Pages, shop_house: House) -> None:
+def test_keys_move_in_the_matrix_and_open_a_pattern(pages: Pages, shop_house: ServedStudio) -> None:
     """One stop of Tab for the grid, arrows within it, and Enter goes to the pattern."""
     page = pages(shop_house, "/patterns/bookshop?view=coverage")
     grid = page.get_by_role("grid")
@@ -250,7 +252,7 @@ def test_keys_move_in_the_matrix_and_open_a_pattern(pages: Pages, shop_house: Ho
     expect(page.get_by_role("form", name="Run a customer's orders")).to_be_visible()
 
 
-def test_a_pattern_is_found_chosen_and_run_by_keyboard(pages: Pages, shop_house: House) -> None:
+def test_a_pattern_is_found_chosen_and_run_by_keyboard(pages: Pages, shop_house: ServedStudio) -> None:
     """Slash searches, arrows choose, Enter opens, and Ctrl Enter runs."""
     page = pages(shop_house, "/patterns/bookshop")
     expect(page.get_by_role("form")).to_be_visible()
@@ -267,7 +269,7 @@ def test_a_pattern_is_found_chosen_and_run_by_keyboard(pages: Pages, shop_house:
     expect(stat(page, "items")).to_have_text("3")
 
 
-def test_names_with_markup_are_text(pages: Pages, shop_house: House) -> None:
+def test_names_with_markup_are_text(pages: Pages, shop_house: ServedStudio) -> None:
     """Whatever stands in an item or a URL is shown and never run."""
     html = "<img src=x onerror=alert(1)>"
     page = pages(shop_house, at("Order.Key", run="yes", **{"p.order_id": html}))
@@ -278,7 +280,7 @@ def test_names_with_markup_are_text(pages: Pages, shop_house: House) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(pages: Pages, shop_house: House, scheme: str) -> None:
+def test_everybody_can_use_it(pages: Pages, shop_house: ServedStudio, scheme: str) -> None:
     """axe-core finds nothing on the run and on the matrix, in both themes."""
     page = pages(shop_house, at("Order.ByState", run="yes", **{"p.state": "new"}), color_scheme=scheme)
     expect(page.get_by_test_id("pattern-result")).to_be_visible()
@@ -289,7 +291,7 @@ def test_everybody_can_use_it(pages: Pages, shop_house: House, scheme: str) -> N
     assert faults + accessibility_faults(page) == []
 
 
-def test_a_phone_has_room_for_it(pages: Pages, shop_house: House) -> None:
+def test_a_phone_has_room_for_it(pages: Pages, shop_house: ServedStudio) -> None:
     """Nothing is wider than a phone, on the run and on the matrix."""
     page = pages(
         shop_house, at("Order.ByState", run="yes", **{"p.state": "new"}), viewport=NARROW, has_touch=True

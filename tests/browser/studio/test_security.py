@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
 from tests.browser.studio.conftest import Housed, origin
-from tools.house import House
+from tools.studio_server import ServedStudio
 
 EVIL = "<img src=x onerror=\"window.ran='img'\"><script>window.ran='script'</script>"
 LINK = "javascript:window.ran='link'"
@@ -37,16 +37,16 @@ TABLE = {
 
 
 @pytest.fixture
-def evil(housed: Housed) -> House:
+def evil(housed: Housed) -> ServedStudio:
     """A studio on a table whose names and values are HTML, scripts and links that run."""
-    house = housed()
-    house.call("CreateTable", TABLE)
-    house.call("PutItem", {"TableName": "Evil", "Item": ITEM})
-    return house
+    studio_server = housed()
+    studio_server.call("CreateTable", TABLE)
+    studio_server.call("PutItem", {"TableName": "Evil", "Item": ITEM})
+    return studio_server
 
 
 @pytest.mark.parametrize("name", ["data", "patterns", "design", "heat", "cost", "time", "operations"])
-def test_content_is_shown_and_never_run(evil: House, pages: Callable[..., Page], name: str) -> None:
+def test_content_is_shown_and_never_run(evil: ServedStudio, pages: Callable[..., Page], name: str) -> None:
     """On no page does anything in a table become part of the page: no element, no script, no link that runs."""
     page = pages(evil, f"/{name}/Evil")
     expect(page.locator("main .page")).to_be_visible()
@@ -56,7 +56,7 @@ def test_content_is_shown_and_never_run(evil: House, pages: Callable[..., Page],
     assert page.locator("main img, main script, main a[href^='javascript']").count() == 0
 
 
-def test_an_items_text_is_on_the_page_as_it_is(evil: House, pages: Callable[..., Page]) -> None:
+def test_an_items_text_is_on_the_page_as_it_is(evil: ServedStudio, pages: Callable[..., Page]) -> None:
     """What looks like HTML is read as text, so nothing is hidden either."""
     page = pages(evil, "/data/Evil")
 
@@ -101,7 +101,7 @@ ATTEMPTS = """async ([url, body]) => {
 }"""
 
 
-def test_another_site_can_neither_read_nor_write(evil: House, stage: Stage, elsewhere: str) -> None:
+def test_another_site_can_neither_read_nor_write(evil: ServedStudio, stage: Stage, elsewhere: str) -> None:
     """A page of another origin gets no answer that it could read, changes nothing, and cannot put the studio in a frame."""
     body = '{"table": "Evil", "item": {"planted": {"S": "x"}}}'
     context = stage.run(stage.browser.new_context)

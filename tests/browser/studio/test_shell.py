@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from tavola.studio.assets import Assets
 from tests.browser.stage import NARROW, Stage, accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
-from tools.house import ASSETS, House, demo_design
+from tools.studio_server import ASSETS, ServedStudio, demo_design
 
 FIRST_LOAD_BYTES_MAX = 150_000
 USABLE_MS_MAX = 1_000
@@ -50,10 +50,10 @@ def settled(page: Page) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing(
-    stage: Stage, house: House, pages: Callable[..., Page], view: str, theme: str
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page], view: str, theme: str
 ) -> None:
     """Every view keeps to WCAG 2.2 AA as far as axe-core can tell, in both themes, wide and narrow."""
-    page = pages(house, view, color_scheme=theme)
+    page = pages(studio_server, view, color_scheme=theme)
     settled(page)
     assert not accessibility_faults(page)
 
@@ -63,16 +63,18 @@ def test_axe_finds_nothing(
     assert not accessibility_faults(page)
 
 
-def test_the_first_load_is_small(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_first_load_is_small(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """All that a browser fetches until the data stand, code and data, is at most 150 KB packed."""
-    page = pages(house, "/nowhere")
+    page = pages(studio_server, "/nowhere")
     page.goto("about:blank")
     wire = page.context.new_cdp_session(page)
     wire.send("Network.enable")
     fetched: list[int] = []
     wire.on("Network.loadingFinished", lambda told: fetched.append(int(told["encodedDataLength"])))
     wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    page.goto(f"{house.url}/data/{TABLE}")
+    page.goto(f"{studio_server.url}/data/{TABLE}")
     settled(page)
     expect(page.locator(".data-read")).to_contain_text("read")
     page.wait_for_load_state("networkidle")
@@ -81,12 +83,14 @@ def test_the_first_load_is_small(stage: Stage, house: House, pages: Callable[...
     assert sum(fetched) <= FIRST_LOAD_BYTES_MAX, fetched
 
 
-def test_the_first_load_is_quick(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_first_load_is_quick(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """The data stand within a second of asking, with an empty cache; the best of three, for machines have other work too."""
     took: list[float] = []
     for _ in range(3):
-        page = pages(house, "/nowhere")
-        page.goto(f"{house.url}/data/{TABLE}")
+        page = pages(studio_server, "/nowhere")
+        page.goto(f"{studio_server.url}/data/{TABLE}")
         page.wait_for_selector("[role=row], tbody tr")
         took.append(page.evaluate("performance.now()"))
     assert min(took) < USABLE_MS_MAX, took
@@ -103,10 +107,10 @@ def test_the_pages_files_are_sent_packed() -> None:
 
 
 def test_the_palette_goes_anywhere_by_keyboard(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """Ctrl-K, a few letters and Enter lead to any page of any table."""
-    page = pages(house, f"/data/{TABLE}")
+    page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.keyboard.press("Control+k")
     box = page.get_by_role("combobox", name="Type a table, a page or a command")
@@ -119,10 +123,10 @@ def test_the_palette_goes_anywhere_by_keyboard(
 
 
 def test_the_palette_closes_and_gives_focus_back(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """Escape closes what lies over the page, and focus is where it was."""
-    page = pages(house, "/cost")
+    page = pages(studio_server, "/cost")
     settled(page)
     button = page.get_by_role("button", name="Go to or do")
     button.focus()
@@ -135,10 +139,10 @@ def test_the_palette_closes_and_gives_focus_back(
 
 
 def test_chords_lead_to_pages_and_letters_stay_letters(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """`g` then `c` goes to the cost; in a field both are text."""
-    page = pages(house, f"/data/{TABLE}")
+    page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.locator("body").press("g")
     page.locator("body").press("c")
@@ -151,9 +155,11 @@ def test_chords_lead_to_pages_and_letters_stay_letters(
     assert "/cost" in page.url
 
 
-def test_the_sheet_lists_the_keys(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_sheet_lists_the_keys(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """`?` shows every key that does something here."""
-    page = pages(house, f"/data/{TABLE}")
+    page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.locator("body").press("?")
     sheet = page.get_by_role("dialog", name="Keys")
@@ -162,9 +168,11 @@ def test_the_sheet_lists_the_keys(stage: Stage, house: House, pages: Callable[..
     expect(sheet).to_contain_text("Go to or do")
 
 
-def test_the_theme_is_chosen_and_kept(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_theme_is_chosen_and_kept(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """Light, dark or as the system has it; a choice outlives a reload."""
-    page = pages(house, "/cost", color_scheme="light")
+    page = pages(studio_server, "/cost", color_scheme="light")
     settled(page)
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     page.get_by_role("button", name="Colours").click()
@@ -180,12 +188,14 @@ def test_the_theme_is_chosen_and_kept(stage: Stage, house: House, pages: Callabl
 
 
 @pytest.mark.parametrize("view", [f"/data/{TABLE}", f"/heat/{TABLE}", "/cost", f"/time/{TABLE}?tab=past"])
-def test_a_view_is_its_address(stage: Stage, house: House, pages: Callable[..., Page], view: str) -> None:
+def test_a_view_is_its_address(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page], view: str
+) -> None:
     """Reload, back and forward give the same view."""
-    page = pages(house, view)
+    page = pages(studio_server, view)
     settled(page)
     heading = page.title()
-    page.goto(f"{house.url}/operations")
+    page.goto(f"{studio_server.url}/operations")
     settled(page)
     page.go_back()
     settled(page)
@@ -198,16 +208,16 @@ def test_a_view_is_its_address(stage: Stage, house: House, pages: Callable[..., 
     settled(page)
 
     assert page.title() == heading
-    assert page.url.startswith(house.url + view)
+    assert page.url.startswith(studio_server.url + view)
 
 
 def test_zoomed_to_200_percent_nothing_is_lost(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """At twice the size, which is half the width, no page scrolls sideways."""
-    page = pages(house, f"/data/{TABLE}", viewport={"width": 640, "height": 450})
+    page = pages(studio_server, f"/data/{TABLE}", viewport={"width": 640, "height": 450})
     for view in VIEWS:
-        page.goto(house.url + view)
+        page.goto(studio_server.url + view)
         settled(page)
         assert not overflow(page), view
 
@@ -215,20 +225,22 @@ def test_zoomed_to_200_percent_nothing_is_lost(
 def test_it_works_at_the_root_and_below_a_path(housed: Housed, pages: Callable[..., Page]) -> None:
     """Assets, API and links are found wherever the studio is served."""
     for base_path in ("", "/a/b"):
-        house = housed(base_path=base_path)
-        page = pages(house, "/cost")
+        studio_server = housed(base_path=base_path)
+        page = pages(studio_server, "/cost")
         settled(page)
         page.get_by_role("link", name="Operations").click()
-        page.wait_for_url(f"{house.url}/operations*")
+        page.wait_for_url(f"{studio_server.url}/operations*")
         page.reload()
         settled(page)
 
         expect(page.get_by_role("link", name="Operations")).to_have_attribute("aria-current", "page")
 
 
-def test_the_page_can_be_skipped_to(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_page_can_be_skipped_to(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """The first stop of the Tab key leads past the frame to the page, and the view stays what it was."""
-    page = pages(house, f"/heat/{TABLE}")
+    page = pages(studio_server, f"/heat/{TABLE}")
     settled(page)
     before = page.url
     page.keyboard.press("Tab")
@@ -240,7 +252,7 @@ def test_the_page_can_be_skipped_to(stage: Stage, house: House, pages: Callable[
 
 
 def test_a_server_that_was_started_again_is_answered_by_the_same_page(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """Another process has another token: the page fetches it and asks again, so nothing that was typed is lost."""
     statuses: list[int] = []
@@ -251,10 +263,10 @@ def test_a_server_that_was_started_again_is_answered_by_the_same_page(
             response=answer, body=re.sub('token" content="[0-9a-f]+"', 'token" content="0"', answer.text())
         )
 
-    page = pages(house, "/nowhere", trouble=True)
+    page = pages(studio_server, "/nowhere", trouble=True)
     page.route(f"**/data/{TABLE}", outdated)
     page.on("response", lambda answer: statuses.append(answer.status) if "/browse/" in answer.url else None)
-    page.goto(f"{house.url}/data/{TABLE}")
+    page.goto(f"{studio_server.url}/data/{TABLE}")
     page.wait_for_selector("[role=row]")
 
     assert statuses[0] == 403
@@ -264,9 +276,9 @@ def test_a_server_that_was_started_again_is_answered_by_the_same_page(
 
 def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..., Page]) -> None:
     """Of more than a hundred tables any can be gone to, by its address or by typing its name."""
-    house = housed()
+    studio_server = housed()
     for name in [*(f"a{number:03}" for number in range(101)), "zulu"]:
-        house.call(
+        studio_server.call(
             "CreateTable",
             {
                 "TableName": name,
@@ -275,13 +287,13 @@ def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..
                 "BillingMode": "PAY_PER_REQUEST",
             },
         )
-    page = pages(house, "/data/a000")
+    page = pages(studio_server, "/data/a000")
     settled(page)
     expect(page.get_by_role("link", name="zulu")).to_have_count(0)
     page.keyboard.press("Control+k")
     page.keyboard.type("zulu")
     page.get_by_role("option", name="Open the table zulu").click()
-    page.wait_for_url(f"{house.url}/data/zulu*")
+    page.wait_for_url(f"{studio_server.url}/data/zulu*")
 
     expect(page.get_by_role("link", name="zulu")).to_have_attribute("aria-current", "true")
     page.reload()
@@ -290,9 +302,9 @@ def test_a_table_beyond_those_listed_is_found(housed: Housed, pages: Callable[..
 
 def test_without_tables_it_says_what_to_do(housed: Housed, pages: Callable[..., Page]) -> None:
     """An empty store is no error: every page says what it would show."""
-    house = housed()
+    studio_server = housed()
     for view in ("/data", "/patterns", "/design", "/heat", "/cost", "/time", "/operations"):
-        page = pages(house, view)
+        page = pages(studio_server, view)
         settled(page)
         assert page.locator("main").inner_text().strip(), view
         assert not accessibility_faults(page), view
@@ -300,8 +312,8 @@ def test_without_tables_it_says_what_to_do(housed: Housed, pages: Callable[..., 
 
 def test_a_lost_server_is_told_and_nothing_is_lost(housed: Housed, pages: Callable[..., Page]) -> None:
     """A server that went away is a sentence with what to do; the page stands."""
-    house = housed()
-    page = pages(house, "/cost", trouble=True)
+    studio_server = housed()
+    page = pages(studio_server, "/cost", trouble=True)
     settled(page)
     page.route("**/api/**", lambda route: route.abort())
     page.evaluate("() => { history.pushState(null, '', location.href); }")
@@ -310,9 +322,11 @@ def test_a_lost_server_is_told_and_nothing_is_lost(housed: Housed, pages: Callab
     expect(page.locator("main")).to_contain_text("does not answer")
 
 
-def test_the_table_stays_from_page_to_page(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_table_stays_from_page_to_page(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """Through the cost and the operations one comes back to the table one was at, and it is marked all the while."""
-    page = pages(house, f"/data/{TABLE}")
+    page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     for keys, name in (
         ("gc", "cost"),
@@ -331,10 +345,10 @@ def test_the_table_stays_from_page_to_page(stage: Stage, house: House, pages: Ca
 
 
 def test_another_moment_is_not_spoken_of_where_it_means_nothing(
-    stage: Stage, house: House, pages: Callable[..., Page]
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
 ) -> None:
     """The cost of a design has no past; the moment stays for the pages that have one."""
-    page = pages(house, f"/cost/{TABLE}?at=2026-08-01T12:00:00Z")
+    page = pages(studio_server, f"/cost/{TABLE}?at=2026-08-01T12:00:00Z")
     settled(page)
     expect(page.locator(".past-bar")).to_have_count(0)
     page.locator("body").press("g")
@@ -344,9 +358,11 @@ def test_another_moment_is_not_spoken_of_where_it_means_nothing(
     expect(page.locator(".past-bar")).to_be_visible()
 
 
-def test_the_palette_knows_designs_and_themes(stage: Stage, house: House, pages: Callable[..., Page]) -> None:
+def test_the_palette_knows_designs_and_themes(
+    stage: Stage, studio_server: ServedStudio, pages: Callable[..., Page]
+) -> None:
     """A design is found by the name it was started with, dark and light by the word theme."""
-    page = pages(house, f"/data/{TABLE}")
+    page = pages(studio_server, f"/data/{TABLE}")
     settled(page)
     page.keyboard.press("Control+k")
     found = page.get_by_role("listbox", name="Found")

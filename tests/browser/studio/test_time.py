@@ -19,7 +19,7 @@ from tavola.studio.api import changes as changes_api
 from tavola.studio.changes import Follower
 from tests.browser.stage import accessibility_faults, overflow
 from tests.browser.studio.conftest import Housed
-from tools.house import SCOPE, House
+from tools.studio_server import SCOPE, ServedStudio
 
 SEEN = """
 window.seen = [];
@@ -73,17 +73,17 @@ def made(*, stream: bool = True, kept: bool = True) -> Engine:
 
 
 @pytest.fixture
-def orders(housed: Housed) -> Iterator[House]:
+def orders(housed: Housed) -> Iterator[ServedStudio]:
     """A studio on one empty table with a stream, whose past is kept."""
     engine = made()
     with closing(engine):
         yield housed(engine)
 
 
-def put(house: House, number: int, **more: Any) -> None:
+def put(studio_server: ServedStudio, number: int, **more: Any) -> None:
     """Write an order behind the studio's back."""
     item = {"pk": {"S": f"ORDER#{number}"}, "sk": {"S": "HEAD"}, **more}
-    house.call("PutItem", {"TableName": "Orders", "Item": item})
+    studio_server.call("PutItem", {"TableName": "Orders", "Item": item})
 
 
 def live(page: Page) -> None:
@@ -91,16 +91,16 @@ def live(page: Page) -> None:
     page.wait_for_selector("[data-state=live]")
 
 
-def advance(house: House, seconds: float) -> str:
+def advance(studio_server: ServedStudio, seconds: float) -> str:
     """Let time pass for the engine, and return the moment half way as the URL takes it."""
-    clock = house.engine.clock
+    clock = studio_server.engine.clock
     assert isinstance(clock, ManualClock)
     half = datetime.fromtimestamp(clock.now() + seconds / 2, UTC)
     clock.advance(seconds)
     return half.isoformat().replace("+00:00", "Z")
 
 
-def test_a_change_appears_with_what_it_changed(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_change_appears_with_what_it_changed(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A change is there at once: entity, key, old and new values; and in full when it is chosen."""
     put(orders, 1, status={"S": "open"})
     page = pages(orders, "/time/Orders")
@@ -119,7 +119,7 @@ def test_a_change_appears_with_what_it_changed(orders: House, pages: Callable[..
 
 
 def test_two_lost_connections_lose_and_double_nothing(
-    orders: House, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+    orders: ServedStudio, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server drops the connection twice in the middle of ten thousand changes; each is had once."""
     real = changes_api._events
@@ -158,7 +158,7 @@ SIGHT = """seen => {
 
 
 def test_a_page_that_nobody_sees_lets_its_connection_go(
-    orders: House, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+    orders: ServedStudio, pages: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A browser has six connections for all tabs of a server, so one in the background gives its own back, and misses nothing."""
     real = changes_api._events
@@ -198,7 +198,7 @@ def test_a_page_that_nobody_sees_lets_its_connection_go(
     assert (open_, opened) == (1, first + 1)
 
 
-def test_pause_holds_what_comes(orders: House, pages: Callable[..., Page]) -> None:
+def test_pause_holds_what_comes(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """While it is paused nothing moves, what waits is counted, and nothing of it is lost."""
     page = pages(orders, "/time/Orders")
     live(page)
@@ -214,7 +214,7 @@ def test_pause_holds_what_comes(orders: House, pages: Callable[..., Page]) -> No
     expect(page.get_by_role("option")).to_have_count(11)
 
 
-def test_filters_and_replay(orders: House, pages: Callable[..., Page]) -> None:
+def test_filters_and_replay(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """The stream is narrowed by event and key, in the URL too, and what it still has can be had again."""
     put(orders, 1)
     put(orders, 1, status={"S": "open"})
@@ -237,7 +237,7 @@ def test_filters_and_replay(orders: House, pages: Callable[..., Page]) -> None:
     expect(page.get_by_role("option")).to_have_count(2)
 
 
-def test_a_chosen_change_is_in_the_link(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_chosen_change_is_in_the_link(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Loaded anew, the page shows the change that was chosen, and what came after it; replayed from there, too."""
     page = pages(orders, "/time/Orders")
     live(page)
@@ -255,7 +255,7 @@ def test_a_chosen_change_is_in_the_link(orders: House, pages: Callable[..., Page
     expect(page.get_by_role("option")).to_have_count(2)
 
 
-def test_a_replay_is_in_the_order_of_time(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_replay_is_in_the_order_of_time(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Shards are read one after another; the list has the newest first all the same."""
     for number in range(40):
         put(orders, number)
@@ -271,7 +271,7 @@ def test_a_replay_is_in_the_order_of_time(orders: House, pages: Callable[..., Pa
     assert shown == sorted(shown, reverse=True)
 
 
-def test_a_question_that_is_none_says_why(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_question_that_is_none_says_why(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A link with a filter that there is not is refused in words, and not taken for a lost connection."""
     page = pages(orders, "/time/Orders?events=UPSERT", trouble=True)
 
@@ -279,7 +279,7 @@ def test_a_question_that_is_none_says_why(orders: House, pages: Callable[..., Pa
     expect(page.locator("[data-state=refused]")).to_be_visible()
 
 
-def test_large_items_do_not_fill_the_page(orders: House, pages: Callable[..., Page]) -> None:
+def test_large_items_do_not_fill_the_page(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Of changes of the largest items only as many are kept as fit; what was let go is counted."""
     page = pages(orders, "/time/Orders")
     live(page)
@@ -298,16 +298,16 @@ def test_a_stream_is_turned_on(housed: Housed, pages: Callable[..., Page]) -> No
     """A table without a stream says so, and gets one."""
     engine = made(stream=False)
     with closing(engine):
-        house = housed(engine)
-        page = pages(house, "/time/Orders")
+        studio_server = housed(engine)
+        page = pages(studio_server, "/time/Orders")
         page.get_by_role("button", name="Turn its stream on").click()
         live(page)
-        put(house, 1)
+        put(studio_server, 1)
 
         expect(page.get_by_role("option")).to_have_count(1)
 
 
-def test_the_slider_shows_what_was(orders: House, pages: Callable[..., Page]) -> None:
+def test_the_slider_shows_what_was(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A moment is chosen by keyboard or typed; every page shows it, says so, and leads back."""
     put(orders, 1, status={"S": "open"})
     then = advance(orders, 600)
@@ -332,7 +332,7 @@ def test_the_slider_shows_what_was(orders: House, pages: Callable[..., Page]) ->
     expect(page.get_by_text("closed", exact=True).first).to_be_visible()
 
 
-def test_the_right_end_is_now(orders: House, pages: Callable[..., Page]) -> None:
+def test_the_right_end_is_now(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Dragged to its end the slider is at now, whatever part of a second the past begins at."""
     put(orders, 1)
     then = advance(orders, 600.7)
@@ -347,7 +347,7 @@ def test_the_right_end_is_now(orders: House, pages: Callable[..., Page]) -> None
     assert "at=" not in page.url
 
 
-def test_a_moment_that_is_none_says_so(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_moment_that_is_none_says_so(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A link with a broken time tells that, and leads back to now; one without a zone is UTC, as the server reads it."""
     page = pages(orders, "/time/Orders?tab=restore&at=rubbish")
     expect(page.get_by_text("“rubbish” is no time")).to_be_visible()
@@ -361,7 +361,7 @@ def test_a_moment_that_is_none_says_so(orders: House, pages: Callable[..., Page]
     assert len(set(shown)) == 1
 
 
-def test_the_slider_opens_on_any_page(orders: House, pages: Callable[..., Page]) -> None:
+def test_the_slider_opens_on_any_page(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Key t brings the slider, and a typed time is checked against what is kept."""
     put(orders, 1)
     page = pages(orders, "/time/Orders?tab=restore")
@@ -378,7 +378,7 @@ def test_the_slider_opens_on_any_page(orders: House, pages: Callable[..., Page])
     expect(page.get_by_text("Nothing is kept before")).to_be_visible()
 
 
-def test_an_item_has_a_history_and_goes_back(orders: House, pages: Callable[..., Page]) -> None:
+def test_an_item_has_a_history_and_goes_back(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Versions with their differences and who made them; one is put back, and that is undone."""
     put(orders, 1, status={"S": "open"}, updated_by={"S": "ann"})
     advance(orders, 60)
@@ -408,7 +408,7 @@ def test_an_item_has_a_history_and_goes_back(orders: House, pages: Callable[...,
     assert "key=" in page.url
 
 
-def test_versions_of_one_second_are_told_apart(orders: House, pages: Callable[..., Page]) -> None:
+def test_versions_of_one_second_are_told_apart(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Two that share a second have their milliseconds; one alone has not."""
     clock = orders.engine.clock
     assert isinstance(clock, ManualClock)
@@ -429,14 +429,14 @@ def test_versions_of_one_second_are_told_apart(orders: House, pages: Callable[..
 def test_an_item_without_a_past_offers_to_keep_it(housed: Housed, pages: Callable[..., Page]) -> None:
     """A table that keeps nothing says so with the button, and with no JSON."""
     with closing(made(stream=False, kept=False)) as engine:
-        house = housed(engine)
-        put(house, 1)
-        page = pages(house, "/time/Orders?tab=item&" + "key=" + quote(KEY), trouble=True)
+        studio_server = housed(engine)
+        put(studio_server, 1)
+        page = pages(studio_server, "/time/Orders?tab=item&" + "key=" + quote(KEY), trouble=True)
         page.get_by_role("button", name="Keep its past").click()
         expect(page.get_by_role("list", name="Versions, the latest first")).to_be_visible()
 
 
-def test_what_others_did_meanwhile_stays(orders: House, pages: Callable[..., Page]) -> None:
+def test_what_others_did_meanwhile_stays(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """Neither putting back nor undoing it writes over what somebody made while the page was looked at."""
     put(orders, 1, status={"S": "open"})
     key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
@@ -463,7 +463,7 @@ def test_what_others_did_meanwhile_stays(orders: House, pages: Callable[..., Pag
     }
 
 
-def test_a_table_is_restored(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_table_is_restored(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A moment becomes a new table, with its progress, beside the one that goes on."""
     for number in range(20):
         put(orders, number)
@@ -482,7 +482,7 @@ def test_a_table_is_restored(orders: House, pages: Callable[..., Page]) -> None:
     assert not any("late" in item for item in found)
 
 
-def test_a_backup_is_made_and_listed(orders: House, pages: Callable[..., Page]) -> None:
+def test_a_backup_is_made_and_listed(orders: ServedStudio, pages: Callable[..., Page]) -> None:
     """A backup is made by one press and can be restored."""
     put(orders, 1)
     page = pages(orders, "/time/Orders?tab=restore")
@@ -495,18 +495,18 @@ def test_read_only_changes_nothing(housed: Housed, pages: Callable[..., Page]) -
     """Where nothing may be changed, the buttons that would are off, and looking works."""
     engine = made()
     with closing(engine):
-        house = housed(engine, read_only=True)
-        put(house, 1)
-        page = pages(house, "/time/Orders?tab=restore")
+        studio_server = housed(engine, read_only=True)
+        put(studio_server, 1)
+        page = pages(studio_server, "/time/Orders?tab=restore")
         expect(page.get_by_role("button", name="Restore to a moment")).to_be_disabled()
         expect(page.get_by_role("button", name="Back up now")).to_be_disabled()
-        page.goto(f"{house.url}/time/Orders?from=start")
+        page.goto(f"{studio_server.url}/time/Orders?from=start")
 
         expect(page.get_by_role("option")).to_have_count(1)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(orders: House, pages: Callable[..., Page], scheme: str) -> None:
+def test_everybody_can_use_it(orders: ServedStudio, pages: Callable[..., Page], scheme: str) -> None:
     """axe-core finds nothing in any tab with something in it, and what counts on is read out to nobody."""
     key = {"pk": {"S": "ORDER#1"}, "sk": {"S": "HEAD"}}
     for status in ("open", "held", "closed"):
@@ -540,10 +540,10 @@ def test_everybody_can_use_it(orders: House, pages: Callable[..., Page], scheme:
     assert accessibility_faults(page) == []
 
 
-def test_a_phone_shows_all_of_it(house: House, phone: Page) -> None:
+def test_a_phone_shows_all_of_it(studio_server: ServedStudio, phone: Page) -> None:
     """Nothing is wider than a phone."""
     for tab in ("live", "past", "item", "restore"):
-        phone.goto(f"{house.url}/time/prod-tickets-unified?tab={tab}&from=start")
+        phone.goto(f"{studio_server.url}/time/prod-tickets-unified?tab={tab}&from=start")
         phone.wait_for_selector("[role=tabpanel]")
         phone.wait_for_timeout(300)
 

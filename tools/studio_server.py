@@ -1,7 +1,6 @@
-"""A house for the studio: an engine, a design and the pages, served by a thread of this process.
+"""Serve the studio from a thread of this process, for browser tests, screenshots and benchmarks.
 
-So a test, a picture or a benchmark can look at the page and reach into the engine behind it: plant a hot key, change an item,
-read what is there.
+The caller can reach the engine behind the pages: create a hot key, change an item, read what is stored.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ SCOPE = Scope(DEFAULT_SCOPE.account, REGION)
 
 
 ASSETS = Path(os.environ.get("TAVOLA_STUDIO_STATIC") or STATIC)
-"""Where the built pages are; who works on them may have them built elsewhere."""
+"""The folder of the built pages; TAVOLA_STUDIO_STATIC names another."""
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """A studio that is served, and the engine under it."""
+class ServedStudio:
+    """A running studio and the engine it shows."""
 
     url: str  # of the studio, with its base path
     engine: Engine
     studio: Studio
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Ask the engine behind the studio's back."""
+        """Call the engine directly, past the studio."""
         return self.engine.call(operation, request, SCOPE)
 
 
@@ -81,12 +80,12 @@ def seeded_engine(tickets: int = 400, reviews: int = 80, clock: Clock = SYSTEM_C
 
 
 @contextmanager
-def served(
+def serve_studio(
     engine: Engine, design: Design | None, *, base_path: str = "/studio", **more: Any
-) -> Iterator[House]:
+) -> Iterator[ServedStudio]:
     """Serve a studio on an engine while the block runs; `more` goes to `Studio`."""
     started = threading.Event()
-    told: list[Any] = []
+    ready_values: list[Any] = []
     stop: list[Any] = []
 
     async def run() -> None:
@@ -108,7 +107,7 @@ def served(
                 }
             )
             async with serving(create(studio, base_path=base_path, assets=Assets(ASSETS))) as found:
-                told.extend([found.url, studio])
+                ready_values.extend([found.url, studio])
                 started.set()
                 while not stopping.is_set():
                     engine.run_background_work(5.0)
@@ -125,11 +124,11 @@ def served(
     thread = threading.Thread(target=live, name="studio", daemon=True)
     thread.start()
     started.wait(30)
-    if not told:
+    if not ready_values:
         thread.join(5)
         raise RuntimeError("the studio did not start; its thread says why")
     try:
-        yield House(told[0] + base_path, engine, told[1])
+        yield ServedStudio(ready_values[0] + base_path, engine, ready_values[1])
     finally:
         stop[0].call_soon_threadsafe(stop[1].set)
         thread.join(20)

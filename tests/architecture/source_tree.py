@@ -1,4 +1,4 @@
-"""The house as the tests see it: the package's modules, its rooms, and the repository's own files."""
+"""Source tree: the modules and packages of `tavola`, and the files of the repository, as the tests see them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tavola"
 
-# What a walk passes over where git cannot say what is ignored.
+# Skipped when git is not there to say what is ignored.
 _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "dist", "build", "static", "peers", "raw"})
 _DOT_FOLDERS_KEPT = frozenset({".ci", ".github"})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line that breaks a rule of the house."""
+    """One line that breaks a rule."""
 
-    place: str
+    file: str
     line: int
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}:{self.line}: {self.message}"
+        return f"{self.file}:{self.line}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Module:
     tree: ast.Module
 
     @property
-    def room(self) -> str:
-        """The top-level name it stands under; empty for the package's own door."""
+    def package(self) -> str:
+        """The package directly under `tavola` that it belongs to; empty for `tavola` itself."""
         parts = self.name.split(".")
         return parts[1] if len(parts) > 1 else ""
 
     @property
-    def place(self) -> str:
-        """Where it is, as a person would look for it."""
+    def file(self) -> str:
+        """The path, relative to the repository."""
         return str(self.path.relative_to(ROOT)) if self.path.is_relative_to(ROOT) else str(self.path)
 
     def find(self, node: ast.AST, message: str) -> Finding:
         """Return a finding at a node of this module."""
-        return Finding(self.place, getattr(node, "lineno", 1), message)
+        return Finding(self.file, getattr(node, "lineno", 1), message)
 
 
 def read_module(path: Path, package: Path = PACKAGE) -> Module:
@@ -75,7 +75,7 @@ def modules() -> tuple[Module, ...]:
     return tuple(read_module(path) for path in sorted(PACKAGE.rglob("*.py")))
 
 
-def rooms(package: Path = PACKAGE) -> tuple[str, ...]:
+def packages(package: Path = PACKAGE) -> tuple[str, ...]:
     """Return the names of the folders directly under the package, in order."""
     return tuple(
         sorted(path.name for path in package.iterdir() if path.is_dir() and not path.name.startswith("_"))
@@ -98,7 +98,7 @@ def repository_files() -> tuple[Path, ...]:
 
 
 def text_files() -> Iterator[tuple[Path, str]]:
-    """Give every committed file that is text, with its text."""
+    """Yield every committed text file with its text."""
     for path in repository_files():
         try:
             yield path, path.read_text(encoding="utf-8")
