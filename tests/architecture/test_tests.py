@@ -20,7 +20,7 @@ def function_name(call: ast.Call) -> str:
 
 
 @cache
-def test_files() -> tuple[Module, ...]:
+def modules_with_tests() -> tuple[Module, ...]:
     """Return every file of tests, read once for all rules."""
     return tuple(read_module(path, TESTS) for path in sorted(TESTS.rglob("test_*.py")))
 
@@ -78,7 +78,7 @@ PLANTED = [
 @pytest.mark.parametrize("rule", DETECTORS)
 def test_the_tests_keep_their_rules(rule: str) -> None:
     """Every test file keeps to how we test."""
-    findings = [str(finding) for module in test_files() for finding in DETECTORS[rule](module)]
+    findings = [str(finding) for module in modules_with_tests() for finding in DETECTORS[rule](module)]
 
     assert not findings, "\n".join(findings)
 
