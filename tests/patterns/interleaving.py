@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tavola.client import Db
-from tavola.patterns.recipe import Pause, Turns, Work
+from tavola.client import Db, RunBlocking, Sleep
+from tavola.patterns.recipe import PatternProgram
 
 
 class Running:
     """One verb under way."""
 
-    def __init__(self, steps: Turns[Any]) -> None:
+    def __init__(self, steps: PatternProgram[Any]) -> None:
         self._steps = steps
         self._next: Any = None
         self.done = False
@@ -28,9 +28,9 @@ class Running:
         wanted = self._next
         try:
             answer = None
-            if isinstance(wanted, Work):
+            if isinstance(wanted, RunBlocking):
                 answer = wanted.function()
-            elif not isinstance(wanted, Pause):
+            elif not isinstance(wanted, Sleep):
                 answer = wanted(db)
         except Exception as error:  # noqa: BLE001 - it is the verb's
             thrown = error
@@ -48,7 +48,7 @@ class Running:
 
 
 def interleavings(
-    make: Callable[[], tuple[Db, Sequence[Turns[Any]]]], most: int = 400
+    make: Callable[[], tuple[Db, Sequence[PatternProgram[Any]]]], most: int = 400
 ) -> Iterator[list[Any]]:
     """Give the outcomes of each order, from a fresh start every time; `most` orders, in a fixed sequence."""
     prefix: list[int] = []

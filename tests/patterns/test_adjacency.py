@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tavola import Attr, Connection, Entity, Gsi, PrimaryKey, Query, Sort, Table, attr, connect, sort
 from tavola.client import Db
-from tavola.patterns import Bonds, CycleFound, Edges, RecipeRefused, Turns, WalkTooLong
-from tavola.patterns.recipe import ask
+from tavola.patterns import Bonds, CycleFound, Edges, PatternProgram, RecipeRefused, WalkTooLong
+from tavola.patterns.recipe import call_client
 from tests.patterns.interleaving import interleavings
 
 
@@ -265,7 +265,8 @@ def test_walks_of_one_size_are_allowed_alike(parts: Any) -> None:
 
 
 def _sides(
-    binding: Callable[[Bonds[Any, Friend]], Turns[Any]], parting: Callable[[Bonds[Any, Friend]], Turns[Any]]
+    binding: Callable[[Bonds[Any, Friend]], PatternProgram[Any]],
+    parting: Callable[[Bonds[Any, Friend]], PatternProgram[Any]],
 ) -> set[int]:
     """Return how many sides of one bond are left, over all orders of the calls of a bind and a part."""
     made: list[Connection] = []
@@ -290,14 +291,14 @@ def test_a_bond_is_never_half() -> None:
     bond = Friend(one="ben", other="ann")
     bind: Any = Bonds.bind
 
-    def whole(friends: Bonds[Any, Friend]) -> Turns[Any]:
+    def whole(friends: Bonds[Any, Friend]) -> PatternProgram[Any]:
         return bind.steps(friends, bond)  # type: ignore[no-any-return]
 
-    def halves(friends: Bonds[Any, Friend]) -> Turns[Any]:
-        yield from ask(lambda db: db.put(bond))
-        yield from ask(lambda db: db.put(Friend(one="ann", other="ben")))
+    def halves(friends: Bonds[Any, Friend]) -> PatternProgram[Any]:
+        yield from call_client(lambda db: db.put(bond))
+        yield from call_client(lambda db: db.put(Friend(one="ann", other="ben")))
 
-    def parting(friends: Bonds[Any, Friend]) -> Turns[Any]:
+    def parting(friends: Bonds[Any, Friend]) -> PatternProgram[Any]:
         return Bonds.part.steps(friends, "ann", "ben")
 
     assert _sides(whole, parting) <= {0, 2}

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from tavola import Connection, ManualClock, PrimaryKey, Table, connect, connect_async
 from tavola.client import Db
 from tavola.patterns import Cache, CacheEntry, CacheValueTooLarge, RecipeRefused
-from tavola.patterns.recipe import Turns, ask
+from tavola.patterns.recipe import PatternProgram, call_client
 from tests.patterns.failing import Failing
 from tests.patterns.interleaving import Running, interleavings
 
@@ -261,12 +261,14 @@ def test_a_stampede_works_once(served: str) -> None:
 class Unprotected(Cache[Db, Profile]):
     """The fault that the tests must see: look, work it out, keep it."""
 
-    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Turns[Profile | None]:
+    def _obtained(
+        self, cache_key: str, compute: Callable[[], Any], life: timedelta
+    ) -> PatternProgram[Profile | None]:
         entry = yield from self._entry(cache_key)
         if self._fresh(entry):
             return self._load(entry)
-        value = yield from ask(lambda db: compute())
-        yield from ask(lambda db: db.put(self._made(cache_key, value, life)))
+        value = yield from call_client(lambda db: compute())
+        yield from call_client(lambda db: db.put(self._made(cache_key, value, life)))
         return value  # type: ignore[no-any-return]
 
 

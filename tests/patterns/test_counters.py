@@ -27,14 +27,14 @@ from tavola.client import Db
 from tavola.patterns import (
     Counter,
     Counters,
+    PatternProgram,
     Recipe,
     RecipeRefused,
     Tally,
-    Turns,
     WindowCounter,
     WindowCounters,
 )
-from tavola.patterns.recipe import ask, verb
+from tavola.patterns.recipe import call_client, recipe_method
 from tavola.protocol.faults import InternalServerFault
 from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
@@ -142,9 +142,9 @@ def test_folding_while_others_add() -> None:
         made[-1].put(Visits(name="home", part=1, value=5))
         few = Counters(made[-1], Visits, shards=1, reading=2)
 
-        def late() -> Turns[None]:
+        def late() -> PatternProgram[None]:
             key = Visits.Key(name="home", part=1)
-            yield from ask(lambda db: db.update(key, Visits.value.add(2), create=True))
+            yield from call_client(lambda db: db.update(key, Visits.value.add(2), create=True))
 
         return made[-1], [Counters.fold.steps(few, "home"), late()]
 
@@ -204,9 +204,11 @@ def test_what_an_older_program_adds_after_a_fold_is_not_lost() -> None:
         assert last.total("home") == 40
 
 
-def _one() -> Turns[None]:
+def _one() -> PatternProgram[None]:
     """Add to one of the shards."""
-    yield from ask(lambda db: db.update(Visits.Key(name="home", part=1), Visits.value.add(1), create=True))
+    yield from call_client(
+        lambda db: db.update(Visits.Key(name="home", part=1), Visits.value.add(1), create=True)
+    )
 
 
 @pytest.mark.parametrize("folding", [False, True])
@@ -299,17 +301,17 @@ class Naive(Entity, table=Site):
 class NaiveCounters(Recipe[Db]):
     """The fault that the tests must see."""
 
-    @verb
-    def add(self, name: str) -> Turns[None]:
+    @recipe_method
+    def add(self, name: str) -> PatternProgram[None]:
         """Add one, unless somebody does so at the same time."""
-        found = yield from ask(lambda db: db.get(Naive.Key(name=name), consistent=True))
+        found = yield from call_client(lambda db: db.get(Naive.Key(name=name), consistent=True))
         value = 0 if found is None else found.value
-        yield from ask(lambda db: db.put(Naive(name=name, value=value + 1)))
+        yield from call_client(lambda db: db.put(Naive(name=name, value=value + 1)))
 
-    @verb
-    def total(self, name: str) -> Turns[int]:
+    @recipe_method
+    def total(self, name: str) -> PatternProgram[int]:
         """Return the value."""
-        found = yield from ask(lambda db: db.get(Naive.Key(name=name)))
+        found = yield from call_client(lambda db: db.get(Naive.Key(name=name)))
         return 0 if found is None else found.value
 
 

@@ -29,13 +29,13 @@ from tavola.patterns import (
     Node,
     NodeExists,
     NodeMissing,
+    PatternProgram,
     RecipeRefused,
     Tree,
     TreeBusy,
     TreeWork,
-    Turns,
 )
-from tavola.patterns.recipe import ask, together, verb
+from tavola.patterns.recipe import call_client, recipe_method, write_together
 from tests.patterns.interleaving import Running, interleavings
 
 
@@ -372,12 +372,14 @@ def _held(kind: type[Tree[Any, Unit, UnitWork]], verbs: Callable[[Any], list[Any
 class Unfenced(Tree[Any, Unit, UnitWork]):
     """The fault that the test must see: additions do not look at what is under way."""
 
-    @verb
-    def add(self, node: Unit) -> Turns[Unit]:
+    @recipe_method
+    def add(self, node: Unit) -> PatternProgram[Unit]:
         """Add under a parent that is there."""
         above = self.key(tree=node.tree, path=node.parent)
         parents = [] if node.parent == "/" else [above]
-        yield from together(lambda writes: ([writes.check(key) for key in parents], writes.create(node)))
+        yield from write_together(
+            lambda writes: ([writes.check(key) for key in parents], writes.create(node))
+        )
         return node
 
 
@@ -478,17 +480,17 @@ def test_a_stranger_at_the_destination_is_named() -> None:
 class Careless(Tree[Any, Unit, UnitWork]):
     """The fault that the test must see: nodes are moved as they were read, whatever became of them since."""
 
-    def _move_some(self, work: UnitWork, nodes: Any, to: str) -> Turns[Any]:
+    def _move_some(self, work: UnitWork, nodes: Any, to: str) -> PatternProgram[Any]:
         for each in nodes:
             yield from self._carry(each.node, to + each.node.path[len(work.path) :])
         return "done"
 
-    def _carry(self, node: Unit, path: str) -> Turns[None]:
-        yield from ask(lambda db: db.put(self._at(node, path)))
-        yield from ask(lambda db: db.delete(self.key(tree=node.tree, path=node.path)))
+    def _carry(self, node: Unit, path: str) -> PatternProgram[None]:
+        yield from call_client(lambda db: db.put(self._at(node, path)))
+        yield from call_client(lambda db: db.delete(self.key(tree=node.tree, path=node.path)))
 
 
-def _change() -> Turns[bool]:
+def _change() -> PatternProgram[bool]:
     """Change a node, wherever it is; return whether it was found."""
     for path in ("a/x", "b/a/x"):
         try:
@@ -499,8 +501,8 @@ def _change() -> Turns[bool]:
     return False
 
 
-def _set_head(path: str) -> Turns[None]:
-    yield from ask(lambda db: db.update(Unit.Key(tree="t", path=path), Unit.head.set("new")))
+def _set_head(path: str) -> PatternProgram[None]:
+    yield from call_client(lambda db: db.update(Unit.Key(tree="t", path=path), Unit.head.set("new")))
 
 
 def _losses(kind: type[Tree[Any, Unit, UnitWork]]) -> int:

@@ -39,12 +39,12 @@ from tavola.patterns import (
     Lease,
     LeaseLost,
     Outcome,
+    PatternProgram,
     Recipe,
     RecipeRefused,
     StoredFailure,
-    Turns,
-    ask,
-    verb,
+    call_client,
+    recipe_method,
 )
 from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import Running, interleavings
@@ -644,21 +644,21 @@ def test_the_lease_of_a_killed_program_passes_on(served: str) -> None:
 class Naive(Recipe[Db]):
     """The fault that the tests must see: look whether it was done, do it, note that it was done."""
 
-    @verb
-    def once(self, request: str, work: Callable[[Any], Receipt]) -> Turns[Answer[Receipt]]:
+    @recipe_method
+    def once(self, request: str, work: Callable[[Any], Receipt]) -> PatternProgram[Answer[Receipt]]:
         """Do it, unless somebody does so at the same time."""
         key = Requests.Key(scope="-", request=request)
-        found = yield from ask(lambda db: db.get(key, consistent=True))
+        found = yield from call_client(lambda db: db.get(key, consistent=True))
         if found is not None and found.answer is not None:
             return Answer(Receipt.model_validate_json(found.answer), replayed=True)
         until = datetime.fromtimestamp(self.clock.now() + 3600, UTC)
-        lease = Lease("-", request, "", "", self.chance(10**9), until)
-        value = yield from ask(lambda _: work(lease))
+        lease = Lease("-", request, "", "", self.random_below(10**9), until)
+        value = yield from call_client(lambda _: work(lease))
         outcome = Requests(
             scope="-", request=request, payload="", state="completed", answer=value.model_dump_json(), holder="", token=1,
             expires_at=until,
         )  # fmt: skip
-        yield from ask(lambda db: db.put(outcome))
+        yield from call_client(lambda db: db.put(outcome))
         return Answer(value, replayed=False)
 
 

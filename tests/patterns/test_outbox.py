@@ -20,8 +20,8 @@ from tavola.patterns import (
     RecipeRefused,
     RelayLease,
 )
-from tavola.patterns.messages import events_in
-from tavola.patterns.recipe import Turns, ask
+from tavola.patterns.outbox import events_in
+from tavola.patterns.recipe import PatternProgram, call_client
 from tests.client.conftest import START_S, Awaited
 from tests.patterns.interleaving import Running
 
@@ -421,14 +421,14 @@ def test_a_relay_killed_at_each_of_its_calls_loses_nothing() -> None:
     assert steps > 6
 
 
-def _told(publish: Any, event: OutboxEvent) -> Turns[None]:
-    yield from ask(lambda db: publish(event))
+def _told(publish: Any, event: OutboxEvent) -> PatternProgram[None]:
+    yield from call_client(lambda db: publish(event))
 
 
 class CutsFirst(Outbox[Any, Outgoing, Relaying]):
     """A relay that takes events off the list before it publishes them."""
 
-    def _aggregate(self, turn: Any, aggregate: str, publish: Any) -> Turns[None]:
+    def _aggregate(self, turn: Any, aggregate: str, publish: Any) -> PatternProgram[None]:
         row = yield from self._row(aggregate)
         assert row is not None
         events = events_in(row, turn.fence)
@@ -440,7 +440,7 @@ class CutsFirst(Outbox[Any, Outgoing, Relaying]):
 class CutsAnyhow(Outbox[Any, Outgoing, Relaying]):
     """A relay that cuts as many as it published, whatever is at the front by then."""
 
-    def _write(self, row: Any, changes: Any, when: Any, out: Any) -> Turns[bool]:
+    def _write(self, row: Any, changes: Any, when: Any, out: Any) -> PatternProgram[bool]:
         return (yield from super()._write(row, changes, Outgoing.aggregate.exists(), out))
 
 

@@ -24,8 +24,8 @@ from tavola import (
     sort,
 )
 from tavola.client import Db
-from tavola.patterns import Recipe, RecipeRefused, Sequence, Sequences, Turns
-from tavola.patterns.recipe import ask, verb
+from tavola.patterns import PatternProgram, Recipe, RecipeRefused, Sequence, Sequences
+from tavola.patterns.recipe import call_client, recipe_method
 from tavola.protocol.faults import InternalServerFault
 from tests.patterns.failing import SINGLE, TOGETHER, failing
 from tests.patterns.interleaving import interleavings
@@ -178,11 +178,13 @@ def test_two_numbered_items_in_every_order() -> None:
 class Counting(Recipe[Db]):
     """The document's way, which the tests must see fail: count what is there, add one, write."""
 
-    @verb
-    def next(self, ticket_id: str) -> Turns[int]:
+    @recipe_method
+    def next(self, ticket_id: str) -> PatternProgram[int]:
         """Return a number that somebody else may get as well."""
-        count = yield from ask(lambda db: db.count(Event.InTicket(ticket_id=ticket_id), consistent=True))
-        yield from ask(lambda db: db.put(Event(ticket_id=ticket_id, number=count + 1, kind="note")))
+        count = yield from call_client(
+            lambda db: db.count(Event.InTicket(ticket_id=ticket_id), consistent=True)
+        )
+        yield from call_client(lambda db: db.put(Event(ticket_id=ticket_id, number=count + 1, kind="note")))
         return count + 1
 
 

@@ -39,17 +39,17 @@ from tavola.patterns import (
     Difference,
     HistoryAhead,
     NotDigestible,
+    PatternProgram,
     Problem,
     Recipe,
     RecipeRefused,
-    Turns,
     VersionConflict,
     Versioned,
     Versions,
-    ask,
+    call_client,
     digest_of,
-    together,
-    verb,
+    recipe_method,
+    write_together,
 )
 from tavola.patterns.audit import ROW_BYTES_MAX, differences, shortened
 from tavola.protocol.faults import AccessDeniedFault
@@ -328,17 +328,19 @@ def _outcomes(kind: Callable[[Connection], Any]) -> set[tuple[Any, ...]]:
 class NaiveVersions(Recipe[Db]):
     """The fault that the test must see: the next number is read, then written."""
 
-    @verb
-    def change(self, key: PrimaryKey[Review], edit: Callable[[Review], None], *, by: str) -> Turns[Review]:
+    @recipe_method
+    def change(
+        self, key: PrimaryKey[Review], edit: Callable[[Review], None], *, by: str
+    ) -> PatternProgram[Review]:
         """Store the next version, over whatever may be there."""
-        review = yield from ask(lambda db: db.get(key, consistent=True))
+        review = yield from call_client(lambda db: db.get(key, consistent=True))
         assert review is not None
         review.version += 1
         edit(review)
-        yield from together(lambda writes: writes.put(review))
+        yield from write_together(lambda writes: writes.put(review))
         row = ReviewVersion.model_validate(dict(review))
         try:
-            yield from ask(lambda db: db.create(row))
+            yield from call_client(lambda db: db.create(row))
         except Exception:  # noqa: BLE001 - a naive program goes on
             pass
         return review

@@ -13,7 +13,7 @@ from tavola import Connection, ManualClock, connect
 from tavola.client import EntityChange, changes_of
 from tavola.patterns import Projector, Sum, projection
 from tavola.patterns.projection import Renewal
-from tavola.patterns.recipe import Turns, ask
+from tavola.patterns.recipe import PatternProgram, call_client
 from tavola.patterns.standings import Standing
 from tests.patterns.board import ARN, Board, Counted, Helpdesk, Numbers, marked, numbers, projector_on
 from tests.patterns.interleaving import Running
@@ -177,23 +177,23 @@ def test_any_delivery_gives_the_numbers_of_the_items(memory: Connection) -> None
 class Forgetful(Projector[Any, Numbers, Counted]):
     """The first draft of a projector: it changes the numbers, and keeps no mark of what it counted."""
 
-    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Turns[None]:
+    def _commit(self, pack: Sequence[Renewal[Counted]]) -> PatternProgram[None]:
         for each in pack:
             for number, by in each.change.items():
                 yield from self._counted(number, by)
 
-    def _counted(self, number: tuple[str, str], by: Sum) -> Turns[None]:
+    def _counted(self, number: tuple[str, str], by: Sum) -> PatternProgram[None]:
         key = self.metric_key(name=number[0], part=number[1])
         changes = [Numbers.count.add(by.count), Numbers.total.add(by.total)]
-        yield from ask(lambda db: db.update(key, *changes, create=True))
+        yield from call_client(lambda db: db.update(key, *changes, create=True))
 
 
 class Apart(Forgetful):
     """A projector that writes its marks after the numbers, and not together with them."""
 
-    def _commit(self, pack: Sequence[Renewal[Counted]]) -> Turns[None]:
+    def _commit(self, pack: Sequence[Renewal[Counted]]) -> PatternProgram[None]:
         yield from super()._commit(pack)
-        yield from ask(lambda db: db.put_many([each.mark for each in pack]))
+        yield from call_client(lambda db: db.put_many([each.mark for each in pack]))
 
 
 class Lazy(Projector[Any, Numbers, Counted]):

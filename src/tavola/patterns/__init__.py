@@ -6,24 +6,23 @@ clients: given a `Connection` its methods are called, given an `AsyncConnection`
 """
 
 from tavola.patterns.adjacency import Bonds, CycleFound, Edges, Reached, WalkTooLong
-from tavola.patterns.audit import AuditEntry, Difference, Problem, Verification, stored_digest
+from tavola.patterns.audit import AuditEntry, Difference, Problem, Seals, Seen, Verification, stored_digest
 from tavola.patterns.blob_stores import BlobStore, FolderBlobs, S3Blobs, StoredBlob
 from tavola.patterns.blobs import Blob, BlobDamaged, BlobMissing, Blobs, ItemTooLarge, Swept, inline_blob
 from tavola.patterns.cache import Cache, CacheEntry, CacheValueTooLarge
 from tavola.patterns.counters import Counter, Counters, Tally, WindowCounter, WindowCounters
 from tavola.patterns.digests import NotDigestible, digest_of
-from tavola.patterns.hierarchy import Tree
-from tavola.patterns.idempotency import Idempotency
-from tavola.patterns.messages import (
-    Message,
-    OutboxEvent,
-    OutgoingEvents,
-    PublishedEvent,
-    Relayed,
-    RelayLease,
-    StoredMessage,
-    Unpublished,
+from tavola.patterns.hierarchy import (
+    Moved,
+    MoveRefused,
+    Node,
+    NodeExists,
+    NodeMissing,
+    Tree,
+    TreeBusy,
+    TreeWork,
 )
+from tavola.patterns.idempotency import Idempotency
 from tavola.patterns.metrics import (
     FailedRecord,
     Metric,
@@ -32,8 +31,17 @@ from tavola.patterns.metrics import (
     ProjectionMark,
     Rebuilt,
 )
-from tavola.patterns.nodes import Moved, MoveRefused, Node, NodeExists, NodeMissing, TreeBusy, TreeWork
-from tavola.patterns.outbox import Outbox
+from tavola.patterns.outbox import (
+    Message,
+    Outbox,
+    OutboxEvent,
+    OutgoingEvents,
+    PublishedEvent,
+    Relayed,
+    RelayLease,
+    StoredMessage,
+    Unpublished,
+)
 from tavola.patterns.outcomes import (
     Answer,
     AnswerTooLarge,
@@ -48,19 +56,18 @@ from tavola.patterns.projection import Projector
 from tavola.patterns.reading import OwnWrites, Written
 from tavola.patterns.recipe import (
     PatternError,
+    PatternProgram,
     Recipe,
     RecipeRefused,
     Slice,
-    Turns,
-    ask,
-    every,
-    together,
-    verb,
-    wait,
-    work,
+    call_client,
+    query_all,
+    recipe_method,
+    run_blocking,
+    sleep,
+    write_together,
 )
 from tavola.patterns.records import Versioned
-from tavola.patterns.seals import Seals, Seen
 from tavola.patterns.sequences import Sequence, Sequences
 from tavola.patterns.sessions import Session, Sessions
 from tavola.patterns.sharding import Balance, ShardAdvice, ShardBalance, ShardPlan, shard_change, shards_for
@@ -110,6 +117,7 @@ __all__ = [
     "OutgoingEvents",
     "OwnWrites",
     "PatternError",
+    "PatternProgram",
     "Problem",
     "Projected",
     "ProjectionFailed",
@@ -146,7 +154,6 @@ __all__ = [
     "Tree",
     "TreeBusy",
     "TreeWork",
-    "Turns",
     "Unpublished",
     "Verification",
     "VersionConflict",
@@ -156,16 +163,16 @@ __all__ = [
     "WindowCounter",
     "WindowCounters",
     "Written",
-    "ask",
+    "call_client",
     "digest_of",
-    "every",
     "inline_blob",
+    "query_all",
+    "recipe_method",
+    "run_blocking",
     "saving",
     "shard_change",
     "shards_for",
+    "sleep",
     "stored_digest",
-    "together",
-    "verb",
-    "wait",
-    "work",
+    "write_together",
 ]

@@ -42,16 +42,16 @@ from tavola.model import Entity, PrimaryKey, Query, shape_of
 from tavola.patterns.recipe import (
     D_co,
     PatternError,
+    PatternProgram,
     Recipe,
     RecipeRefused,
     Slice,
-    Turns,
-    ask,
-    every,
+    call_client,
     key_class,
+    query_all,
     query_class,
-    together,
-    verb,
+    recipe_method,
+    write_together,
 )
 
 NODES_MAX = 10_000  # how many nodes a walk visits unless told otherwise
@@ -115,58 +115,62 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
         self.into_class = query_class(entity, into, self.target, sorts=(self.source,))
         _same_items(entity, into)
 
-    @verb
-    def link(self, edge: E) -> Turns[bool]:
+    @recipe_method
+    def link(self, edge: E) -> PatternProgram[bool]:
         """Put an edge where there is none; return whether there was none."""
         try:
-            yield from ask(lambda db: db.create(edge))
+            yield from call_client(lambda db: db.create(edge))
         except ItemExists:
             return False
         return True
 
-    @verb
-    def unlink(self, source: str, target: str) -> Turns[E | None]:
+    @recipe_method
+    def unlink(self, source: str, target: str) -> PatternProgram[E | None]:
         """Take an edge away and return it, None if there was none."""
         key = self._key(source, target)
-        return (yield from ask(lambda db: db.delete(key)))
+        return (yield from call_client(lambda db: db.delete(key)))
 
-    @verb
-    def find(self, source: str, target: str) -> Turns[E | None]:
+    @recipe_method
+    def find(self, source: str, target: str) -> PatternProgram[E | None]:
         """Return the edge from one node to another, None if there is none."""
         key = self._key(source, target)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
-    @verb
-    def out(self, source: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
+    @recipe_method
+    def out(
+        self, source: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> PatternProgram[Slice[E]]:
         """Return the edges out of a node by target: so many and a cursor for more, or all of them."""
         return (yield from _edges(self.out_class(**{self.source: source}), limit, cursor))
 
-    @verb
-    def into(self, target: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
+    @recipe_method
+    def into(
+        self, target: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> PatternProgram[Slice[E]]:
         """Return the edges into a node by source, from the index: a change shows there a moment later."""
         return (yield from _edges(self.into_class(**{self.target: target}), limit, cursor))
 
-    @verb
+    @recipe_method
     def below(
         self, root: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
-    ) -> Turns[list[Reached[E]]]:
+    ) -> PatternProgram[list[Reached[E]]]:
         """Return every node that edges lead to from a node, level by level: an organisation from its head.
 
         A node that is reached twice is told once, with its shortest way; a cycle ends by itself.
         """
         return (yield from self._walk(root, depth, nodes_max, downwards=True))
 
-    @verb
+    @recipe_method
     def above(
         self, node: str, *, depth: int | None = None, nodes_max: int = NODES_MAX
-    ) -> Turns[list[Reached[E]]]:
+    ) -> PatternProgram[list[Reached[E]]]:
         """Return every node from which edges lead here, the nearest first: a chain of managers, where a part is used."""
         return (yield from self._walk(node, depth, nodes_max, downwards=False))
 
-    @verb
+    @recipe_method
     def explode(
         self, root: str, quantity: str, *, times: int | Decimal = 1, nodes_max: int = NODES_MAX
-    ) -> Turns[dict[str, int | Decimal]]:
+    ) -> PatternProgram[dict[str, int | Decimal]]:
         """Return how much of each node one root is made of, by the edges' field `quantity`: a bill of materials.
 
         Quantities multiply along a way and add up over all ways. What is made of itself is a `CycleFound`.
@@ -193,7 +197,7 @@ class Edges(Recipe[D_co], Generic[D_co, E]):
 
     def _walk(
         self, root: str, depth: int | None, nodes_max: int, *, downwards: bool
-    ) -> Turns[list[Reached[E]]]:
+    ) -> PatternProgram[list[Reached[E]]]:
         asked, by, other = (
             (self.out_class, self.source, self.target)
             if downwards
@@ -241,26 +245,26 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
         self.key = key_class(entity, self.one, self.other)
         self.of_class = query_class(entity, of, self.one, sorts=(self.other,))
 
-    @verb
-    def bind(self, bond: E) -> Turns[bool]:
+    @recipe_method
+    def bind(self, bond: E) -> PatternProgram[bool]:
         """Link two nodes, both ways or not at all; return False if they are linked."""
         mirrored = self._mirrored(bond)
         try:
-            yield from together(lambda writes: (writes.create(bond), writes.create(mirrored)))
+            yield from write_together(lambda writes: (writes.create(bond), writes.create(mirrored)))
         except TransactionCancelled as cancelled:
             if all(reason is None or reason.kind == "exists" for reason in cancelled.reasons):
                 return False
             raise
         return True
 
-    @verb
-    def change(self, bond: E) -> Turns[None]:
+    @recipe_method
+    def change(self, bond: E) -> PatternProgram[None]:
         """Store a link over what is there, on both sides."""
         mirrored = self._mirrored(bond)
-        yield from together(lambda writes: (writes.put(bond), writes.put(mirrored)))
+        yield from write_together(lambda writes: (writes.put(bond), writes.put(mirrored)))
 
-    @verb
-    def part(self, one: str, other: str) -> Turns[bool]:
+    @recipe_method
+    def part(self, one: str, other: str) -> PatternProgram[bool]:
         """Take a link away on both sides; return whether there was one."""
 
         def fill(writes: Transaction) -> None:
@@ -268,33 +272,35 @@ class Bonds(Recipe[D_co], Generic[D_co, E]):
                 writes.delete(key)
 
         keys = [self._key(one, other), self._key(other, one)]
-        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
         if found == [None, None]:
             return False
-        yield from together(fill)  # also where somebody wrote one side past the pattern
+        yield from write_together(fill)  # also where somebody wrote one side past the pattern
         return True
 
-    @verb
-    def find(self, one: str, other: str) -> Turns[E | None]:
+    @recipe_method
+    def find(self, one: str, other: str) -> PatternProgram[E | None]:
         """Return the link of two nodes as the first sees it, None if there is none."""
         return (yield from self._found(one, other))
 
-    @verb
-    def of(self, one: str, *, limit: int | None = None, cursor: str | None = None) -> Turns[Slice[E]]:
+    @recipe_method
+    def of(
+        self, one: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> PatternProgram[Slice[E]]:
         """Return the links of a node: so many and a cursor for more, or all of them."""
         return (yield from _edges(self.of_class(**{self.one: one}), limit, cursor, consistent=True))
 
-    @verb
-    def shared(self, one: str, other: str) -> Turns[list[str]]:
+    @recipe_method
+    def shared(self, one: str, other: str) -> PatternProgram[list[str]]:
         """Return the nodes that two are both linked with, in order."""
         first = yield from _all_edges(self.of_class(**{self.one: one}), consistent=True)
         second = yield from _all_edges(self.of_class(**{self.one: other}), consistent=True)
         names = {getattr(bond, self.other) for bond in second}
         return [name for bond in first if (name := getattr(bond, self.other)) in names]
 
-    def _found(self, one: str, other: str) -> Turns[E | None]:
+    def _found(self, one: str, other: str) -> PatternProgram[E | None]:
         key = self._key(one, other)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _mirrored(self, bond: E) -> E:
         one, other = getattr(bond, self.one), getattr(bond, self.other)
@@ -334,18 +340,20 @@ def _same_items(entity: type[Entity], into: type[Query[Any]]) -> None:
 
 def _edges(
     question: Query[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
-) -> Turns[Slice[E]]:
+) -> PatternProgram[Slice[E]]:
     if limit is None and cursor is None:
-        found = yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent))
+        found = yield from query_all(
+            lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)
+        )
         return Slice(tuple(found), None)
-    page = yield from ask(
+    page = yield from call_client(
         lambda db: db.query(question, limit=limit or 100, cursor=cursor, consistent=consistent)
     )
     return Slice(tuple(page.items), page.cursor)
 
 
-def _all_edges(question: Query[E], *, consistent: bool) -> Turns[list[E]]:
-    return (yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)))
+def _all_edges(question: Query[E], *, consistent: bool) -> PatternProgram[list[E]]:
+    return (yield from query_all(lambda db, cursor: db.query(question, cursor=cursor, consistent=consistent)))
 
 
 def _in_order(what: str, root: str, edges: dict[str, list[tuple[str, int | Decimal]]]) -> list[str]:

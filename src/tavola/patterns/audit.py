@@ -12,13 +12,14 @@ from datetime import datetime
 from hmac import new as hmac
 from json import dumps
 from re import compile as pattern
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tavola.client import misplaced
-from tavola.model import Attr, Entity, ItemUnreadable, Shape, attr, decode_plain, shape_of
+from tavola.client import get_stored, misplaced
+from tavola.model import Attr, Entity, ItemUnreadable, PrimaryKey, Shape, attr, decode_plain, shape_of
 from tavola.patterns.digests import digest_of
+from tavola.patterns.recipe import D_co, PatternProgram, Recipe, call_client, recipe_method
 
 VALUE_BYTES_MAX = 1024  # a longer value is not repeated in the audit row: the versions hold it
 ROW_BYTES_MAX = 64 * 1024  # what the differences of a row may come to; past that they tell places alone
@@ -313,3 +314,28 @@ def _places(*shapes: Shape) -> set[str | None]:
 
 def _plain(item: Mapping[str, Any], names: Set[str | None]) -> dict[str, Any]:
     return {name: decode_plain(value) for name, value in item.items() if name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An item as it stands."""
+
+    digest: str  # `stored_digest` of the entity that was written, if nobody touched it
+    astray: tuple[str, ...]  # attributes of index keys that are not what its fields say
+
+
+class Seals(Recipe[D_co], Generic[D_co]):
+    """A look at items as they stand in a client's tables."""
+
+    @recipe_method
+    def look(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Seen | None]]:
+        """Return what stands under keys, in their order; None where nothing does."""
+        items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
+        return [_seen(key, item) for key, item in zip(keys, items, strict=True)]
+
+
+def _seen(key: PrimaryKey[Any], item: dict[str, Any] | None) -> Seen | None:
+    if item is None:
+        return None
+    shape = shape_of(type(key).__compiled__().owner)
+    return Seen(seal_in(shape, item, frozenset(), None), tuple(elsewhere(shape, item)))

@@ -36,7 +36,16 @@ from tavola.errors import ErrorKind
 from tavola.limits import ITEM_BYTES_MAX
 from tavola.model import Condition, Entity, Table
 from tavola.patterns.blob_stores import NAME_CHARACTERS, BlobStore, StoredBlob
-from tavola.patterns.recipe import D_co, PatternError, Recipe, RecipeRefused, Turns, ask, verb, work
+from tavola.patterns.recipe import (
+    D_co,
+    PatternError,
+    PatternProgram,
+    Recipe,
+    RecipeRefused,
+    call_client,
+    recipe_method,
+    run_blocking,
+)
 
 INLINE_BYTES_MAX = 16 * 1024  # what stays inside the item unless told otherwise
 _HELPS = 0.9  # compressed is kept if it is less than this of plain
@@ -134,18 +143,18 @@ class Blobs(Recipe[D_co]):
         self.store = store
         self.inline = inline
 
-    @verb
-    def keep(self, data: bytes) -> Turns[Blob]:
+    @recipe_method
+    def keep(self, data: bytes) -> PatternProgram[Blob]:
         """Return a value as what an entity's field holds; a long one is in the store when this returns.
 
         Put the entity then. If that fails, the blob stays behind until it is swept.
         """
-        told, packed, encoding = yield from work(lambda: _packed(data))
+        told, packed, encoding = yield from run_blocking(lambda: _packed(data))
         if len(packed) <= self.inline:
             return Blob(sha256=told, size=len(data), encoding=encoding, data=packed)
         # Equal values are blobs of their own: one that is being deleted is never the one that is kept.
         place = told + self.entropy.bytes((NAME_CHARACTERS - len(told)) // 2).hex()
-        yield from work(lambda: self.store.put(place, packed))
+        yield from run_blocking(lambda: self.store.put(place, packed))
         return Blob(sha256=told, size=len(data), encoding=encoding, place=place)
 
     @overload
@@ -156,20 +165,20 @@ class Blobs(Recipe[D_co]):
     ) -> Coroutine[Any, Any, E]: ...
     def put(self, entity: Entity, *, when: Condition[Any] | None = None) -> Any:
         """Store an entity as `db.put` does; one that is too large is an `ItemTooLarge` that says what is."""
-        return self.perform(self._put(entity, when))
+        return self.run_program(self._put(entity, when))
 
-    def _put(self, entity: E, when: Condition[E] | None) -> Turns[E]:
+    def _put(self, entity: E, when: Condition[E] | None) -> PatternProgram[E]:
         try:
-            return (yield from ask(lambda db: db.put(entity, when=when)))
+            return (yield from call_client(lambda db: db.put(entity, when=when)))
         except ItemSizeExceeded as fault:
             raise ItemTooLarge(entity) from fault
 
-    @verb
-    def read(self, blob: Blob) -> Turns[bytes]:
+    @recipe_method
+    def read(self, blob: Blob) -> PatternProgram[bytes]:
         """Return a value whole, as it was given to `keep`; `BlobDamaged` if it is not."""
         packed = blob.data
         if blob.place is not None:
-            packed = yield from work(lambda: self.store.get(blob.place or ""))
+            packed = yield from run_blocking(lambda: self.store.get(blob.place or ""))
         if packed is None:
             raise BlobMissing(blob)
         try:
@@ -181,10 +190,10 @@ class Blobs(Recipe[D_co]):
             raise BlobDamaged(blob, found)
         return data
 
-    @verb
+    @recipe_method
     def sweep(
         self, *tables: type[Table], older: timedelta = timedelta(days=1), delete: bool = True
-    ) -> Turns[Swept]:
+    ) -> PatternProgram[Swept]:
         """Delete the blobs that no item of these tables has pointed to for some time: give every table whose items have some.
 
         The tables are scanned, all of their items, whether this program knows their entities or not. What was written less than
@@ -196,22 +205,24 @@ class Blobs(Recipe[D_co]):
                 "Blobs.sweep", "give every table whose items have blobs; all other blobs are deleted"
             )
         now = datetime.fromtimestamp(self.clock.now(), UTC)
-        stored = yield from work(lambda: tuple(self.store.list()))
+        stored = yield from run_blocking(lambda: tuple(self.store.list()))
         wanted: set[str] = set()
         for table in tables:
             yield from self._mark(table, wanted)
-        before = yield from work(self._notes)
+        before = yield from run_blocking(self._notes)
         kept = [blob for blob in stored if blob.name in wanted]
         old = [blob for blob in stored if blob.name not in wanted and blob.written <= now - older]
         orphans = [blob for blob in old if blob.name in before and before[blob.name] <= now - older]
         left = [blob for blob in old if blob not in orphans]
         if delete:
-            yield from work(lambda: self._swept(orphans, {b.name: before.get(b.name, now) for b in left}))
-            yield from work(lambda: self.store.tidy(now - older))
+            yield from run_blocking(
+                lambda: self._swept(orphans, {b.name: before.get(b.name, now) for b in left})
+            )
+            yield from run_blocking(lambda: self.store.tidy(now - older))
         noted = tuple(blob for blob in left if blob.name not in before)
         return Swept(tuple(orphans), noted, len(kept), len(stored) - len(kept) - len(old), delete)
 
-    def _mark(self, table: type[Table], wanted: set[str]) -> Turns[None]:
+    def _mark(self, table: type[Table], wanted: set[str]) -> PatternProgram[None]:
         after: dict[str, Any] | None = None
         while True:
             page = yield from self._page(table, after)
@@ -221,8 +232,8 @@ class Blobs(Recipe[D_co]):
             if after is None:
                 return
 
-    def _page(self, table: type[Table], after: dict[str, Any] | None) -> Turns[StoredPage]:
-        return (yield from ask(lambda db: db.run(scan_stored(db.context, table, after))))
+    def _page(self, table: type[Table], after: dict[str, Any] | None) -> PatternProgram[StoredPage]:
+        return (yield from call_client(lambda db: db.run(scan_stored(db.context, table, after))))
 
     def _notes(self) -> dict[str, datetime]:
         """Return the blobs that sweeps before found without an item, with when the first of them did."""

@@ -31,14 +31,14 @@ from tavola.model import Attr, Entity, attr
 from tavola.patterns.recipe import (
     D_co,
     PatternError,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
-    verb,
-    wait,
+    recipe_method,
+    sleep,
 )
 
 BODY_BYTES_MAX = ITEM_BYTES_MAX - 10 * 1024  # the rest is for its key and the other fields
@@ -97,7 +97,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
         super().__init__(db)
         self.entity = entity
         self.key = key_class(entity, "cache_key")
-        expires_with(entity, "expires_at")
+        check_expires_with(entity, "expires_at")
         for name, told in (("life", life), ("missing", missing), ("lease", lease)):
             if told < timedelta(seconds=1):
                 raise RecipeRefused(entity.__name__, f"{name}={told} is too short; give a second or more")
@@ -126,26 +126,30 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
 
         An error of `compute` is the caller's, and nothing is kept. With an asynchronous client, `compute` is awaited.
         """
-        return self.perform(self._obtained(cache_key, compute, self.life if life is None else life))
+        return self.run_program(self._obtained(cache_key, compute, self.life if life is None else life))
 
-    @verb
-    def peek(self, cache_key: str) -> Turns[T | None]:
+    @recipe_method
+    def peek(self, cache_key: str) -> PatternProgram[T | None]:
         """Return the answer for a key if it is fresh, without working it out."""
         entry = yield from self._entry(cache_key)
         return self._load(entry) if self._fresh(entry) else None
 
-    @verb
-    def store(self, cache_key: str, value: T | None, *, life: timedelta | None = None) -> Turns[None]:
+    @recipe_method
+    def store(
+        self, cache_key: str, value: T | None, *, life: timedelta | None = None
+    ) -> PatternProgram[None]:
         """Keep an answer that is known already, over whatever is there."""
         entry = self._made(cache_key, value, self.life if life is None else life)
-        yield from ask(lambda db: db.put(entry))
+        yield from call_client(lambda db: db.put(entry))
 
-    @verb
-    def forget(self, cache_key: str) -> Turns[None]:
+    @recipe_method
+    def forget(self, cache_key: str) -> PatternProgram[None]:
         """Drop the answer for a key; who is working it out now will not keep it."""
-        yield from ask(lambda db: db.delete(self.key(cache_key=cache_key)))
+        yield from call_client(lambda db: db.delete(self.key(cache_key=cache_key)))
 
-    def _obtained(self, cache_key: str, compute: Callable[[], Any], life: timedelta) -> Turns[T | None]:
+    def _obtained(
+        self, cache_key: str, compute: Callable[[], Any], life: timedelta
+    ) -> PatternProgram[T | None]:
         entry = yield from self._entry(cache_key)
         holder = self.entropy.uuid()
         for _ in range(2 * POLLS):
@@ -158,11 +162,13 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             if self._usable(entry):
                 return self._load(entry)
             # A lease that another holds is waited for by reading: a write that is refused is paid by the size of the entry.
-            yield from wait(self.lease.total_seconds() / POLLS)
+            yield from sleep(self.lease.total_seconds() / POLLS)
             entry = yield from self._entry(cache_key)
-        return (yield from ask(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
+        return (yield from call_client(lambda db: compute()))  # type: ignore[no-any-return]  # nobody else gets it done
 
-    def _leased(self, cache_key: str, holder: str, entry: CacheEntry | None) -> Turns[CacheEntry | None]:
+    def _leased(
+        self, cache_key: str, holder: str, entry: CacheEntry | None
+    ) -> PatternProgram[CacheEntry | None]:
         """Take the lease of an entry; return None if it was got, else the entry as it stands."""
         now = self._now()
         until = now + self.lease
@@ -178,7 +184,7 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             ]  # nobody is given it, and all who wait read it
         key = self.key(cache_key=cache_key)
         try:
-            yield from ask(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
+            yield from call_client(lambda db: db.update(key, *changes, when=free & unanswered, create=True))
         except ConditionFailed as refused:
             standing = refused.found
             if isinstance(standing, CacheEntry):
@@ -188,10 +194,10 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
 
     def _computed(
         self, cache_key: str, compute: Callable[[], Any], life: timedelta, holder: str
-    ) -> Turns[T | None]:
+    ) -> PatternProgram[T | None]:
         key, mine = self.key(cache_key=cache_key), self.entity.holder == holder
         try:
-            value = yield from ask(lambda db: compute())
+            value = yield from call_client(lambda db: compute())
             entry = self._made(cache_key, value, life)
         except CacheValueTooLarge as large:
             _log.warning("%s", large)
@@ -201,14 +207,14 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             yield from self._released(key, mine)
             raise
         try:
-            yield from ask(lambda db: db.put(entry, when=mine))
+            yield from call_client(lambda db: db.put(entry, when=mine))
         except ConditionFailed:
             pass  # it took longer than the lease, or was forgotten meanwhile: the answer holds for this caller
         return value  # type: ignore[no-any-return]  # as compute gives it
 
-    def _released(self, key: Any, mine: Any) -> Turns[None]:
+    def _released(self, key: Any, mine: Any) -> PatternProgram[None]:
         try:
-            yield from ask(
+            yield from call_client(
                 lambda db: db.update(
                     key, self.entity.leased_until.remove(), self.entity.holder.remove(), when=mine
                 )
@@ -228,8 +234,8 @@ class Cache(Recipe[D_co], Generic[D_co, T]):
             expires_at=fresh_until + self.stale + timedelta(seconds=1),
         )
 
-    def _entry(self, cache_key: str) -> Turns[CacheEntry | None]:
-        return (yield from ask(lambda db: db.get(self.key(cache_key=cache_key))))
+    def _entry(self, cache_key: str) -> PatternProgram[CacheEntry | None]:
+        return (yield from call_client(lambda db: db.get(self.key(cache_key=cache_key))))
 
     def _fresh(self, entry: CacheEntry | None) -> bool:
         return entry is not None and entry.fresh_until is not None and self._now() < entry.fresh_until

@@ -24,17 +24,17 @@ from tavola.client import Transaction, TransactionCancelled, UpdateContended
 from tavola.model import Attr, Condition, Entity, Operand, Query, attr
 from tavola.patterns.recipe import (
     D_co,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    every,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
+    query_all,
     query_class,
-    together,
-    verb,
-    wait,
+    recipe_method,
+    sleep,
+    write_together,
 )
 
 SHARDS_MAX = 100  # what one transaction over all of them can hold
@@ -89,30 +89,30 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         self.shards, self.reading = _shards(entity, shards, reading)
         self.key = key_class(entity, "name", "part")
 
-    @verb
-    def add(self, name: str, amount: int = 1) -> Turns[None]:
+    @recipe_method
+    def add(self, name: str, amount: int = 1) -> PatternProgram[None]:
         """Add to a counter, less than nothing to take away; a counter that nobody added to begins at 0.
 
         Where no answer comes the addition may have been made: adding again would count twice.
         """
-        key = self.key(name=name, part=self.chance(self.shards))
-        yield from ask(lambda db: db.update(key, self.entity.value.add(amount), create=True))
+        key = self.key(name=name, part=self.random_below(self.shards))
+        yield from call_client(lambda db: db.update(key, self.entity.value.add(amount), create=True))
 
-    @verb
-    def total(self, name: str) -> Turns[int]:
+    @recipe_method
+    def total(self, name: str) -> PatternProgram[int]:
         """Return what was added in all, every addition that was answered before included.
 
         The shards are not read at one moment: additions made meanwhile may be in it or not, each whole.
         """
         return sum((yield from self._parts(name)).values())
 
-    @verb
-    def parts(self, name: str) -> Turns[Mapping[int, int]]:
+    @recipe_method
+    def parts(self, name: str) -> PatternProgram[Mapping[int, int]]:
         """Return what each shard holds, to see how evenly they are used."""
         return (yield from self._parts(name))
 
-    @verb
-    def reset(self, name: str) -> Turns[int]:
+    @recipe_method
+    def reset(self, name: str) -> PatternProgram[int]:
         """Begin again at 0 and return what was counted: an addition made meanwhile is in this or in what follows.
 
         It is one transaction, all of it or nothing. Where no answer comes to that, it may have been done.
@@ -125,11 +125,11 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
                 return 0
             if (yield from self._took(name, 0 if first is None else first.taken, values)):
                 return sum(values.values())
-            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
-    @verb
-    def fold(self, name: str) -> Turns[None]:
+    @recipe_method
+    def fold(self, name: str) -> PatternProgram[None]:
         """Move what the shards beyond `shards` hold into the first ones; the total is the same at every moment.
 
         A program that still adds to these shards is not heard by those that no longer read them; fold again then.
@@ -137,18 +137,18 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
         for shard in range(self.shards, self.reading):
             yield from self._folded(name, shard)
 
-    def _folded(self, name: str, shard: int) -> Turns[None]:
+    def _folded(self, name: str, shard: int) -> PatternProgram[None]:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             part = yield from self._part(name, shard)
             if part is None or (yield from self._moved(part, shard % self.shards)):
                 return
-            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # somebody added to it meanwhile
         raise UpdateContended(f"the counter {name!r}", ATTEMPTS_MAX)
 
-    def _part(self, name: str, shard: int) -> Turns[C | None]:
-        return (yield from ask(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
+    def _part(self, name: str, shard: int) -> PatternProgram[C | None]:
+        return (yield from call_client(lambda db: db.get(self.key(name=name, part=shard), consistent=True)))
 
-    def _took(self, name: str, taken: int, values: Mapping[int, int]) -> Turns[bool]:
+    def _took(self, name: str, taken: int, values: Mapping[int, int]) -> PatternProgram[bool]:
         """Take from each shard what it was seen to hold; return False if somebody else took something meanwhile."""
         kind = self.entity
 
@@ -165,7 +165,7 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
         return (yield from _unless_overtaken(fill))
 
-    def _moved(self, part: C, shard: int) -> Turns[bool]:
+    def _moved(self, part: C, shard: int) -> PatternProgram[bool]:
         """Move what a shard holds to another; return False if it holds something else by now."""
         kind, name = self.entity, part.name
 
@@ -180,9 +180,9 @@ class Counters(Recipe[D_co], Generic[D_co, C]):
 
         return (yield from _unless_overtaken(fill))
 
-    def _parts(self, name: str) -> Turns[dict[int, int]]:
+    def _parts(self, name: str) -> PatternProgram[dict[int, int]]:
         keys = [self.key(name=name, part=shard) for shard in range(self.reading)]
-        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
         return {shard: 0 if part is None else part.value for shard, part in enumerate(found)}
 
 
@@ -213,7 +213,7 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         if every < timedelta(seconds=1):
             raise RecipeRefused(entity.__name__, f"a window of {every} is too short; give a second or more")
         if keep is not None:
-            expires_with(entity, "expires")
+            check_expires_with(entity, "expires")
         self.every = every
         self.keep = keep
 
@@ -222,26 +222,26 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
         moment = datetime.fromtimestamp(self.clock.now(), UTC) if at is None else at
         return moment - (moment - _EPOCH) % self.every
 
-    @verb
-    def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> Turns[None]:
+    @recipe_method
+    def add(self, name: str, amount: int = 1, *, at: datetime | None = None) -> PatternProgram[None]:
         """Add to a counter in the window of a moment, now unless given."""
         window = self.window(at)
         changes = [self.entity.value.add(amount)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(window + self.every + self.keep))
-        key = self.key(name=name, part=self.chance(self.shards), window=window)
-        yield from ask(lambda db: db.update(key, *changes, create=True))
+        key = self.key(name=name, part=self.random_below(self.shards), window=window)
+        yield from call_client(lambda db: db.update(key, *changes, create=True))
 
-    @verb
-    def total(self, name: str, *, at: datetime | None = None) -> Turns[int]:
+    @recipe_method
+    def total(self, name: str, *, at: datetime | None = None) -> PatternProgram[int]:
         """Return what was added in the window of a moment, now unless given."""
         window = self.window(at)
         keys = [self.key(name=name, part=shard, window=window) for shard in range(self.reading)]
-        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
         return sum(part.value for part in found if part is not None)
 
-    @verb
-    def series(self, name: str, since: datetime, until: datetime) -> Turns[list[Tally]]:
+    @recipe_method
+    def series(self, name: str, since: datetime, until: datetime) -> PatternProgram[list[Tally]]:
         """Return every window from one moment to another in order, those in which nothing was added as 0."""
         first, last = self.window(since), self.window(until)
         totals: dict[datetime, int] = {}
@@ -254,10 +254,10 @@ class WindowCounters(Recipe[D_co], Generic[D_co, W]):
                 totals[part.window] = totals.get(part.window, 0) + part.value
         return [Tally(window, total) for window, total in sorted(totals.items())]
 
-    def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> Turns[list[W]]:
+    def _shard(self, name: str, shard: int, first: datetime, last: datetime) -> PatternProgram[list[W]]:
         asked = self.series_of(name=name, part=shard)
         found = getattr(asked, "window").between(first, last)  # noqa: B009 - the class is the user's
-        return (yield from every(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
+        return (yield from query_all(lambda db, cursor: db.query(found, cursor=cursor, consistent=True)))
 
 
 def _shards(entity: type[Entity], shards: int, reading: int | None) -> tuple[int, int]:
@@ -275,10 +275,10 @@ def _is(field: Operand[C, int], value: int) -> Condition[C]:
     return field == value if value else (field == 0) | field.not_exists()
 
 
-def _unless_overtaken(fill: Callable[[Transaction], object]) -> Turns[bool]:
+def _unless_overtaken(fill: Callable[[Transaction], object]) -> PatternProgram[bool]:
     """Do a transaction; return False where one of its conditions no longer held."""
     try:
-        yield from together(fill)
+        yield from write_together(fill)
     except TransactionCancelled as cancelled:
         if not any(reason is not None and reason.kind == "condition" for reason in cancelled.reasons):
             raise

@@ -51,35 +51,142 @@ from tavola.client import (
     get_stored,
     read_stored,
 )
-from tavola.model import Condition, Query
-from tavola.patterns.nodes import (
-    SEPARATOR,
-    TOP,
-    Moved,
-    MoveRefused,
-    Node,
-    NodeExists,
-    NodeMissing,
-    TreeBusy,
-    TreeWork,
-    checked,
-    depth_of,
-    parent_of,
-    within,
-)
+from tavola.errors import ErrorKind
+from tavola.model import Attr, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
+    PatternError,
+    PatternProgram,
     Recipe,
+    RecipeRefused,
     Slice,
-    Turns,
-    ask,
-    every,
+    call_client,
     key_class,
+    query_all,
     query_class,
-    together,
-    verb,
-    wait,
+    recipe_method,
+    sleep,
+    write_together,
 )
+
+SEPARATOR = "/"
+TOP = SEPARATOR  # the parent of the nodes at the top
+
+
+class Node(Entity):
+    """A place in a tree; subclass it with a table, a key of tree and path, and what you want to know of it."""
+
+    tree: Attr[str]
+    path: Attr[str]  # "emea/italy/rome"
+    parent: Attr[str]  # "emea/italy"; "/" at the top
+    depth: Attr[int]  # 1 at the top
+
+
+class TreeWork(Entity):
+    """A move or a removal under way in a tree, one at a time; subclass it with a table and a key of tree."""
+
+    tree: Attr[str]
+    path: Attr[str]  # what is moved, or removed
+    to: Attr[str | None] = attr(default=None)  # where it goes; None: it is removed
+    fence: Attr[str]  # by which one work is told from the next
+
+    @property
+    def told(self) -> str:
+        """What is done, in words."""
+        return (
+            f"{self.path!r} is being removed"
+            if self.to is None
+            else f"{self.path!r} is on its way to {self.to!r}"
+        )
+
+    def concerns(self, path: str) -> bool:
+        """Return whether a path is in what is moved or removed, at the old place or the new one."""
+        return any(within(path, place) for place in (self.path, self.to) if place is not None)
+
+
+class NodeMissing(PatternError):
+    """A path at which there is no node."""
+
+    code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+
+    def __init__(self, tree: str, path: str) -> None:
+        self.tree = tree
+        self.path = path
+        super().__init__(f"There is no node {path!r} in the tree {tree!r}; add it first")
+
+
+class NodeExists(PatternError):
+    """A path at which there is a node already."""
+
+    code = "exists"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, tree: str, path: str) -> None:
+        self.tree = tree
+        self.path = path
+        super().__init__(
+            f"There is a node {path!r} in the tree {tree!r} already; remove it, or take another path"
+        )
+
+
+class MoveRefused(PatternError):
+    """A move that would take a subtree into itself, or that something stands in the way of."""
+
+    code = "in-the-way"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, path: str, to: str, reason: str) -> None:
+        self.path = path
+        self.to = to
+        super().__init__(f"{path!r} cannot be moved to {to!r}: {reason}")
+
+
+class TreeBusy(PatternError):
+    """A change that must wait for a move or a removal of the tree to be over."""
+
+    code = "contended"
+    kind = ErrorKind.CONFLICT
+
+    def __init__(self, tree: str, what: str, work: TreeWork) -> None:
+        self.tree = tree
+        self.work = work
+        super().__init__(
+            f"{what} must wait: in the tree {tree!r}, {work.told}. If nobody is at it any more, finish({tree!r}) ends it"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a move did."""
+
+    nodes: int  # that this call moved
+    transactions: int
+
+
+def parent_of(path: str) -> str:
+    """Return the path above a path, "/" at the top."""
+    return path.rpartition(SEPARATOR)[0] or TOP
+
+
+def depth_of(path: str) -> int:
+    """Return how many names a path has."""
+    return path.count(SEPARATOR) + 1
+
+
+def within(path: str, place: str) -> bool:
+    """Return whether a path is a place, or below it."""
+    return place in (TOP, path) or path.startswith(place + SEPARATOR)
+
+
+def checked(path: str) -> str:
+    """Return a path, refusing what is none."""
+    if not path or any(not name for name in path.split(SEPARATOR)):
+        raise RecipeRefused(
+            "Tree", f"{path!r} is no path; give names with {SEPARATOR} between them, none of them empty"
+        )
+    return path
+
 
 MOVED_TOGETHER = 25  # nodes to a transaction, of at most 100 actions; fewer where they do not fit
 REMOVED_TOGETHER = 50
@@ -131,8 +238,8 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             tree=tree, path=checked(path), parent=parent_of(path), depth=depth_of(path), **more
         )
 
-    @verb
-    def add(self, node: N) -> Turns[N]:
+    @recipe_method
+    def add(self, node: N) -> PatternProgram[N]:
         """Store a node under its parent, which must be there; at the top there need be none.
 
         While a subtree is moved or removed, nothing is added at the places that this concerns: `TreeBusy`.
@@ -150,7 +257,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                yield from together(fill)
+                yield from write_together(fill)
             except TransactionCancelled as cancelled:
                 begun, taken, orphaned = (*cancelled.reasons, None)[:3]
                 if begun is not None and begun.kind == "condition":
@@ -165,65 +272,67 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                     raise
             else:
                 return placed
-            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the tree {node.tree!r}", _ATTEMPTS_MAX)
 
-    @verb
-    def get(self, tree: str, path: str) -> Turns[N | None]:
+    @recipe_method
+    def get(self, tree: str, path: str) -> PatternProgram[N | None]:
         """Return the node at a path, None if there is none."""
         return (yield from self._get(tree, path))
 
-    @verb
+    @recipe_method
     def subtree(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
-    ) -> Turns[Slice[N]]:
+    ) -> PatternProgram[Slice[N]]:
         """Return everything below a path, at any depth, in the order of paths: so many and a cursor, or all of it."""
         question = self._below(tree, path)
         if limit is None and cursor is None:
-            found = yield from every(lambda db, cursor: db.query(question, cursor=cursor, consistent=True))
+            found = yield from query_all(
+                lambda db, cursor: db.query(question, cursor=cursor, consistent=True)
+            )
             return Slice(tuple(found), None)
-        page = yield from ask(
+        page = yield from call_client(
             lambda db: db.query(question, limit=limit or 100, cursor=cursor, consistent=True)
         )
         return Slice(tuple(page.items), page.cursor)
 
-    @verb
+    @recipe_method
     def children(
         self, tree: str, path: str = TOP, *, limit: int | None = None, cursor: str | None = None
-    ) -> Turns[Slice[N]]:
+    ) -> PatternProgram[Slice[N]]:
         """Return the nodes just below a path; from the index, if there is one, where a change shows a moment later.
 
         Without an index the whole subtree is read, and paid for.
         """
         if self.children_class is None:
-            found = yield from every(lambda db, cursor: db.query(self._below(tree, path), cursor=cursor))
+            found = yield from query_all(lambda db, cursor: db.query(self._below(tree, path), cursor=cursor))
             depth = 1 if path == TOP else depth_of(path) + 1
             return Slice(tuple(node for node in found if node.depth == depth), None)
         question = self.children_class(tree=tree, parent=path)
         if limit is None and cursor is None:
             return Slice(
-                tuple((yield from every(lambda db, cursor: db.query(question, cursor=cursor)))), None
+                tuple((yield from query_all(lambda db, cursor: db.query(question, cursor=cursor)))), None
             )
-        page = yield from ask(lambda db: db.query(question, limit=limit or 100, cursor=cursor))
+        page = yield from call_client(lambda db: db.query(question, limit=limit or 100, cursor=cursor))
         return Slice(tuple(page.items), page.cursor)
 
-    @verb
-    def ancestors(self, tree: str, path: str) -> Turns[list[N]]:
+    @recipe_method
+    def ancestors(self, tree: str, path: str) -> PatternProgram[list[N]]:
         """Return the nodes above a path, from the top down: one batch read, however deep."""
         names = checked(path).split(SEPARATOR)
         keys = [self.key(tree=tree, path=SEPARATOR.join(names[:end])) for end in range(1, len(names))]
         if not keys:
             return []
-        found = yield from ask(lambda db: db.get_many(keys, consistent=True))
+        found = yield from call_client(lambda db: db.get_many(keys, consistent=True))
         return [node for node in found if node is not None]
 
-    @verb
-    def under_way(self, tree: str) -> Turns[W | None]:
+    @recipe_method
+    def under_way(self, tree: str) -> PatternProgram[W | None]:
         """Return the move or the removal that was begun in a tree and is not over, None if there is none."""
         return (yield from self._work(tree))
 
-    @verb
-    def finish(self, tree: str) -> Turns[bool]:
+    @recipe_method
+    def finish(self, tree: str) -> PatternProgram[bool]:
         """Go on with the move or the removal that was begun in a tree, to its end; return whether there was one."""
         work = yield from self._work(tree)
         if work is None:
@@ -234,8 +343,8 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             yield from self._move_all(work, work.to)
         return True
 
-    @verb
-    def remove(self, tree: str, path: str) -> Turns[int]:
+    @recipe_method
+    def remove(self, tree: str, path: str) -> PatternProgram[int]:
         """Delete a node with everything below it, from the bottom up, and return how many nodes this call deleted.
 
         After a crash, the same call goes on with what is left.
@@ -245,13 +354,13 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             return 0
         wanted = self.work(tree=tree, path=path, fence=self.entropy.uuid())
         try:
-            work = yield from ask(lambda db: db.create(wanted))
+            work = yield from call_client(lambda db: db.create(wanted))
         except ItemExists as exists:
             work = yield from self._joined(wanted, exists.found, f"Removing {path!r}")
         return (yield from self._remove_all(work))
 
-    @verb
-    def move(self, tree: str, path: str, to: str) -> Turns[Moved]:
+    @recipe_method
+    def move(self, tree: str, path: str, to: str) -> PatternProgram[Moved]:
         """Take a node with everything below it to another path, under a parent that is there.
 
         The node itself goes first. Reads meanwhile find each node at one of the places. After a crash, the same call goes on with
@@ -271,7 +380,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     # Moving.
 
-    def _move_head(self, work: W, to: str) -> Turns[W]:
+    def _move_head(self, work: W, to: str) -> PatternProgram[W]:
         """Write a move down and take its head along; return it, or what is under way instead."""
         tree, path, parent = work.tree, work.path, parent_of(to)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
@@ -292,10 +401,12 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 raise NodeExists(tree, to) from cancelled
             elif gone is None:
                 raise cancelled
-            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))  # it is moved as it is then
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))  # it is moved as it is then
         raise UpdateContended(f"the node {path!r}", _ATTEMPTS_MAX)
 
-    def _begin(self, work: W, head: _Carried[N], to: str, parent: str) -> Turns[TransactionCancelled | None]:
+    def _begin(
+        self, work: W, head: _Carried[N], to: str, parent: str
+    ) -> PatternProgram[TransactionCancelled | None]:
         def fill(writes: Transaction) -> None:
             writes.create(work)
             writes.delete(self.key(tree=work.tree, path=work.path), when=head.same)
@@ -304,12 +415,12 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 writes.check(self.key(tree=work.tree, path=parent))
 
         try:
-            yield from together(fill)
+            yield from write_together(fill)
         except TransactionCancelled as cancelled:
             return cancelled
         return None
 
-    def _move_all(self, work: W, to: str) -> Turns[tuple[int, int]]:
+    def _move_all(self, work: W, to: str) -> PatternProgram[tuple[int, int]]:
         """Move what is left of a move, and note that it is over; return how many nodes, in how many transactions."""
         moved = transactions = fruitless = 0
         size = MOVED_TOGETHER
@@ -329,11 +440,11 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 fruitless += 1
                 if fruitless == _ATTEMPTS_MAX:
                     raise UpdateContended(f"the node {found[0].path!r}", fruitless)
-                yield from wait(self.retry_policy.pause_s(min(fruitless, 6)))
+                yield from sleep(self.retry_policy.pause_s(min(fruitless, 6)))
         yield from self._over(work)
         return moved, transactions
 
-    def _move_some(self, work: W, nodes: Sequence[_Carried[N]], to: str) -> Turns[Outcome]:
+    def _move_some(self, work: W, nodes: Sequence[_Carried[N]], to: str) -> PatternProgram[Outcome]:
         """Move nodes in one transaction, each as it was read."""
         places = [to + each.node.path[len(work.path) :] for each in nodes]
 
@@ -344,7 +455,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 writes.create(self._at(each.node, place))
 
         try:
-            yield from together(fill)
+            yield from write_together(fill)
         except TransactionCancelled as cancelled:
             begun, *others = cancelled.reasons
             if begun is not None and begun.kind == "condition":
@@ -368,7 +479,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     # Removing.
 
-    def _remove_all(self, work: W) -> Turns[int]:
+    def _remove_all(self, work: W) -> PatternProgram[int]:
         """Delete what is left of a removal, children before their parents, and note that it is over."""
         removed = 0
         size = REMOVED_TOGETHER
@@ -385,7 +496,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
         outcome = yield from self._remove_some(work, paths, over=True)
         return removed + (len(paths) if outcome == "done" else 0)
 
-    def _remove_some(self, work: W, paths: list[str], *, over: bool) -> Turns[Outcome]:
+    def _remove_some(self, work: W, paths: list[str], *, over: bool) -> PatternProgram[Outcome]:
         def fill(writes: Transaction) -> None:
             key = self.work_key(tree=work.tree)
             if over:
@@ -396,7 +507,7 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
                 writes.delete(self.key(tree=work.tree, path=path))
 
         try:
-            yield from together(fill)
+            yield from write_together(fill)
         except TransactionCancelled as cancelled:
             if cancelled.reasons[0] is not None and cancelled.reasons[0].kind == "condition":
                 return "over"
@@ -411,15 +522,15 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
 
     # Work under way.
 
-    def _work(self, tree: str) -> Turns[W | None]:
+    def _work(self, tree: str) -> PatternProgram[W | None]:
         key = self.work_key(tree=tree)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _still(self, work: W | None) -> Condition[W]:
         """Return the condition that a work is under way, or none."""
         return self.work.fence.not_exists() if work is None else self.work.fence == work.fence
 
-    def _joined(self, wanted: W, standing: W | None, what: str) -> Turns[W]:
+    def _joined(self, wanted: W, standing: W | None, what: str) -> PatternProgram[W]:
         """Return the same work that others have begun; any other is in the way."""
         if standing is None:
             standing = yield from self._work(wanted.tree)
@@ -429,27 +540,29 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
             raise TreeBusy(wanted.tree, what, standing)
         return standing
 
-    def _over(self, work: W) -> Turns[None]:
+    def _over(self, work: W) -> PatternProgram[None]:
         key, mine = self.work_key(tree=work.tree), self._still(work)
         try:
-            yield from ask(lambda db: db.delete(key, when=mine))
+            yield from call_client(lambda db: db.delete(key, when=mine))
         except ConditionFailed:
             pass  # others who asked for the same were first to finish it
 
     # Nodes.
 
-    def _some(self, tree: str, path: str, count: int, *, last: bool = False) -> Turns[list[N]]:
+    def _some(self, tree: str, path: str, count: int, *, last: bool = False) -> PatternProgram[list[N]]:
         """Return some nodes that are below a path, parents before their children, or those that come last first."""
         question = self._below(tree, path)
-        page = yield from ask(lambda db: db.query(question, limit=count, consistent=True, newest_first=last))
+        page = yield from call_client(
+            lambda db: db.query(question, limit=count, consistent=True, newest_first=last)
+        )
         return page.items
 
-    def _carried(self, keys: Sequence[Any]) -> Turns[list[_Carried[N]]]:
+    def _carried(self, keys: Sequence[Any]) -> PatternProgram[list[_Carried[N]]]:
         """Return the nodes that are under keys, each with the condition that its item is as it stands now.
 
         That is a condition on attributes, for what a field reads as need not be what is stored: an absent one has its default.
         """
-        items = yield from ask(lambda db: db.run(get_stored(db.context, keys)))
+        items = yield from call_client(lambda db: db.run(get_stored(db.context, keys)))
         return [
             _Carried(read_stored(self.entity, item), as_stored(self.entity, item))
             for item in items
@@ -459,9 +572,9 @@ class Tree(Recipe[D_co], Generic[D_co, N, W]):
     def _at(self, node: N, path: str) -> N:
         return node.model_copy(update={"path": path, "parent": parent_of(path), "depth": depth_of(path)})
 
-    def _get(self, tree: str, path: str) -> Turns[N | None]:
+    def _get(self, tree: str, path: str) -> PatternProgram[N | None]:
         key = self.key(tree=tree, path=path)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def _below(self, tree: str, path: str) -> Any:
         asked: Any = self.under(tree=tree)

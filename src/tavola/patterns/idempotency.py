@@ -45,7 +45,7 @@ from tavola.client import (
 )
 from tavola.patterns.leases import NO_WAIT, OVERTAKEN_MAX, Leases, Waiting, failure_told
 from tavola.patterns.outcomes import Answer, AnswerTooLarge, InProgress, Lease, LeaseLost, Outcome, T
-from tavola.patterns.recipe import D_co, RecipeRefused, Turns, ask
+from tavola.patterns.recipe import D_co, PatternProgram, RecipeRefused, call_client
 
 P = ParamSpec("P")
 
@@ -82,7 +82,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         for a request that then turns out to be done, so it must do nothing else. Where a condition of its own stands in
         the way, that is the `TransactionCancelled` it would be.
         """
-        return self.perform(self._together(scope, request, payload, fill, wait))
+        return self.run_program(self._together(scope, request, payload, fill, wait))
 
     @overload
     def once(
@@ -108,7 +108,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         While somebody else is at it, that is `InProgress`, or it is waited for. Where the lease passed to another
         before the work was over, the answer is not kept and that is `LeaseLost`.
         """
-        return self.perform(self._once(scope, request, payload, work, wait))
+        return self.run_program(self._once(scope, request, payload, work, wait))
 
     @overload
     def idempotent(
@@ -141,7 +141,7 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                     function.__qualname__, f"it has no parameter {request!r} to be the request's key"
                 )
 
-            def asked(*arguments: Any, **options: Any) -> Turns[Answer[Any]]:
+            def asked(*arguments: Any, **options: Any) -> PatternProgram[Answer[Any]]:
                 bound = takes.bind(*arguments, **options)
                 bound.apply_defaults()
                 told: Mapping[str, Any] = bound.arguments
@@ -159,13 +159,13 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
                 @wraps(function)
                 async def awaited(*arguments: Any, **options: Any) -> Any:
-                    return (await self.perform(asked(*arguments, **options))).value
+                    return (await self.run_program(asked(*arguments, **options))).value
 
                 return awaited
 
             @wraps(function)
             def called(*arguments: Any, **options: Any) -> Any:
-                return self.perform(asked(*arguments, **options)).value
+                return self.run_program(asked(*arguments, **options)).value
 
             return called
 
@@ -175,10 +175,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     def _together(
         self, scope: str | None, request: str, payload: Any, fill: Callable[[Any], Any], longest: timedelta
-    ) -> Turns[Answer[T]]:
+    ) -> PatternProgram[Answer[T]]:
         asked = self._asked(scope, request, payload)
         key = self._key_of(asked)
-        standing = yield from ask(lambda db: db.get(key, consistent=True))
+        standing = yield from call_client(lambda db: db.get(key, consistent=True))
         waiting = Waiting(longest)
         for _ in range(OVERTAKEN_MAX):
             free = yield from self._waited(asked, standing, waiting)
@@ -192,17 +192,19 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
                 standing = overtaken.standing
         raise InProgress(asked.scope, asked.request, asked.until)
 
-    def _filled(self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]) -> Turns[Answer[T]]:
+    def _filled(
+        self, asked: Lease, prior: Outcome | None, fill: Callable[[Any], Any]
+    ) -> PatternProgram[Answer[T]]:
         """Do what fills a transaction, with the outcome in it; `_Overtaken` where somebody else was first."""
         client: Any = self.db
         tx = client.transaction()
         intent: Intent[Outcome] | None = None
         try:
-            value = yield from ask(lambda _: fill(tx))
+            value = yield from call_client(lambda _: fill(tx))
             told, answer = self._told(asked, value)
             outcome = self._outcome(asked, "completed", told)
             intent = tx.create(outcome) if prior is None else tx.put(outcome, when=self._as_it_was(prior))
-            yield from ask(lambda _: tx.commit())
+            yield from call_client(lambda _: tx.commit())
         except Exception as error:
             reason = None
             if isinstance(error, TransactionCancelled) and intent is not None:
@@ -213,10 +215,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
             raise
         return Answer(answer, replayed=False)
 
-    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> Turns[None]:
+    def _failed(self, asked: Lease, prior: Outcome | None, error: Exception) -> PatternProgram[None]:
         """Keep a failure that is an answer; `_Overtaken` where another did the request, and it may be what that left."""
         key = self._key_of(asked)
-        standing = yield from ask(lambda db: db.get(key, consistent=True))
+        standing = yield from call_client(lambda db: db.get(key, consistent=True))
         if standing is not None and (prior is None or standing.holder != prior.holder):
             raise _Overtaken(standing) from error
         if not isinstance(error, self.failures):
@@ -224,10 +226,10 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
         failed = self._outcome(asked, "failed", failure_told(error))
         try:
             if prior is None:
-                yield from ask(lambda db: db.create(failed))
+                yield from call_client(lambda db: db.create(failed))
             else:
                 free = self._as_it_was(prior)
-                yield from ask(lambda db: db.put(failed, when=free))
+                yield from call_client(lambda db: db.put(failed, when=free))
         except ConditionFailed as refused:
             raise _Overtaken(refused.found) from error
 
@@ -235,12 +237,12 @@ class Idempotency(Leases[D_co, T], Generic[D_co, T]):
 
     def _once(
         self, scope: str | None, request: str, payload: Any, work: Callable[[Lease], Any], longest: timedelta
-    ) -> Turns[Answer[T]]:
+    ) -> PatternProgram[Answer[T]]:
         begun = yield from self._begun(scope, request, payload, longest)
         if isinstance(begun, Answer):
             return begun
         try:
-            value = yield from ask(lambda _: work(begun))
+            value = yield from call_client(lambda _: work(begun))
         except (Exception, CancelledError) as error:
             try:
                 yield from self._ended(begun, error, final=isinstance(error, self.failures))

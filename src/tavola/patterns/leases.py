@@ -30,8 +30,17 @@ from tavola.patterns.outcomes import (
     StoredFailure,
     T,
 )
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, expires_with, key_class, verb
-from tavola.patterns.recipe import wait as pause
+from tavola.patterns.recipe import (
+    D_co,
+    PatternProgram,
+    Recipe,
+    RecipeRefused,
+    call_client,
+    check_expires_with,
+    key_class,
+    recipe_method,
+)
+from tavola.patterns.recipe import sleep as pause
 
 EVERYONE = "-"  # the scope of requests that are nobody's in particular
 NO_WAIT = timedelta(0)
@@ -61,7 +70,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         super().__init__(db)
         self.entity = entity
         self.key = key_class(entity, "scope", "request")
-        expires_with(entity, "expires_at")
+        check_expires_with(entity, "expires_at")
         if lease < timedelta(seconds=1) or life < lease:
             raise RecipeRefused(
                 entity.__name__, f"lease={lease} must be a second or more, and life={life} no less than it"
@@ -74,36 +83,36 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     # A request step by step.
 
-    @verb
+    @recipe_method
     def begin(
         self, request: str, payload: Any, *, scope: str | None = None, wait: timedelta = NO_WAIT
-    ) -> Turns[Lease | Answer[T]]:
+    ) -> PatternProgram[Lease | Answer[T]]:
         """Take the lease of a request and return it; where it was done before, return the answer."""
         return (yield from self._begun(scope, request, payload, wait))
 
-    @verb
-    def complete(self, lease: Lease, answer: T) -> Turns[Answer[T]]:
+    @recipe_method
+    def complete(self, lease: Lease, answer: T) -> PatternProgram[Answer[T]]:
         """Keep the answer of a request that was begun; `LeaseLost` if it belongs to another by now."""
         return (yield from self._completed(lease, answer))
 
-    @verb
-    def extend(self, lease: Lease, by: timedelta | None = None) -> Turns[Lease]:
+    @recipe_method
+    def extend(self, lease: Lease, by: timedelta | None = None) -> PatternProgram[Lease]:
         """Have a lease last from now on once more, or for another time, and return it."""
         until = self._now() + (self.lease if by is None else by)
         changes = (self.entity.leased_until.set(until), self.entity.expires_at.set(until + self.life))
         yield from self._changed(lease, *changes)
         return replace(lease, until=until)
 
-    @verb
-    def release(self, lease: Lease) -> Turns[None]:
+    @recipe_method
+    def release(self, lease: Lease) -> PatternProgram[None]:
         """Give up a request that was begun, so that it can be begun again at once."""
         yield from self._released(lease)
 
-    @verb
-    def find(self, request: str, *, scope: str | None = None) -> Turns[Outcome | None]:
+    @recipe_method
+    def find(self, request: str, *, scope: str | None = None) -> PatternProgram[Outcome | None]:
         """Return what is known of a request, None if nothing is, or nothing any more."""
         key = self.key(scope=self.scope if scope is None else scope, request=request)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     def complete_in(self, tx: Intents, lease: Lease, answer: T) -> Intent[Outcome]:
         """Add the completion of a request that was begun to a transaction of yours: the answer with what it tells of.
@@ -117,7 +126,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     def _begun(
         self, scope: str | None, request: str, payload: Any, longest: timedelta
-    ) -> Turns[Lease | Answer[T]]:
+    ) -> PatternProgram[Lease | Answer[T]]:
         asked = self._asked(scope, request, payload)
         got, standing = yield from self._created(asked)
         waiting = Waiting(longest)
@@ -137,7 +146,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
 
     def _waited(
         self, asked: Lease, standing: Outcome | None, waiting: Waiting
-    ) -> Turns[Answer[T] | Outcome | None]:
+    ) -> PatternProgram[Answer[T] | Outcome | None]:
         """Return the answer, or what may be taken: an outcome that nobody holds, or None; wait while somebody does."""
         key = self._key_of(asked)
         while standing is not None and standing.state != "released":
@@ -158,15 +167,15 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
             if seconds is None:
                 raise InProgress(asked.scope, asked.request, standing.leased_until)
             yield from pause(seconds)
-            standing = yield from ask(lambda db: db.get(key, consistent=True))
+            standing = yield from call_client(lambda db: db.get(key, consistent=True))
         return standing
 
-    def _created(self, asked: Lease) -> Turns[tuple[bool, Outcome | None]]:
+    def _created(self, asked: Lease) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that nobody knows of; return whether it was got, and what stands there if not."""
         made = self._outcome(asked, "in_progress", None)
         return (yield from self._surely(lambda db: db.create(made), asked.holder))
 
-    def _taken(self, asked: Lease, standing: Outcome) -> Turns[tuple[bool, Outcome | None]]:
+    def _taken(self, asked: Lease, standing: Outcome) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Take a request that its holder has left; return whether it was got, and what stands there if not."""
         kind, key, free = self.entity, self._key_of(asked), self._as_it_was(standing)
         changes = (
@@ -175,30 +184,32 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         )  # fmt: skip
         return (yield from self._surely(lambda db: db.update(key, *changes, when=free), asked.holder))
 
-    def _completed(self, lease: Lease, value: Any) -> Turns[Answer[T]]:
+    def _completed(self, lease: Lease, value: Any) -> PatternProgram[Answer[T]]:
         told, answer = self._told(lease, value)
         yield from self._changed(lease, *self._completion(told))
         return Answer(answer, replayed=False)
 
-    def _ended(self, lease: Lease, error: BaseException, *, final: bool) -> Turns[None]:
+    def _ended(self, lease: Lease, error: BaseException, *, final: bool) -> PatternProgram[None]:
         if final:
             told = (self.entity.state.set("failed"), self.entity.answer.set(failure_told(error)))
             yield from self._changed(lease, *told, *self._over())
         else:
             yield from self._released(lease)
 
-    def _released(self, lease: Lease) -> Turns[None]:
+    def _released(self, lease: Lease) -> PatternProgram[None]:
         # The item stays, for its token: a holder of long ago must not meet one that counts from the beginning.
         yield from self._changed(lease, self.entity.state.set("released"), *self._over())
 
-    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> Turns[None]:
+    def _changed(self, lease: Lease, *changes: Change[Outcome]) -> PatternProgram[None]:
         """Change an outcome as its holder; `LeaseLost` for anybody else."""
         key, mine = self._key_of(lease), self._mine(lease)
         done, standing = yield from self._surely(lambda db: db.update(key, *changes, when=mine), lease.holder)
         if not done:
             raise LeaseLost(lease, standing)
 
-    def _surely(self, write: Callable[[Db], Outcome], holder: str) -> Turns[tuple[bool, Outcome | None]]:
+    def _surely(
+        self, write: Callable[[Db], Outcome], holder: str
+    ) -> PatternProgram[tuple[bool, Outcome | None]]:
         """Make a write that one holder alone can make, again where no answer came; return whether, or what stands there.
 
         Where it is refused after that and the holder stands there, it was done and its answer lost.
@@ -206,7 +217,7 @@ class Leases(Recipe[D_co], Generic[D_co, T]):
         attempt = 1
         while True:
             try:
-                yield from ask(write)
+                yield from call_client(write)
                 return True, None
             except ConditionFailed as refused:
                 standing: Outcome | None = refused.found

@@ -25,34 +25,125 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from zlib import crc32
 
+from pydantic import BaseModel, JsonValue
+
 from tavola.client import AsyncDb, ConditionFailed, Intent, Intents, Transaction, TransactionCancelled
-from tavola.model import Change, Condition, Query
-from tavola.patterns.messages import (
-    Message,
-    OutboxEvent,
-    OutgoingEvents,
-    PublishedEvent,
-    Relayed,
-    RelayLease,
-    StoredMessage,
-    Unpublished,
-    events_in,
-)
+from tavola.model import Attr, Change, Condition, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
     PatternError,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
     query_class,
-    together,
-    verb,
-    wait,
-    work,
+    recipe_method,
+    run_blocking,
+    sleep,
+    write_together,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is to be told: its kind, and what JSON can hold of it."""
+
+    kind: str
+    payload: JsonValue = None
+
+
+class StoredMessage(BaseModel):
+    """A message as it waits."""
+
+    message_id: str
+    kind: str
+    payload: JsonValue = None
+    at: datetime
+
+
+class OutgoingEvents(Entity):
+    """What waits of one aggregate to be published; give it a table, a key of aggregate, and a query by lane."""
+
+    aggregate: Attr[str]
+    lane: Attr[int | None] = attr(default=None)  # None: nothing waits
+    published: Attr[int] = attr(default=0)  # how many were, in all
+    fence: Attr[int] = attr(default=0)  # of the last relay that cut the list
+    messages: Attr[list[StoredMessage]] = attr(default_factory=list)
+
+
+class RelayLease(Entity):
+    """Whose turn it is to publish what waits in a lane; give it a table and a key of lane."""
+
+    lane: Attr[int]
+    holder: Attr[str]
+    fence: Attr[int]  # grows with every holder, over all lanes
+    until: Attr[datetime]
+
+
+class PublishedEvent(Entity):
+    """An event that was published, kept for a while; give it a table and a key of aggregate and number."""
+
+    aggregate: Attr[str]
+    number: Attr[int]
+    message_id: Attr[str]
+    kind: Attr[str]
+    payload: Attr[JsonValue] = attr(default=None)
+    at: Attr[datetime]
+    expires: Attr[datetime | None] = attr(default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEvent:
+    """An event on its way out."""
+
+    aggregate: str
+    number: int  # 1, 2, 3 … of its aggregate, without a gap, in the order of the changes
+    message_id: str
+    kind: str
+    payload: Any
+    at: datetime  # when it was written
+    fence: int  # grows with every relay: who has seen a higher one may refuse this
+
+    @property
+    def dedup_id(self) -> str:
+        """What is the same whenever this event is published again, and of no other event."""
+        return f"{self.aggregate}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unpublished:
+    """An event that the publisher refused; it is tried in the next round, before what follows it."""
+
+    event: OutboxEvent
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """What one round did."""
+
+    published: int = 0
+    failed: tuple[Unpublished, ...] = ()
+    lanes: tuple[int, ...] = ()  # those that were this relay's; the others are another's now
+
+
+def events_in(row: OutgoingEvents, fence: int) -> list[OutboxEvent]:
+    """Return what waits in a row, each with its number."""
+    return [
+        OutboxEvent(
+            row.aggregate,
+            row.published + place,
+            each.message_id,
+            each.kind,
+            each.payload,
+            each.at,
+            fence,
+        )
+        for place, each in enumerate(row.messages, start=1)
+    ]
+
 
 O = TypeVar("O", bound=OutgoingEvents)  # noqa: E741 - one letter, as its kin have
 L = TypeVar("L", bound=RelayLease)
@@ -124,7 +215,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             raise RecipeRefused(lease.__name__, f"a lease of {lease_for} is too short; give a second or more")
         if archive is not None:
             key_class(archive, "aggregate", "number")
-            expires_with(archive, "expires")
+            check_expires_with(archive, "expires")
         self.lanes = lanes
         self.reading = reading or lanes
         self.lease_for = lease_for
@@ -160,10 +251,10 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         """Return the lane of an aggregate."""
         return crc32(aggregate.encode()) % self.lanes
 
-    @verb
+    @recipe_method
     def relay(
         self, publish: Callable[[OutboxEvent], Any], *, lanes: Iterable[int] | None = None
-    ) -> Turns[Relayed]:
+    ) -> PatternProgram[Relayed]:
         """Publish what waits, in each aggregate's order, and return what was done.
 
         An event is published when `publish` returns. If it raises, its aggregate waits for the next round,
@@ -171,7 +262,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         """
         return (yield from self._round(publish, range(self.reading) if lanes is None else lanes))
 
-    @verb
+    @recipe_method
     def run(
         self,
         publish: Callable[[OutboxEvent], Any],
@@ -179,7 +270,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         lanes: Iterable[int] | None = None,
         every_s: float = 1.0,
         until: Callable[[], bool] = lambda: False,
-    ) -> Turns[int]:
+    ) -> PatternProgram[int]:
         """Relay again and again, waiting where nothing was to be done, until told to stop; return how many."""
         wanted = tuple(range(self.reading) if lanes is None else lanes)
         published = 0
@@ -187,17 +278,17 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             done = yield from self._round(publish, wanted)
             published += done.published
             if not done.published:
-                yield from wait(every_s)
+                yield from sleep(every_s)
         return published
 
-    @verb
-    def waiting_in(self, aggregate: str) -> Turns[list[OutboxEvent]]:
+    @recipe_method
+    def waiting_in(self, aggregate: str) -> PatternProgram[list[OutboxEvent]]:
         """Return what waits of an aggregate, the next first."""
         found = yield from self._row(aggregate)
         return [] if found is None else events_in(found, found.fence)
 
-    @verb
-    def discard(self, aggregate: str, number: int) -> Turns[OutboxEvent]:
+    @recipe_method
+    def discard(self, aggregate: str, number: int) -> PatternProgram[OutboxEvent]:
         """Give up the event that is next of its aggregate, because nobody can publish it, and return it.
 
         Of any other number it is an error: what comes before it must be published first.
@@ -215,7 +306,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     # A round.
 
-    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> Turns[Relayed]:
+    def _round(self, publish: Callable[[OutboxEvent], Any], lanes: Iterable[int]) -> PatternProgram[Relayed]:
         turns: list[_Turn] = []
         for lane in lanes:
             turn = yield from self._taken(lane)
@@ -233,18 +324,20 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             _log.warning("%s cannot be published: %r; it is tried again", each.event.dedup_id, each.error)
         return Relayed(sum(turn.published for turn in turns), failed, tuple(turn.lane for turn in turns))
 
-    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> Turns[None]:
+    def _lane(self, turn: _Turn, publish: Callable[[OutboxEvent], Any]) -> PatternProgram[None]:
         cursor: str | None = None
         while True:
             asked, here = self.waiting(lane=turn.lane), cursor
-            page = yield from ask(lambda db: db.query(asked, cursor=here, limit=100))  # noqa: B023 - called at once
+            page = yield from call_client(lambda db: db.query(asked, cursor=here, limit=100))  # noqa: B023 - called at once
             for found in page.items:
                 yield from self._aggregate(turn, found.aggregate, publish)
             cursor = page.cursor
             if cursor is None:
                 return
 
-    def _aggregate(self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]) -> Turns[None]:
+    def _aggregate(
+        self, turn: _Turn, aggregate: str, publish: Callable[[OutboxEvent], Any]
+    ) -> PatternProgram[None]:
         """Publish what waits of one aggregate, as long as nothing goes wrong."""
         done = 0
         while done < ROUND_MAX:
@@ -271,24 +364,24 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             if cutting == "cleared" or len(out) < len(events):
                 return
 
-    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> Turns[None]:
+    def _published(self, publish: Callable[[OutboxEvent], Any], event: OutboxEvent) -> PatternProgram[None]:
         """Have an event published; on a loop, what is no coroutine function is done in a thread."""
         if isinstance(self.db, AsyncDb):
             if inspect.iscoroutinefunction(publish):
-                yield from ask(lambda db: publish(event))
+                yield from call_client(lambda db: publish(event))
                 return
-            answer = yield from work(lambda: publish(event))
+            answer = yield from run_blocking(lambda: publish(event))
             if inspect.isawaitable(answer):
-                yield from ask(lambda db: answer)
+                yield from call_client(lambda db: answer)
             return
-        answer = yield from ask(lambda db: publish(event))
+        answer = yield from call_client(lambda db: publish(event))
         if inspect.iscoroutine(answer):
             answer.close()
             raise RecipeRefused(
                 "publish", "it is a coroutine function; give a plain one, or use connect_async"
             )
 
-    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> Turns[Cutting]:
+    def _cut(self, row: O, out: list[OutboxEvent], fence: int) -> PatternProgram[Cutting]:
         """Take published events off the front, and the aggregate out of its lane if nothing is left of it.
 
         What was added meanwhile stays, and keeps it in. What another relay has cut already needs no cutting.
@@ -314,7 +407,7 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
     def _write(
         self, row: O, changes: list[Change[O]], when: Condition[O], out: list[OutboxEvent]
-    ) -> Turns[bool]:
+    ) -> PatternProgram[bool]:
         """Change a row, and archive what was published; return whether the row was as it had to be."""
         key = self.key(aggregate=row.aggregate)
         archive = self.archive
@@ -338,9 +431,9 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
 
         try:
             if archive is None:
-                yield from ask(lambda db: db.update(key, *changes, when=when))
+                yield from call_client(lambda db: db.update(key, *changes, when=when))
             else:
-                yield from together(fill)
+                yield from write_together(fill)
         except ConditionFailed:
             return False
         except TransactionCancelled as error:
@@ -351,16 +444,16 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
             return False
         return True
 
-    def _row(self, aggregate: str) -> Turns[O | None]:
+    def _row(self, aggregate: str) -> PatternProgram[O | None]:
         key = self.key(aggregate=aggregate)
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
     # Leases.
 
-    def _taken(self, lane: int) -> Turns[_Turn | None]:
+    def _taken(self, lane: int) -> PatternProgram[_Turn | None]:
         """Take a lane that is free, and return the turn; None: another relay holds it."""
         key = self.lease_key(lane=lane)
-        found = yield from ask(lambda db: db.get(key, consistent=True))
+        found = yield from call_client(lambda db: db.get(key, consistent=True))
         now = self._now()
         if found is not None and found.until > now and found.holder != self.holder:
             return None
@@ -368,12 +461,12 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         made = self.lease(lane=lane, holder=self.holder, fence=fence, until=now + self.lease_for)
         free = self.lease.fence.not_exists() if found is None else self.lease.fence == found.fence
         try:
-            yield from ask(lambda db: db.put(made, when=free))
+            yield from call_client(lambda db: db.put(made, when=free))
         except ConditionFailed:
             return None
         return _Turn(lane, fence, made.until)
 
-    def _held(self, turn: _Turn) -> Turns[None]:
+    def _held(self, turn: _Turn) -> PatternProgram[None]:
         """Make sure that a lane is still this relay's; nothing is published otherwise."""
         now = self._now()
         if now < turn.until - self.lease_for / 2:
@@ -381,19 +474,19 @@ class Outbox(Recipe[D_co], Generic[D_co, O, L]):
         until = now + self.lease_for
         key = self.lease_key(lane=turn.lane)
         try:
-            yield from ask(
+            yield from call_client(
                 lambda db: db.update(key, self.lease.until.set(until), when=self.lease.fence == turn.fence)
             )
         except ConditionFailed:
             raise RelaySuperseded(turn.lane) from None
         turn.until = until
 
-    def _released(self, turn: _Turn) -> Turns[None]:
+    def _released(self, turn: _Turn) -> PatternProgram[None]:
         """Let others have a lane; who has taken it meanwhile keeps it."""
         key = self.lease_key(lane=turn.lane)
         over = self.lease.until.set(self._now())
         try:
-            yield from ask(lambda db: db.update(key, over, when=self.lease.fence == turn.fence))
+            yield from call_client(lambda db: db.update(key, over, when=self.lease.fence == turn.fence))
         except ConditionFailed:
             pass
 

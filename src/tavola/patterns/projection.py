@@ -61,14 +61,14 @@ from tavola.patterns.metrics import (
 )
 from tavola.patterns.recipe import (
     D_co,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
-    together,
-    verb,
+    recipe_method,
+    write_together,
 )
 from tavola.patterns.shares import (
     Number,
@@ -136,7 +136,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         self.declared = Declared(table)
         self.metric_key = key_class(metric, "name", "part")
         self.mark_key = key_class(mark, "source", "projector")
-        expires_with(mark, "expires")
+        check_expires_with(mark, "expires")
         if table.settings.stream in ("KEYS_ONLY", "OLD_IMAGE"):
             raise RecipeRefused(
                 table.__name__, 'its stream tells no new images; declare it with stream="NEW_AND_OLD_IMAGES"'
@@ -161,8 +161,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
         return declare
 
-    @verb
-    def handler(self, event: Mapping[str, Any], context: object = None) -> Turns[dict[str, Any] | None]:
+    @recipe_method
+    def handler(
+        self, event: Mapping[str, Any], context: object = None
+    ) -> PatternProgram[dict[str, Any] | None]:
         """Count the records of an event, as a Lambda function; those that fail are reported, and come again."""
         done = yield from self._apply(event, None)
         for each in done.failed:
@@ -175,13 +177,13 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             raise ProjectionFailed(done.failed)
         return None
 
-    @verb
-    def apply(self, records: Given, *, stream: str | None = None) -> Turns[Projected]:
+    @recipe_method
+    def apply(self, records: Given, *, stream: str | None = None) -> PatternProgram[Projected]:
         """Count records, or changes made of them; `stream` is the ARN where they do not tell it."""
         return (yield from self._apply(records, stream))
 
-    @verb
-    def follow(self, subscription: Subscription | AsyncSubscription) -> Turns[int]:
+    @recipe_method
+    def follow(self, subscription: Subscription | AsyncSubscription) -> PatternProgram[int]:
         """Count what a subscription gives until it ends, and return how many changes that were.
 
         Changes that cannot be counted are a `ProjectionFailed`, and come first when the subscription goes on.
@@ -192,7 +194,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             )
         seen = 0
         while True:
-            batch: Any = yield from ask(lambda db: subscription.take())
+            batch: Any = yield from call_client(lambda db: subscription.take())
             if batch is None:
                 return seen
             done = yield from self._apply(batch.changes, None)
@@ -200,15 +202,15 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 raise ProjectionFailed(done.failed)
             seen += len(batch)
 
-    @verb
-    def value(self, name: str, part: str = "all") -> Turns[M]:
+    @recipe_method
+    def value(self, name: str, part: str = "all") -> PatternProgram[M]:
         """Return a number as it is now; one that nothing was added to is 0."""
         key = self.metric_key(name=name, part=part)
-        found = yield from ask(lambda db: db.get(key, consistent=True))
+        found = yield from call_client(lambda db: db.get(key, consistent=True))
         return self.metric(name=name, part=part) if found is None else found
 
-    @verb
-    def recount(self) -> Turns[Sums]:
+    @recipe_method
+    def recount(self) -> PatternProgram[Sums]:
         """Return what the numbers come to by the items themselves, reading the whole table; nothing is written.
 
         It agrees with what is kept once the stream was read to its end; an item that has expired counts
@@ -222,8 +224,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             if cursor is None:
                 return sums
 
-    @verb
-    def rebuild(self) -> Turns[Rebuilt]:
+    @recipe_method
+    def rebuild(self) -> PatternProgram[Rebuilt]:
         """Bring the numbers to what the table says, reading all of it; the stream may be read meanwhile.
 
         For items that were there before the projector was, a function that counts otherwise now, and
@@ -249,8 +251,8 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             if cursor is None:
                 return Rebuilt(counted, removed, unknown)
 
-    @verb
-    def fill(self, entities: Iterable[Entity]) -> Turns[int]:
+    @recipe_method
+    def fill(self, entities: Iterable[Entity]) -> PatternProgram[int]:
         """Count items that were just stored and are counted nowhere yet, in batches; return how many have shares.
 
         For loading a table, while nobody reads its stream: much faster than `rebuild`, and without its care. An
@@ -264,10 +266,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                 renewals.append(self._righted(entity, self._source(entity), shares, None))
         begun = self.mark(projector=self.name, source=FILLING, kind="", place=NEVER)
         try:
-            yield from ask(lambda db: db.create(begun))
+            yield from call_client(lambda db: db.create(begun))
         except ItemExists as error:
             raise self._broken_off() from error
-        yield from ask(lambda db: db.put_many([each.mark for each in renewals]))
+        yield from call_client(lambda db: db.put_many([each.mark for each in renewals]))
         numbers = sorted(summed([each.change for each in renewals]).items())
         parts = [
             numbers[at : at + TRANSACTION_ACTIONS_MAX]
@@ -276,13 +278,13 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         while parts:
             part = parts.pop()
             try:
-                yield from together(lambda writes, part=part: self._add(writes, part))  # type: ignore[misc]  # of `together`'s shape
+                yield from write_together(lambda writes, part=part: self._add(writes, part))  # type: ignore[misc]  # of `together`'s shape
             except TavolaError as error:
                 if len(part) == 1 or not lasting(error):
                     raise
                 half = len(part) // 2  # some local servers take fewer in one transaction
                 parts += [part[half:], part[:half]]
-        yield from ask(lambda db: db.delete(key_of(self.mark, {}, begun)))
+        yield from call_client(lambda db: db.delete(key_of(self.mark, {}, begun)))
         return len(renewals)
 
     def _broken_off(self) -> RecipeRefused:
@@ -298,7 +300,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Records.
 
-    def _apply(self, given: Given, stream: str | None) -> Turns[Projected]:
+    def _apply(self, given: Given, stream: str | None) -> PatternProgram[Projected]:
         standings = self.declared.standings(self._changes(given, stream))
         failed = [
             FailedRecord(sequence, each.error)
@@ -339,7 +341,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
             else:
                 yield from changes_of(self.table, each, stream=stream)
 
-    def _renewals(self, standings: Sequence[Standing]) -> Turns[list[Renewal[K]]]:
+    def _renewals(self, standings: Sequence[Standing]) -> PatternProgram[list[Renewal[K]]]:
         """Return the marks to be renewed; those that know the records already are left out."""
         marks = yield from self._marks_of([each.source for each in standings])
         renewals: list[Renewal[K]] = []
@@ -350,11 +352,11 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Marks.
 
-    def _marks_of(self, sources: Sequence[str]) -> Turns[list[K | None]]:
+    def _marks_of(self, sources: Sequence[str]) -> PatternProgram[list[K | None]]:
         if not sources:
             return []
         keys = [self.mark_key(source=source, projector=self.name) for source in sources]
-        return (yield from ask(lambda db: db.get_many(keys, consistent=True)))
+        return (yield from call_client(lambda db: db.get_many(keys, consistent=True)))
 
     def _renewal(self, standing: Standing, before: K | None) -> Renewal[K]:
         expires = None
@@ -371,7 +373,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         change = difference({} if before is None else before.shares, standing.shares)
         return Renewal(mark, before, change, standing.sequences)
 
-    def _commit(self, pack: Sequence[Renewal[K]]) -> Turns[None]:
+    def _commit(self, pack: Sequence[Renewal[K]]) -> PatternProgram[None]:
         """Renew marks and change the numbers by that, together; each mark must be as it was read."""
 
         def fill(writes: Transaction) -> None:
@@ -382,7 +384,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
                     writes.put(each.mark, when=self.mark.place == each.before.place)
             self._add(writes, summed([each.change for each in pack]).items())
 
-        yield from together(fill)
+        yield from write_together(fill)
 
     def _add(self, writes: Transaction, numbers: Iterable[tuple[Number, Sum]]) -> None:
         """Fill a transaction with what numbers change by."""
@@ -393,27 +395,27 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
 
     # Rebuilding.
 
-    def _scanned(self, cursor: str | None) -> Turns[tuple[list[Entity], str | None]]:
+    def _scanned(self, cursor: str | None) -> PatternProgram[tuple[list[Entity], str | None]]:
         kinds = self.declared.functions.keys()
-        page = yield from ask(lambda db: db.run(scan_kinds(db.context, self.table, kinds, cursor)))
+        page = yield from call_client(lambda db: db.run(scan_kinds(db.context, self.table, kinds, cursor)))
         return list(page.items), page.cursor
 
-    def _marks(self, cursor: str | None) -> Turns[tuple[list[K], str | None]]:
-        page = yield from ask(
+    def _marks(self, cursor: str | None) -> PatternProgram[tuple[list[K], str | None]]:
+        page = yield from call_client(
             lambda db: db.scan(
                 self.mark, where=self.mark.projector == self.name, cursor=cursor, consistent=True
             )
         )
         return list(page.items), page.cursor
 
-    def _marked(self) -> Turns[bool]:
+    def _marked(self) -> PatternProgram[bool]:
         """Return whether this projector has marked anything."""
-        page = yield from ask(
+        page = yield from call_client(
             lambda db: db.scan(self.mark, where=self.mark.projector == self.name, limit=1, consistent=True)
         )
         return bool(page.items)
 
-    def _put_right(self, found: Sequence[Entity], *, fresh: bool) -> Turns[int]:
+    def _put_right(self, found: Sequence[Entity], *, fresh: bool) -> PatternProgram[int]:
         """Renew the marks of items that say otherwise than the items; return how many.
 
         Where nothing was marked when it began, none is looked for: one that was made since is not written over.
@@ -442,7 +444,7 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         place = NEVER if mark is None else mark.place
         return self._renewal(Standing(source, shape_of(type(entity)).name, place + "+", shares), mark)
 
-    def _release(self, marks: Sequence[K]) -> Turns[tuple[int, int]]:
+    def _release(self, marks: Sequence[K]) -> PatternProgram[tuple[int, int]]:
         """Take back what items added that are gone; return how many, and how many marks lead nowhere."""
         keyed: list[tuple[K, PrimaryKey[Any]]] = []
         lost = 0
@@ -464,10 +466,10 @@ class Projector(Recipe[D_co], Generic[D_co, M, K]):
         ]
         return (yield from self._settled(renewals)), lost
 
-    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[Any]]:
-        return (yield from ask(lambda db: db.get_many(keys, consistent=True))) if keys else []
+    def _found(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[Any]]:
+        return (yield from call_client(lambda db: db.get_many(keys, consistent=True))) if keys else []
 
-    def _settled(self, renewals: Sequence[Renewal[K]]) -> Turns[int]:
+    def _settled(self, renewals: Sequence[Renewal[K]]) -> PatternProgram[int]:
         """Renew marks and return how many, but not those for which a record of the stream was faster: that is newer."""
         done = 0
         # Neighbours change the same numbers, so that more of them go into one transaction.

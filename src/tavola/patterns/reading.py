@@ -34,7 +34,16 @@ from tavola.model import (
     question_of,
     shape_of,
 )
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, wait
+from tavola.patterns.recipe import (
+    D_co,
+    PatternProgram,
+    Recipe,
+    RecipeRefused,
+    Slice,
+    call_client,
+    query_all,
+    sleep,
+)
 
 ATTEMPTS = 4  # how often a late index is asked before the table is believed
 PAUSE_S = 0.02  # before the second time; each pause is twice the one before
@@ -110,11 +119,11 @@ class OwnWrites(Recipe[D_co]):
 
         With a limit it is the first page, which may be longer by what was put in; its cursor goes on with `db.query`.
         """
-        return self.perform(self._query(selection, written, limit, newest_first))
+        return self.run_program(self._query(selection, written, limit, newest_first))
 
     def _query(
         self, selection: Selection[E], written: Sequence[Written], limit: int | None, newest_first: bool
-    ) -> Turns[Slice[E]]:
+    ) -> PatternProgram[Slice[E]]:
         question = question_of(selection)
         shape = _checked(question)
         index = question.pattern.key.index
@@ -126,12 +135,12 @@ class OwnWrites(Recipe[D_co]):
             found = yield from _asked(selection, limit, newest_first, consistent=None)
             if not keys:
                 return found
-            truths = yield from ask(lambda db: db.get_many(keys, consistent=True))
+            truths = yield from call_client(lambda db: db.get_many(keys, consistent=True))
             merged = order.merged(found, dict(zip(map(order.name, keys), truths, strict=True)))
             if merged == found:
                 return found
             if attempt < self.attempts:
-                yield from wait(self.pause_s * (1 << attempt))
+                yield from sleep(self.pause_s * (1 << attempt))
         return merged
 
 
@@ -244,15 +253,15 @@ def _key(shape: Shape, written: Written) -> PrimaryKey[Any]:
 
 def _asked(
     selection: Selection[E], limit: int | None, newest_first: bool, *, consistent: bool | None
-) -> Turns[Slice[E]]:
+) -> PatternProgram[Slice[E]]:
     if limit is None:
-        found = yield from every(
+        found = yield from query_all(
             lambda db, cursor: db.query(
                 selection, cursor=cursor, newest_first=newest_first, consistent=consistent
             )
         )
         return Slice(tuple(found), None)
-    page = yield from ask(
+    page = yield from call_client(
         lambda db: db.query(selection, limit=limit, newest_first=newest_first, consistent=consistent)
     )
     return Slice(tuple(page.items), page.cursor)

@@ -1,16 +1,16 @@
-"""Recipe: what every pattern is built on. Written once, it serves a synchronous and an asynchronous client.
+"""Recipe: the base of every pattern. A method is written once and works on a synchronous and an asynchronous client.
 
     class Greetings(Recipe[D]):
-        @verb
-        def greet(self, name: str) -> Turns[Guest]:
-            found = yield from ask(lambda db: db.get(Guest.Key(name=name)))
-            return found or (yield from ask(lambda db: db.create(Guest(name=name))))
+        @recipe_method
+        def greet(self, name: str) -> PatternProgram[Guest]:
+            guest = yield from call_client(lambda db: db.get(Guest.Key(name=name)))
+            return guest or (yield from call_client(lambda db: db.create(Guest(name=name))))
 
-    Greetings(db).greet("Ada")              with a `Connection`: a Guest
-    await Greetings(db).greet("Ada")        with an `AsyncConnection`: the same
+    Greetings(db).greet("Ada")              with a `Connection`: returns a Guest
+    await Greetings(db).greet("Ada")        with an `AsyncConnection`: the same, awaited
 
-A verb is a generator that yields the calls it wants made of the client. What its object was given decides whether they
-are made or awaited, and type checkers know which. Nothing here reaches behind the client's methods.
+A recipe method is a generator that yields the client calls it wants made. The client that the recipe was created with
+decides whether they are called or awaited, and type checkers know which. Recipes use only the client's public methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,17 @@ from functools import update_wrapper
 from inspect import isawaitable
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, overload
 
-from tavola.client import AsyncDb, Db, Page, RetryPolicy, Transaction
+from tavola.client import (
+    AsyncDb,
+    Db,
+    Page,
+    RetryPolicy,
+    RunBlocking,
+    Sleep,
+    Transaction,
+    run_program,
+    run_program_async,
+)
 from tavola.clock import Clock, pause
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
@@ -36,11 +46,11 @@ R = TypeVar("R")
 
 
 class PatternError(TavolaError):
-    """What goes wrong in a pattern and nowhere else."""
+    """Base class of the errors that only patterns raise."""
 
 
 class RecipeRefused(PatternError):
-    """An entity, key or setting that a pattern cannot work with."""
+    """An entity, key or setting that a pattern cannot use."""
 
     def __init__(self, place: str, problem: str) -> None:
         self.place = place
@@ -48,65 +58,51 @@ class RecipeRefused(PatternError):
         super().__init__(f"{place}: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Some time that a verb wants to wait."""
-
-    seconds: float
+PatternProgram: TypeAlias = Generator[Callable[[Db], Any] | Sleep | RunBlocking, Any, R]
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Something of one's own that takes its time: a file, another service."""
+def call_client(call: Callable[[Db], R]) -> PatternProgram[R]:
+    """Make one client call and return its result.
 
-    function: Callable[[], Any]
-
-
-Turns: TypeAlias = Generator[Callable[[Db], Any] | Pause | Work, Any, R]
-
-
-def ask(what: Callable[[Db], R]) -> Turns[R]:
-    """Have one call made of the client and get what it returns.
-
-    Written `yield from ask(lambda db: db.get(key))`. An asynchronous client is asked by the same function, and its answer is awaited. So the function makes one call
-    and looks at nothing that comes of it; of a page, take `items` and `cursor` and do not iterate.
+    Written `yield from call_client(lambda db: db.get(key))`. The same function is used with an asynchronous client, whose result is awaited afterwards. So it must make exactly one
+    call and not use its result. Of a page, use `items` and `cursor`; do not iterate over it.
     """
-    answer: R = yield what
-    return answer
+    result: R = yield call
+    return result
 
 
-def together(fill: Callable[[Transaction], object]) -> Turns[None]:
-    """Have several writes made in one transaction, all of them or none.
+def write_together(fill: Callable[[Transaction], object]) -> PatternProgram[None]:
+    """Make several writes in one transaction, all of them or none.
 
-    Written `yield from together(lambda writes: (writes.create(order), writes.delete(cart)))`.
+    Written `yield from write_together(lambda writes: (writes.create(order), writes.delete(cart)))`.
     """
-    answer = yield lambda db: _committed(db, fill)
-    assert answer is None
+    result = yield lambda db: _commit(db, fill)
+    assert result is None
 
 
-def _committed(db: Db, fill: Callable[[Transaction], object]) -> Any:
+def _commit(db: Db, fill: Callable[[Transaction], object]) -> Any:
     writes = db.transaction()
     fill(writes)
-    return writes.commit()  # of an asynchronous client, to be awaited
+    return writes.commit()  # an awaitable, if the client is asynchronous
 
 
-def wait(seconds: float) -> Turns[None]:
-    """Let some time pass, as the client does: a thread sleeps, a loop goes on."""
-    yield Pause(seconds)
+def sleep(seconds: float) -> PatternProgram[None]:
+    """Wait without blocking an event loop."""
+    yield Sleep(seconds)
 
 
-def work(function: Callable[[], R]) -> Turns[R]:
-    """Do what is no call of the client and takes its time; a loop has it done in a thread."""
-    answer: R = yield Work(function)
-    return answer
+def run_blocking(function: Callable[[], R]) -> PatternProgram[R]:
+    """Run a blocking function, such as a file access; with an event loop, in a thread."""
+    result: R = yield RunBlocking(function)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Slice(Generic[R]):
-    """Some of an answer, in its order."""
+    """One page of a result, in order."""
 
     items: tuple[R, ...]
-    cursor: str | None  # from where to go on; None: that was all
+    cursor: str | None  # continues after this page; None: this was the last
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.items)
@@ -115,50 +111,50 @@ class Slice(Generic[R]):
         return len(self.items)
 
 
-def every(page: Callable[[Db, str | None], Page[E]]) -> Turns[list[E]]:
-    """Return everything that a question finds, through all its pages.
+def query_all(page: Callable[[Db, str | None], Page[E]]) -> PatternProgram[list[E]]:
+    """Return the entities of all pages of a query.
 
-    Written `yield from every(lambda db, cursor: db.query(question, cursor=cursor))`.
+    Written `yield from query_all(lambda db, cursor: db.query(question, cursor=cursor))`.
     """
-    found: list[E] = []
+    entities: list[E] = []
     cursor: str | None = None
     while True:
-        here = cursor
-        answer = yield from ask(lambda db: page(db, here))  # noqa: B023 - it is called before the next turn
-        found += answer.items
-        cursor = answer.cursor
+        start = cursor
+        result = yield from call_client(lambda db: page(db, start))  # noqa: B023 - called before the next turn
+        entities += result.items
+        cursor = result.cursor
         if cursor is None:
-            return found
+            return entities
 
 
 class Recipe(Generic[D_co]):
-    """A pattern at work on a client's tables; subclass it, with verbs."""
+    """A pattern that works on a client's tables; subclass it and write its methods with `recipe_method`."""
 
     def __init__(self, db: D_co) -> None:
         self.db = db
-        self.clock: Clock = db.context.clock  # a pattern has its client's time, chance and patience
+        self.clock: Clock = db.context.clock  # shared with the client, so that a test sets them once
         self.entropy: Entropy = db.context.entropy
         self.retry_policy: RetryPolicy = db.context.retry_policy
 
-    def perform(self, steps: Turns[Any]) -> Any:
-        """Return what steps come to, or where the client is asynchronous, what can be awaited for it."""
+    def run_program(self, program: PatternProgram[Any]) -> Any:
+        """Return what a program returns; with an asynchronous client, an awaitable of it."""
         db: Db | AsyncDb = self.db
-        return arun(db, steps) if isinstance(db, AsyncDb) else run(db, steps)
+        return run_async(db, program) if isinstance(db, AsyncDb) else run(db, program)
 
-    def chance(self, bound: int) -> int:
-        """Return any number below a bound."""
+    def random_below(self, bound: int) -> int:
+        """Return a random number below a bound."""
         return int.from_bytes(self.entropy.bytes(8), "big") % bound
 
 
-class verb(Generic[P, R]):  # noqa: N801 - used as a decorator
-    """Make a method written in steps one that can be called, or awaited where the client is asynchronous."""
+class recipe_method(Generic[P, R]):  # noqa: N801 - used as a decorator
+    """Turn a method that returns a program into one that runs it: called or, with an asynchronous client, awaited."""
 
-    def __init__(self, steps: Callable[Concatenate[Any, P], Turns[R]]) -> None:
+    def __init__(self, steps: Callable[Concatenate[Any, P], PatternProgram[R]]) -> None:
         self.steps = steps
         update_wrapper(self, steps)  # type: ignore[arg-type]  # it takes whatever it can find
 
     @overload
-    def __get__(self, recipe: None, owner: type, /) -> verb[P, R]: ...
+    def __get__(self, recipe: None, owner: type, /) -> recipe_method[P, R]: ...
     @overload
     def __get__(self, recipe: Recipe[Db], owner: type, /) -> Callable[P, R]: ...
     @overload
@@ -168,61 +164,38 @@ class verb(Generic[P, R]):  # noqa: N801 - used as a decorator
             return self
 
         def method(*arguments: P.args, **options: P.kwargs) -> Any:
-            return recipe.perform(self.steps(recipe, *arguments, **options))
+            return recipe.run_program(self.steps(recipe, *arguments, **options))
 
         return update_wrapper(method, self.steps)
 
 
-def run(db: Db, steps: Turns[R]) -> R:
-    """Return what steps come to, calling the client; what goes wrong goes wrong where the steps stand."""
-    try:
-        wanted = next(steps)
-        while True:
-            try:
-                answer: Any = None
-                if isinstance(wanted, Pause):
-                    pause(wanted.seconds)
-                elif isinstance(wanted, Work):
-                    answer = wanted.function()
-                else:
-                    answer = wanted(db)
-            except Exception as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
-                wanted = steps.throw(error)
-            else:
-                wanted = steps.send(answer)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
-    finally:
-        steps.close()
+def run(db: Db, program: PatternProgram[R]) -> R:
+    """Return what a pattern's program returns, calling the client; errors are raised inside the program."""
+
+    def perform(effect: Any) -> Any:
+        if isinstance(effect, Sleep):
+            return pause(effect.seconds)
+        return effect.function() if isinstance(effect, RunBlocking) else effect(db)
+
+    return run_program(program, perform)
 
 
-async def arun(db: AsyncDb, steps: Turns[R]) -> R:
-    """Return what steps come to, awaiting the client."""
-    try:
-        wanted = next(steps)
-        while True:
-            try:
-                answer: Any = None
-                if isinstance(wanted, Pause):
-                    await asyncio.sleep(wanted.seconds)
-                elif isinstance(wanted, Work):
-                    answer = await asyncio.to_thread(wanted.function)
-                else:
-                    answer = wanted(db)  # type: ignore[arg-type]  # its methods are those of Db, awaited
-                    if isawaitable(answer):
-                        answer = await answer
-            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the steps know what to undo, whatever it was
-                wanted = steps.throw(error)
-            else:
-                wanted = steps.send(answer)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]  # StopIteration is not generic
-    finally:
-        steps.close()
+async def run_async(db: AsyncDb, program: PatternProgram[R]) -> R:
+    """Return what a pattern's program returns, awaiting the client."""
+
+    async def perform(effect: Any) -> Any:
+        if isinstance(effect, Sleep):
+            return await asyncio.sleep(effect.seconds)
+        if isinstance(effect, RunBlocking):
+            return await asyncio.to_thread(effect.function)
+        result = effect(db)
+        return await result if isawaitable(result) else result
+
+    return await run_program_async(program, perform)
 
 
 def key_class(entity: type[E], *parts: str) -> type[PrimaryKey[E]]:
-    """Return the key class of an entity, whose arguments must be just these."""
+    """Return an entity's key class; refuse one whose arguments are not exactly `parts`."""
     shape = shape_of(entity)
     if shape.key is None:
         _refuse(entity, "Key", parts)
@@ -237,7 +210,7 @@ def key_class(entity: type[E], *parts: str) -> type[PrimaryKey[E]]:
 def query_class(
     entity: type[E], query: type[Query[E]], *parts: str, sorts: tuple[str, ...] = ()
 ) -> type[Query[E]]:
-    """Return a query class of an entity, whose arguments must be just these and whose sort key must begin so."""
+    """Return `query`; refuse one whose arguments are not exactly `parts` or whose sort key does not begin with `sorts`."""
     pattern = query.__compiled__()
     if pattern.owner is not entity:
         raise RecipeRefused(pattern.place, f"the pattern is of {entity.__name__}; give a query class of that")
@@ -249,8 +222,8 @@ def query_class(
     return query
 
 
-def expires_with(entity: type[Entity], field: str) -> None:
-    """Refuse an entity whose field is not its table's time to live: what is over would stay, and be paid for."""
+def check_expires_with(entity: type[Entity], field: str) -> None:
+    """Refuse an entity whose field is not its table's TTL attribute: expired items would never be deleted."""
     shape = shape_of(entity)
     attribute = shape.fields[field].attribute
     if shape.home.settings.ttl != attribute:

@@ -25,15 +25,15 @@ from tavola.client import AsyncDb, Db, Transaction, TransactionCancelled, Update
 from tavola.model import Attr, Entity, PrimaryKey, attr
 from tavola.patterns.recipe import (
     D_co,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
-    together,
-    verb,
-    wait,
+    recipe_method,
+    sleep,
+    write_together,
 )
 
 Period = Literal["day", "month", "year"]
@@ -71,7 +71,7 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         if every is not None and every not in _FORMS:
             raise RecipeRefused(entity.__name__, f"every={every!r} is no period; give {', '.join(_FORMS)}")
         if keep is not None:
-            expires_with(entity, "expires")
+            check_expires_with(entity, "expires")
             if every is None:
                 raise RecipeRefused(
                     entity.__name__, "keep= would begin a sequence again that has no end; say every= as well"
@@ -86,24 +86,24 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         moment = datetime.fromtimestamp(self.clock.now(), UTC) if at is None else at.astimezone(UTC)
         return moment.strftime(_FORMS[self.every])
 
-    @verb
-    def next(self, scope: str, *, at: datetime | None = None) -> Turns[int]:
+    @recipe_method
+    def next(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
         """Return the next number of a scope: nobody else ever gets it."""
         return (yield from self._raised(scope, 1, at))
 
-    @verb
-    def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> Turns[range]:
+    @recipe_method
+    def reserve(self, scope: str, count: int, *, at: datetime | None = None) -> PatternProgram[range]:
         """Return the next so many numbers of a scope, for one's own use, with one write."""
         if count < 1:
             raise RecipeRefused(self.entity.__name__, f"{count} numbers are none; reserve 1 or more")
         last = yield from self._raised(scope, count, at)
         return range(last - count + 1, last + 1)
 
-    @verb
-    def last(self, scope: str, *, at: datetime | None = None) -> Turns[int]:
+    @recipe_method
+    def last(self, scope: str, *, at: datetime | None = None) -> PatternProgram[int]:
         """Return the last number that was given, 0 if none was; by now it may be another."""
         key = self.key(scope=scope, period=self.period(at))
-        found = yield from ask(lambda db: db.get(key, consistent=True))
+        found = yield from call_client(lambda db: db.get(key, consistent=True))
         return 0 if found is None else found.last
 
     @overload
@@ -120,20 +120,20 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
         Writers of one scope are done one after another, and `make` may be asked again when another was first. Do not
         take numbers of the scope in another way: these would be the gaps.
         """
-        return self.perform(self._numbered(scope, make, at))
+        return self.run_program(self._numbered(scope, make, at))
 
-    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> Turns[E]:
+    def _numbered(self, scope: str, make: Callable[[int], E], at: datetime | None) -> PatternProgram[E]:
         key = self.key(scope=scope, period=self.period(at))
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            standing = yield from ask(lambda db: db.get(key, consistent=True))
+            standing = yield from call_client(lambda db: db.get(key, consistent=True))
             last = 0 if standing is None else standing.last
             made = yield from self._together(key, last, make(last + 1))
             if made is not None:
                 return made
-            yield from wait(self.retry_policy.pause_s(min(attempt, 6)))
+            yield from sleep(self.retry_policy.pause_s(min(attempt, 6)))
         raise UpdateContended(f"the sequence {scope!r}", ATTEMPTS_MAX)
 
-    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> Turns[E | None]:
+    def _together(self, key: PrimaryKey[S], last: int, entity: E) -> PatternProgram[E | None]:
         """Raise the last number and create its entity; return None if somebody else was first."""
         held = self.entity.last
         changes = [held.set(last + 1)]
@@ -146,19 +146,19 @@ class Sequences(Recipe[D_co], Generic[D_co, S]):
             writes.create(entity)
 
         try:
-            yield from together(fill)
+            yield from write_together(fill)
         except TransactionCancelled as cancelled:
             if cancelled.reasons[0] is not None and cancelled.reasons[0].kind in ("condition", "conflict"):
                 return None
             raise
         return entity
 
-    def _raised(self, scope: str, count: int, at: datetime | None) -> Turns[int]:
+    def _raised(self, scope: str, count: int, at: datetime | None) -> PatternProgram[int]:
         key = self.key(scope=scope, period=self.period(at))
         changes = [self.entity.last.add(count)]
         if self.keep is not None:
             changes.append(self.entity.expires.set(self._expiry()))
-        found = yield from ask(lambda db: db.update(key, *changes, create=True))
+        found = yield from call_client(lambda db: db.update(key, *changes, create=True))
         return found.last
 
     def _expiry(self) -> datetime:

@@ -29,15 +29,15 @@ from tavola.client import ItemMissing
 from tavola.model import Attr, Entity, Query, attr
 from tavola.patterns.recipe import (
     D_co,
+    PatternProgram,
     Recipe,
     RecipeRefused,
-    Turns,
-    ask,
-    every,
-    expires_with,
+    call_client,
+    check_expires_with,
     key_class,
+    query_all,
     query_class,
-    verb,
+    recipe_method,
 )
 
 ID_BYTES = 32  # nobody guesses 256 bits
@@ -78,7 +78,7 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         self.entity = entity
         self.key = key_class(entity, "session_id")
         self.of_user_class = None if of_user is None else query_class(entity, of_user, "user_id")
-        expires_with(entity, "expires_at")
+        check_expires_with(entity, "expires_at")
         if life < timedelta(seconds=1) or longest < life:
             raise RecipeRefused(
                 entity.__name__,
@@ -92,8 +92,8 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         self.longest = longest
         self.renew = renew
 
-    @verb
-    def start(self, user_id: str, /, **more: Any) -> Turns[S]:
+    @recipe_method
+    def start(self, user_id: str, /, **more: Any) -> PatternProgram[S]:
         """Begin a session of a user, with a new id that nobody can guess; `more` is your own fields."""
         now = self._now()
         session_id = urlsafe_b64encode(self.entropy.bytes(ID_BYTES)).rstrip(b"=").decode()
@@ -105,10 +105,10 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
             ends_at=_whole(now + self.longest),
             **more,
         )
-        return (yield from ask(lambda db: db.create(session)))
+        return (yield from call_client(lambda db: db.create(session)))
 
-    @verb
-    def use(self, session_id: str) -> Turns[S | None]:
+    @recipe_method
+    def use(self, session_id: str) -> PatternProgram[S | None]:
         """Return a session that is valid, renewed if it was time; None if there is none, or it is over or revoked."""
         session = yield from self._valid(session_id)
         if session is None or not self._wants_renewal(session):
@@ -117,27 +117,27 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
         key = self.key(session_id=session_id)
         try:
             # A session that is revoked while it is renewed stays revoked: an update makes no item.
-            return (yield from ask(lambda db: db.update(key, self.entity.expires_at.set(until))))
+            return (yield from call_client(lambda db: db.update(key, self.entity.expires_at.set(until))))
         except ItemMissing:
             return None
 
-    @verb
-    def find(self, session_id: str) -> Turns[S | None]:
+    @recipe_method
+    def find(self, session_id: str) -> PatternProgram[S | None]:
         """Return a session that is valid, without renewing it."""
         return (yield from self._valid(session_id))
 
-    @verb
-    def revoke(self, session_id: str) -> Turns[bool]:
+    @recipe_method
+    def revoke(self, session_id: str) -> PatternProgram[bool]:
         """End a session now; return whether there was one."""
         return (yield from self._revoke(session_id))
 
-    @verb
-    def of_user(self, user_id: str) -> Turns[list[S]]:
+    @recipe_method
+    def of_user(self, user_id: str) -> PatternProgram[list[S]]:
         """Return the valid sessions of a user; one begun a moment ago may not be in an index yet."""
         return (yield from self._of_user(user_id))
 
-    @verb
-    def revoke_all(self, user_id: str, *, but: str | None = None) -> Turns[int]:
+    @recipe_method
+    def revoke_all(self, user_id: str, *, but: str | None = None) -> PatternProgram[int]:
         """End the sessions of a user, all or all but one, and return how many."""
         ended = 0
         for session in (yield from self._of_user(user_id)):
@@ -145,23 +145,25 @@ class Sessions(Recipe[D_co], Generic[D_co, S]):
                 ended += yield from self._revoke(session.session_id)
         return ended
 
-    def _valid(self, session_id: str) -> Turns[S | None]:
+    def _valid(self, session_id: str) -> PatternProgram[S | None]:
         key = self.key(session_id=session_id)
-        session = yield from ask(lambda db: db.get(key, consistent=True))  # a revoked one must not come back
+        session = yield from call_client(
+            lambda db: db.get(key, consistent=True)
+        )  # a revoked one must not come back
         return session if session is not None and self._lasts(session) else None
 
-    def _revoke(self, session_id: str) -> Turns[bool]:
+    def _revoke(self, session_id: str) -> PatternProgram[bool]:
         key = self.key(session_id=session_id)
-        return (yield from ask(lambda db: db.delete(key))) is not None
+        return (yield from call_client(lambda db: db.delete(key))) is not None
 
-    def _of_user(self, user_id: str) -> Turns[list[S]]:
+    def _of_user(self, user_id: str) -> PatternProgram[list[S]]:
         if self.of_user_class is None:
             raise RecipeRefused(
                 self.entity.__name__,
                 "which sessions a user has needs a query: Sessions(…, of_user=Login.OfUser)",
             )
         asked = self.of_user_class(user_id=user_id)
-        found = yield from every(lambda db, cursor: db.query(asked, cursor=cursor))
+        found = yield from query_all(lambda db, cursor: db.query(asked, cursor=cursor))
         return [session for session in found if self._lasts(session)]
 
     def _lasts(self, session: S) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from tavola.client import count_stored
 from tavola.limits import PARTITION_WRITES_PER_S, WRITE_UNIT_BYTES
 from tavola.model import ModelError, Selection, Shards, question_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, verb
+from tavola.patterns.recipe import D_co, PatternProgram, Recipe, RecipeRefused, call_client, recipe_method
 
 # How much of a partition's throughput is planned with: peaks, and shards that are not quite even.
 HEADROOM = 0.5
@@ -150,17 +150,17 @@ class Balance:
 class ShardBalance(Recipe[D_co]):
     """A look at shards one by one."""
 
-    @verb
-    def of(self, selection: Selection[Any]) -> Turns[Balance]:
+    @recipe_method
+    def of(self, selection: Selection[Any]) -> PatternProgram[Balance]:
         """Return how many items each shard of a question holds; they are counted, and paid for, and not sent."""
         pattern = question_of(selection).pattern
         if pattern.key.shards is None:
             raise RecipeRefused(pattern.place, "it is not sharded; declare it with shards=…")
-        told = yield from ask(lambda db: db.explain.query(selection))
+        told = yield from call_client(lambda db: db.explain.query(selection))
         counts: tuple[int, ...] = ()
         for request in told.requests:
             counts += ((yield from self._count(request.body)),)
         return Balance(counts)
 
-    def _count(self, body: Mapping[str, Any]) -> Turns[int]:
-        return (yield from ask(lambda db: db.run(count_stored(dict(body)))))
+    def _count(self, body: Mapping[str, Any]) -> PatternProgram[int]:
+        return (yield from call_client(lambda db: db.run(count_stored(dict(body)))))

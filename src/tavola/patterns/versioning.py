@@ -52,7 +52,18 @@ from tavola.client import (
 )
 from tavola.model import ItemUnreadable, PrimaryKey, Selection
 from tavola.patterns.audit import ChangeKind, Difference, Problem, Verification, Walk, differences
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Slice, Turns, ask, every, together, verb, wait
+from tavola.patterns.recipe import (
+    D_co,
+    PatternProgram,
+    Recipe,
+    RecipeRefused,
+    Slice,
+    call_client,
+    query_all,
+    recipe_method,
+    sleep,
+    write_together,
+)
 from tavola.patterns.records import A, E, Edit, R, Records, V
 
 _LOOKS_MAX = 4  # how often a record that is changed meanwhile is verified from the start
@@ -130,13 +141,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     # Changing.
 
-    @verb
-    def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Turns[R]:
+    @recipe_method
+    def create(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
         """Store a new record as version 1 and return it; `more` is fields of your own in the audit row."""
         return (yield from self._written(None, record, Edit("created", by, why, self._now(), more)))
 
-    @verb
-    def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> Turns[R]:
+    @recipe_method
+    def revise(self, /, record: R, *, by: str, why: str = "", **more: Any) -> PatternProgram[R]:
         """Store a record that was read and edited as its next version; one that is late is a `VersionConflict`.
 
         Where nothing differs, nothing is written and the current one is returned.
@@ -146,7 +157,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             raise VersionConflict(self.records.named(record), record.version, before)
         return (yield from self._written(before, record, Edit("changed", by, why, self._now(), more)))
 
-    @verb
+    @recipe_method
     def change(
         self,
         /,
@@ -157,13 +168,13 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         why: str = "",
         attempts: int = 1,
         **more: Any,
-    ) -> Turns[R]:
+    ) -> PatternProgram[R]:
         """Read a record, edit it and store it as its next version; `edit` returns another, or alters the one it is given.
 
         Who is overtaken is told by a `VersionConflict`; with more `attempts`, the edit is made again of what won.
         """
 
-        def edited(before: R) -> Turns[R]:
+        def edited(before: R) -> PatternProgram[R]:
             given = before.model_copy(deep=True)
             told = edit(given)
             after = given if told is None else told
@@ -171,14 +182,14 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
         return (yield from self._tried(key, edited, attempts))
 
-    @verb
+    @recipe_method
     def restore(
         self, /, key: PrimaryKey[R], version: int, *, by: str, why: str = "", attempts: int = 1, **more: Any
-    ) -> Turns[R]:
+    ) -> PatternProgram[R]:
         """Store the content of an old version as the next one and return it; what came between stays as it is."""
         after = self.records.checked((yield from self._version(key, version)))
 
-        def restored(before: R) -> Turns[R]:
+        def restored(before: R) -> PatternProgram[R]:
             edit = Edit("restored", by, why, self._now(), more, version)
             return (yield from self._written(before, self.records.restored(before, after), edit))
 
@@ -219,40 +230,42 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     # Reading.
 
-    @verb
-    def latest(self, key: PrimaryKey[R]) -> Turns[R | None]:
+    @recipe_method
+    def latest(self, key: PrimaryKey[R]) -> PatternProgram[R | None]:
         """Return the current record, None if there is none."""
-        return (yield from ask(lambda db: db.get(key, consistent=True)))
+        return (yield from call_client(lambda db: db.get(key, consistent=True)))
 
-    @verb
-    def version(self, key: PrimaryKey[R], version: int) -> Turns[V | None]:
+    @recipe_method
+    def version(self, key: PrimaryKey[R], version: int) -> PatternProgram[V | None]:
         """Return one version, None if there is none, or none any more."""
-        return (yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True)))
+        return (
+            yield from call_client(lambda db: db.get(self.records.version_row(key, version), consistent=True))
+        )
 
-    @verb
+    @recipe_method
     def versions(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
-    ) -> Turns[Slice[V]]:
+    ) -> PatternProgram[Slice[V]]:
         """Return the versions of a record, newest first: so many and a cursor for more, or all of them."""
         asked = self.records.versions(**self.records.identity(key))
         return (yield from _sliced(asked, limit, cursor, consistent=True))
 
-    @verb
-    def diff(self, key: PrimaryKey[R], one: int, other: int) -> Turns[tuple[Difference, ...]]:
+    @recipe_method
+    def diff(self, key: PrimaryKey[R], one: int, other: int) -> PatternProgram[tuple[Difference, ...]]:
         """Return what is not the same in two versions, place by place; version 0 is nothing."""
         before = yield from self._content(key, one)
         after = yield from self._content(key, other)
         return differences(before, after)
 
-    @verb
+    @recipe_method
     def history(
         self, key: PrimaryKey[R], *, limit: int | None = None, cursor: str | None = None
-    ) -> Turns[Slice[A]]:
+    ) -> PatternProgram[Slice[A]]:
         """Return who changed a record, when, why and what, newest first: so many and a cursor, or all of it."""
         asked = self.records.history(**self.records.identity(key))
         return (yield from _sliced(asked, limit, cursor, consistent=True))
 
-    @verb
+    @recipe_method
     def by_actor(
         self,
         actor: str,
@@ -261,7 +274,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         until: datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> Turns[Slice[A]]:
+    ) -> PatternProgram[Slice[A]]:
         """Return what somebody changed, in whatever records, newest first, from one moment to another.
 
         So many and a cursor, or all of it. It is asked of an index, where a change shows a moment later.
@@ -284,21 +297,23 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     # Keeping.
 
-    @verb
-    def prune(self, key: PrimaryKey[R]) -> Turns[int]:
+    @recipe_method
+    def prune(self, key: PrimaryKey[R]) -> PatternProgram[int]:
         """Delete the versions that are more than `keep` says and return how many; for when it was made less."""
         current = yield from self._current(key)
         if self.keep is None:
             return 0
         asked: Any = self.records.versions(**self.records.identity(key))
         over = asked.version.lte(current.version - self.keep)
-        rows = yield from every(lambda db, cursor: db.query(over, cursor=cursor))
+        rows = yield from query_all(lambda db, cursor: db.query(over, cursor=cursor))
         for row in rows:
             yield from self._erased(self.records.version_row(key, row.version))
         return len(rows)
 
-    @verb
-    def verify(self, key: PrimaryKey[R], *, look: Callable[[V], object] | None = None) -> Turns[Verification]:
+    @recipe_method
+    def verify(
+        self, key: PrimaryKey[R], *, look: Callable[[V], object] | None = None
+    ) -> PatternProgram[Verification]:
         """Read a whole record and tell what is not as it was written.
 
         Every number has its audit row, and its version unless it was pruned; the current one is the last version, and
@@ -325,7 +340,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
 
     def _walked(
         self, key: PrimaryKey[R], current: dict[str, Any] | None
-    ) -> Turns[tuple[Verification, list[dict[str, Any]]]]:
+    ) -> PatternProgram[tuple[Verification, list[dict[str, Any]]]]:
         """Walk along the history of a record; return what was found, and the versions that belong to it."""
         shape, version, audit = self.records.shapes
         last = 0 if current is None else int(current[shape.fields["version"].attribute]["N"])
@@ -358,7 +373,7 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
         key: PrimaryKey[R],
         last: int,
         counted: str,
-    ) -> Turns[tuple[dict[int, dict[str, Any]], list[int]]]:
+    ) -> PatternProgram[tuple[dict[int, dict[str, Any]], list[int]]]:
         """Return the items of a history by the numbers that their keys are of, and the numbers of those of no key."""
         places = [place_of(row(key, number)) for number in range(1, last + 1)]
         numbers = {_told(place): number for number, place in enumerate(places, 1)}
@@ -378,18 +393,18 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             if after is None:
                 return found, astray
 
-    def _page(self, asked: Any, after: dict[str, Any] | None) -> Turns[StoredPage]:
-        return (yield from ask(lambda db: db.run(query_stored(db.context, asked, after))))
+    def _page(self, asked: Any, after: dict[str, Any] | None) -> PatternProgram[StoredPage]:
+        return (yield from call_client(lambda db: db.run(query_stored(db.context, asked, after))))
 
     # How.
 
-    def _written(self, before: R | None, after: R, edit: Edit) -> Turns[R]:
+    def _written(self, before: R | None, after: R, edit: Edit) -> PatternProgram[R]:
         after = self.records.checked(after)
         if before is not None and self._alike(before, after):
             return before
         told: list[Staged[R]] = []
         try:
-            yield from together(lambda tx: told.append(self._staged(tx, before, after, edit)))
+            yield from write_together(lambda tx: told.append(self._staged(tx, before, after, edit)))
         except TransactionCancelled as error:
             conflict = self.conflict(error, told[0])
             if conflict is None:
@@ -418,7 +433,9 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             tx.delete(self.records.version_row(current, current.version - self.keep), erase=True)
         return Staged(current, expected, intent, kept)
 
-    def _tried(self, key: PrimaryKey[R], write: Callable[[R], Turns[R]], attempts: int) -> Turns[R]:
+    def _tried(
+        self, key: PrimaryKey[R], write: Callable[[R], PatternProgram[R]], attempts: int
+    ) -> PatternProgram[R]:
         attempt = 1
         while True:
             before = yield from self._current(key)
@@ -427,30 +444,32 @@ class Versions(Recipe[D_co], Generic[D_co, R, V, A]):
             except VersionConflict:
                 if attempt >= attempts:
                     raise
-            yield from wait(self.retry_policy.pause_s(attempt))
+            yield from sleep(self.retry_policy.pause_s(attempt))
             attempt += 1
 
-    def _current(self, key: PrimaryKey[R]) -> Turns[R]:
-        current = yield from ask(lambda db: db.get(key, consistent=True))
+    def _current(self, key: PrimaryKey[R]) -> PatternProgram[R]:
+        current = yield from call_client(lambda db: db.get(key, consistent=True))
         if current is None:
             raise ItemMissing(self.records.named(key))
         return current
 
-    def _version(self, key: PrimaryKey[R], version: int) -> Turns[V]:
-        row = yield from ask(lambda db: db.get(self.records.version_row(key, version), consistent=True))
+    def _version(self, key: PrimaryKey[R], version: int) -> PatternProgram[V]:
+        row = yield from call_client(
+            lambda db: db.get(self.records.version_row(key, version), consistent=True)
+        )
         if row is None:
             raise ItemMissing(f"Version {version} of {self.records.named(key)}")
         return row
 
-    def _content(self, key: PrimaryKey[R], version: int) -> Turns[dict[str, Any]]:
+    def _content(self, key: PrimaryKey[R], version: int) -> PatternProgram[dict[str, Any]]:
         return {} if version == 0 else self.records.content((yield from self._version(key, version)))
 
-    def _erased(self, key: PrimaryKey[V]) -> Turns[None]:
-        yield from ask(lambda db: db.delete(key, erase=True))
+    def _erased(self, key: PrimaryKey[V]) -> PatternProgram[None]:
+        yield from call_client(lambda db: db.delete(key, erase=True))
 
-    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> Turns[list[dict[str, Any] | None]]:
+    def _items(self, keys: Sequence[PrimaryKey[Any]]) -> PatternProgram[list[dict[str, Any] | None]]:
         """Return items as they stand in their tables; an entity would tell its fields alone, and upgraded."""
-        return (yield from ask(lambda db: db.run(get_stored(db.context, keys))))
+        return (yield from call_client(lambda db: db.run(get_stored(db.context, keys))))
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
@@ -463,14 +482,14 @@ def _told(place: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _sliced(
     asked: Selection[E], limit: int | None, cursor: str | None, *, consistent: bool | None = None
-) -> Turns[Slice[E]]:
+) -> PatternProgram[Slice[E]]:
     """Return so many, newest first, and a cursor for more; all of them where neither a limit nor a cursor is given."""
     if limit is None and cursor is None:
-        found = yield from every(
+        found = yield from query_all(
             lambda db, place: db.query(asked, cursor=place, newest_first=True, consistent=consistent)
         )
         return Slice(tuple(found), None)
-    page = yield from ask(
+    page = yield from call_client(
         lambda db: db.query(
             asked, limit=limit or 100, cursor=cursor, newest_first=True, consistent=consistent
         )

@@ -34,7 +34,16 @@ from typing import Any, Generic, TypeVar
 from tavola.client import TransactionCancelled
 from tavola.limits import WRITE_UNIT_BYTES
 from tavola.model import Change, Collection, Entity, members_of, shape_of
-from tavola.patterns.recipe import D_co, Recipe, RecipeRefused, Turns, ask, key_class, together, verb
+from tavola.patterns.recipe import (
+    D_co,
+    PatternProgram,
+    Recipe,
+    RecipeRefused,
+    call_client,
+    key_class,
+    recipe_method,
+    write_together,
+)
 
 W = TypeVar("W", bound=Collection)
 C = TypeVar("C", bound=Entity)
@@ -93,42 +102,42 @@ class Split(Recipe[D_co], Generic[D_co, W, C, H]):
                     f"{hot.__name__}.{name}", "it has no default, so the hot part cannot begin; give it one"
                 )
 
-    @verb
-    def create(self, cold: C, hot: H | None = None) -> Turns[None]:
+    @recipe_method
+    def create(self, cold: C, hot: H | None = None) -> PatternProgram[None]:
         """Store both parts of a new thing, or neither; `ItemExists` if it is there."""
         begun = hot or self.hot(**{name: getattr(cold, name) for name in self.names})
         try:
-            yield from together(lambda writes: (writes.create(cold), writes.create(begun)))
+            yield from write_together(lambda writes: (writes.create(cold), writes.create(begun)))
         except TransactionCancelled as cancelled:
             if cancelled.reasons[0] is not None and cancelled.reasons[0].kind == "exists":
                 raise cancelled.reasons[0].error from cancelled
             raise
 
-    @verb
-    def read(self, /, **key: Any) -> Turns[W]:
+    @recipe_method
+    def read(self, /, **key: Any) -> PatternProgram[W]:
         """Return the collection with both parts, None in the place of what is not there: one query."""
         asked = self.whole(**key)
-        return (yield from ask(lambda db: db.collect(asked, consistent=True)))
+        return (yield from call_client(lambda db: db.collect(asked, consistent=True)))
 
-    @verb
-    def change(self, /, *changes: Change[H], **key: Any) -> Turns[H]:
+    @recipe_method
+    def change(self, /, *changes: Change[H], **key: Any) -> PatternProgram[H]:
         """Change the hot part alone and return it; `ItemMissing` if the thing is not there."""
         target = self.hot_key(**key)
-        return (yield from ask(lambda db: db.update(target, *changes)))
+        return (yield from call_client(lambda db: db.update(target, *changes)))
 
-    @verb
-    def replace(self, cold: C) -> Turns[None]:
+    @recipe_method
+    def replace(self, cold: C) -> PatternProgram[None]:
         """Store the cold part anew; what the hot part has counted stays. `ItemMissing` if the thing is not there."""
         target = self.hot_key(**{name: getattr(cold, name) for name in self.names})
         try:
-            yield from together(lambda writes: (writes.put(cold), writes.check(target)))
+            yield from write_together(lambda writes: (writes.put(cold), writes.check(target)))
         except TransactionCancelled as cancelled:
             if cancelled.reasons[1] is not None:
                 raise cancelled.reasons[1].error from cancelled
             raise
 
-    @verb
-    def delete(self, /, **key: Any) -> Turns[None]:
+    @recipe_method
+    def delete(self, /, **key: Any) -> PatternProgram[None]:
         """Delete both parts together."""
         cold, hot = self.cold_key(**key), self.hot_key(**key)
-        yield from together(lambda writes: (writes.delete(cold), writes.delete(hot)))
+        yield from write_together(lambda writes: (writes.delete(cold), writes.delete(hot)))
