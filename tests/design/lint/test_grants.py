@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.design.lint.grants import POLICY_RULES, Grants, grants
+from tavola.design.lint.grants import POLICY_RULES, PolicyGrants, readable_policies
 from tavola.design.lint.rule import LintContext
 from tavola.design.lint.rules import RULES
 from tavola.model.document import TableDesign
@@ -21,9 +21,9 @@ def _table(name: str = "shop") -> TableDesign:
     return table(entity("Rate", text("rate_id"), pk="RATE#{rate_id}"), name=name)
 
 
-def _grants(statements: Iterable[dict[str, Any]], name: str = "shop") -> tuple[Grants, TableDesign]:
+def _grants(statements: Iterable[dict[str, Any]], name: str = "shop") -> tuple[PolicyGrants, TableDesign]:
     told = design(_table(name), policies=[policy(*statements)])
-    [found] = grants(LintContext(told))
+    [found] = readable_policies(LintContext(told))
     return found, told.tables[0]
 
 
@@ -40,7 +40,7 @@ def test_a_name_that_only_the_deployment_knows_is_a_name(resource: str) -> None:
     """A policy of a table that is called by a variable can be read, is about the table, and is no wildcard for that."""
     found, rates = _grants([allow("GetItem", resource)], OPEN)
 
-    assert found.allows("dynamodb:getitem", rates, "RATE#x") is not None
+    assert found.find_allow("dynamodb:getitem", rates, "RATE#x") is not None
     told = design(rates, policies=[policy(allow("GetItem", resource))])
     assert [each for name in POLICY_RULES for each in RULES[name].find(LintContext(told))] == []
 
@@ -67,7 +67,7 @@ def test_a_denial_decides(denial: dict[str, Any], key: str, allowed: bool) -> No
     """A Deny takes away what it is about, of the keys that it names; one on another matter takes nothing away."""
     found, shop = _grants([allow("GetItem", "shop"), denial])
 
-    assert (found.opens("dynamodb:getitem", shop, None, (key,)) is not None) is allowed
+    assert (found.find_allow_by_keys("dynamodb:getitem", shop, None, (key,)) is not None) is allowed
 
 
 def test_a_key_is_told_by_each_of_its_attributes() -> None:
@@ -75,8 +75,8 @@ def test_a_key_is_told_by_each_of_its_attributes() -> None:
     when = {"StringEquals": {"dynamodb:SecondPartitionKeyValues": "mine"}}
     found, shop = _grants([allow("GetItem", "shop", when=when)])
 
-    assert found.opens("dynamodb:getitem", shop, None, ("a", "mine")) is not None
-    assert found.opens("dynamodb:getitem", shop, None, ("mine", "b")) is None
+    assert found.find_allow_by_keys("dynamodb:getitem", shop, None, ("a", "mine")) is not None
+    assert found.find_allow_by_keys("dynamodb:getitem", shop, None, ("mine", "b")) is None
 
 
 def test_the_rules_about_policies_are_known() -> None:

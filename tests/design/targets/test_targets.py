@@ -18,11 +18,11 @@ from tavola.design.targets import (
     TargetUnreadable,
     capabilities,
     check,
-    findings_of,
+    find_target,
+    find_uses,
     parse_target,
-    target_named,
     targets,
-    uses_of,
+    unmet_findings,
     write_target,
 )
 from tavola.model.document import Consumer, design_of
@@ -49,11 +49,11 @@ def test_what_differs_is_told() -> None:
 
 def test_a_transaction_is_missing_on_alternator() -> None:
     """The support desk opens tickets in a transaction, which Alternator has not: an error with the place."""
-    target = target_named("alternator")
+    target = find_target("alternator")
 
     found = {
         (finding.severity, str(finding.place))
-        for finding in findings_of(check(SUPPORT_DESK, target), target)
+        for finding in unmet_findings(check(SUPPORT_DESK, target), target)
         if finding.rule == "target-transactions.write"
     }
 
@@ -62,17 +62,17 @@ def test_a_transaction_is_missing_on_alternator() -> None:
 
 def test_all_is_met_on_aws() -> None:
     """What the applications need, AWS has."""
-    assert findings_of(check(SUPPORT_DESK, target_named("aws")), target_named("aws")) == ()
+    assert unmet_findings(check(SUPPORT_DESK, find_target("aws")), find_target("aws")) == ()
 
 
 def test_unknown_is_said_as_unknown() -> None:
     """What nobody looked at is a warning that says so, and never fine."""
-    target = target_named("phoenix")
+    target = find_target("phoenix")
     unknown = [verdict for verdict in check(SUPPORT_DESK, target) if verdict.answer.value == "unknown"]
 
     assert unknown
     assert not any(verdict.met for verdict in unknown)
-    assert all("is unknown" in finding.message for finding in findings_of(unknown, target))
+    assert all("is unknown" in finding.message for finding in unmet_findings(unknown, target))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_unknown_is_said_as_unknown() -> None:
 )
 def test_a_version_decides(version: str, value: str) -> None:
     """What came with a version is there from it on, and depends where nobody says which."""
-    target = target_named(f"alternator@{version}" if version else "alternator")
+    target = find_target(f"alternator@{version}" if version else "alternator")
 
     assert target.answer("index.add-later").value == value
 
@@ -104,7 +104,7 @@ def test_uses_name_what_needs_them() -> None:
         )
     )  # fmt: skip
 
-    used = {use.capability for use in uses_of(told)}
+    used = {use.capability for use in find_uses(told)}
 
     never = {
         "index.add-later",
@@ -121,13 +121,13 @@ def test_uses_name_what_needs_them() -> None:
 def test_names_are_told_where_one_is_wrong() -> None:
     """A target that there is not is refused with those that there are."""
     with pytest.raises(TargetUnknown, match="there are aws, alternator"):
-        target_named("oracle")
+        find_target("oracle")
     with pytest.raises(TargetUnreadable, match="is no version"):
-        target_named("alternator@new")
+        find_target("alternator@new")
     with pytest.raises(TargetUnreadable, match="is no version"):
-        target_named("alternator@²")
+        find_target("alternator@²")
     with pytest.raises(TargetUnreadable, match="cannot be read"):
-        target_named("nowhere.toml")
+        find_target("nowhere.toml")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_probes_file_is_a_target(tmp_path: Path) -> None:
     )
 
     verdicts = {
-        each.use.capability: each.answer.value for each in check(SUPPORT_DESK, target_named(str(file)))
+        each.use.capability: each.answer.value for each in check(SUPPORT_DESK, find_target(str(file)))
     }
 
     assert (verdicts["ttl"], verdicts["streams"]) == ("yes", "unknown")

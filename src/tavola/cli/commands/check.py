@@ -48,10 +48,10 @@ def check(
     with told(f"Cannot check {target}."):
         from tavola.design import targets
 
-        engine = targets.target_named(on)
+        engine = targets.find_target(on)
         design = load_design(target)
         verdicts = targets.check(design, engine)
-        findings = targets.findings_of(verdicts, engine)
+        findings = targets.unmet_findings(verdicts, engine)
         if sarif is not None:
             _write_sarif(sarif, target, findings)
     if engine.version and not any(verdict.answer.since for verdict in verdicts):

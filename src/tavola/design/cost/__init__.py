@@ -1,8 +1,24 @@
-"""Cost: what a design will ask of DynamoDB in a month, and what that is in money.
+"""The cost model: what a design costs in a month, and what would make it cheaper.
 
-Holds the sizes of items, the units of each access, the traffic that rates make of them, and the bill of a
-month under each way of paying. Knows prices by their book alone. Nothing is measured here: what a design
-does not say is guessed, and said to be a guess.
+Everything is computed from the design; nothing is measured and no table is read. The steps:
+
+    item sizes          bytes of an item and of its entry in each index (`tavola.model.sizes`)
+      -> capacity       read and write units of one request, at the table and at each index that it touches
+      -> traffic        units per second: the units of each access pattern times its declared rate and peak
+      -> load           traffic and stored gigabytes of each table and index, before any price
+      -> month          the bill: load times prices, for one payment option
+      -> reports        payment options compared, break-even points, savings, cost curves
+
+Counted: read and write request units or provisioned capacity by the hour, what transactions and index key changes add,
+replicated writes of global tables, storage, point-in-time recovery, backups, stream reads; minus reserved capacity and
+the free tier if asked for. Not counted: data transfer, traffic between regions, DAX, Lambda, taxes.
+
+Units are DynamoDB's: a read unit is 4 KB strongly consistent (half for eventual reads, double in a transaction), a write
+unit is 1 KB (double in a transaction). A month has 730 hours, as in AWS's calculator. Money is `Decimal`.
+
+Prices come from a dated price book of one region (`tavola.prices`), never from the network. Where a design does not
+declare a size, the model guesses it from field types and says so in a note. A pattern without a rate costs nothing and
+is listed. A saving is always the difference between two computed months, never a rule of thumb.
 """
 
 from tavola.design.cost.assumptions import HOURS_PER_MONTH, Assumptions, CostRefused

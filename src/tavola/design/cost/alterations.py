@@ -1,7 +1,6 @@
-"""Alterations: a table changed in one way, as it would be declared then.
+"""Altered designs: a design with one change, to compute what the change would cost.
 
-What a design declares about sizes is changed with it: a thinner entry is as much smaller than the declared one as the
-attributes that it loses say. Alterations are for computing what a change would cost; nobody's table is touched.
+Declared sizes are adjusted: if an index projects less, the declared entry size shrinks in proportion.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ _SHORT = 2  # characters of a short name
 
 
 def with_table(design: Design, table: TableDesign) -> Design:
-    """Return a design with one table in the place of the one that has its name."""
+    """Return a design with the table of the same name replaced."""
     tables = tuple(table if each.name == table.name else each for each in design.tables)
     return replace(design, tables=tables)
 
 
 def with_entity(table: TableDesign, entity: EntityDesign) -> TableDesign:
-    """Return a table with one entity in the place of the one that has its name."""
+    """Return a table with the entity of the same name replaced."""
     return replace(
         table, entities=tuple(entity if each.name == entity.name else each for each in table.entities)
     )
 
 
 def with_patterns(entity: EntityDesign, change: Callable[[PatternDesign], PatternDesign]) -> EntityDesign:
-    """Return an entity with each of its patterns changed, its key's own too."""
+    """Return an entity with `change` applied to each pattern, including its key."""
     primary = None if entity.primary is None else change(entity.primary)
     return replace(entity, primary=primary, patterns=tuple(map(change, entity.patterns)))
 
 
 def without_fixed_units(design: Design) -> Design:
-    """Return a design whose tables have no fixed units: provisioned, they follow the traffic."""
+    """Return a design without fixed capacity: provisioned tables follow their traffic."""
     tables = tuple(
         table
         if table.settings.scaling is not None
@@ -65,7 +64,7 @@ def without_fixed_units(design: Design) -> Design:
 
 
 def needed_attributes(design: Design, table: TableDesign, index: IndexDesign) -> frozenset[str] | None:
-    """Return the attributes that are read of an index's entries; None if nothing asks it."""
+    """Return the attributes that are read from index entries; None if nothing reads the index."""
     asked = False
     needed: set[str] = set()
     views = {view.name: view for view in design.views}
@@ -95,7 +94,7 @@ def needed_attributes(design: Design, table: TableDesign, index: IndexDesign) ->
 def read_fields(
     entity: EntityDesign, pattern: PatternDesign, views: dict[str, EntityDesign]
 ) -> tuple[FieldDesign, ...]:
-    """Return the fields that a pattern's answer is used for: those it names, else those of what it gives."""
+    """Return the fields that a pattern uses: those it names, else those of its result."""
     access = pattern.access
     if access is not None and access.reads:
         wanted = {*access.reads, *access.filters}
@@ -107,7 +106,7 @@ def read_fields(
 def with_narrow_projection(
     table: TableDesign, index: IndexDesign, needed: frozenset[str]
 ) -> TableDesign | None:
-    """Return a table whose index projects only what is needed, the tag and time to live besides; None if it does."""
+    """Return a table whose index projects only `needed`, the tag and the TTL; None if it already does."""
     settings = table.settings
     keys = {*settings.key_names, *index.attributes}
     kept = needed | {name for name in (settings.tag, settings.ttl) if name is not None}
@@ -141,9 +140,9 @@ def with_narrow_projection(
 
 
 def with_hydrated_queries(design: Design, table: TableDesign, index: IndexDesign) -> TableDesign | None:
-    """Return a table whose index holds keys alone and whose queries fetch the items; None where that cannot be, or is so.
+    """Return a table whose index projects only keys and whose queries fetch the items; None if impossible or already so.
 
-    A collection takes what the index has, and a need says itself how it is asked.
+    Collections use what the index has, and needs have their own routes.
     """
     held = any(collection.index == index.name for collection in table.collections)
     routed = any(need.route is not None and need.route.index == index.name for need in design.needs)
@@ -183,7 +182,7 @@ def without_index(table: TableDesign, index: IndexDesign) -> TableDesign:
 
 
 def with_eventual_reads(table: TableDesign, entity: EntityDesign, asked: PatternDesign) -> TableDesign:
-    """Return a table of which one pattern is read eventually."""
+    """Return a table with one pattern read with eventual consistency."""
 
     def change(pattern: PatternDesign) -> PatternDesign:
         if pattern != asked or pattern.access is None:
@@ -194,14 +193,14 @@ def with_eventual_reads(table: TableDesign, entity: EntityDesign, asked: Pattern
 
 
 def with_eventual_collection(table: TableDesign, asked: CollectionDesign) -> TableDesign:
-    """Return a table of which one collection is read eventually."""
+    """Return a table with one collection read with eventual consistency."""
     assert asked.access is not None, "who calls has looked"
     changed = replace(asked, access=replace(asked.access, consistent=False))
     return replace(table, collections=tuple(changed if each == asked else each for each in table.collections))
 
 
 def with_shards(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, count: int) -> TableDesign:
-    """Return a table of which one key has so many shards; one is none."""
+    """Return `table` with one key resharded; `count=1` removes sharding."""
     assert sharded.shards is not None, "who calls has looked"
     shards = Shards(count, sharded.shards.by, sharded.shards.of) if count > 1 else None
     keys = tuple(replace(key, shards=shards) if key == sharded else key for key in entity.keys)
@@ -209,7 +208,7 @@ def with_shards(table: TableDesign, entity: EntityDesign, sharded: KeyDesign, co
 
 
 def with_short_names(table: TableDesign) -> TableDesign:
-    """Return a table whose attributes have names of two letters, those of keys aside."""
+    """Return a table with two-letter attribute names, except for keys."""
     names: dict[str, str] = {}
     codes = ("".join(pair) for pair in product(ascii_lowercase, ascii_lowercase + digits))
     for entity in table.entities:
@@ -254,10 +253,10 @@ def _shortened(table: TableDesign, entity: EntityDesign, names: dict[str, str]) 
 def with_split_entity(
     design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]
 ) -> TableDesign | None:
-    """Return a table in which some fields of an entity stand in an item of their own, under the same partition key.
+    """Return a table in which some fields of an entity move to a separate item under the same partition key.
 
-    What reads both asks one query for the two items; what writes both does so in a transaction. None where a
-    key is made of such a field, an index gives it, a need is asked for both, or the item cannot do without it.
+    Reads of both parts query two items; writes of both use a transaction. None if a key needs such a field, an index projects
+    it, a need reads both parts, or the item cannot do without it.
     """
     keyed = keyed_fields(entity)
     known = {field.name for field in entity.fields}
@@ -289,15 +288,15 @@ def with_split_entity(
     rest: list[WritePattern] = []
     parts: list[WritePattern] = []
     for write in entity.writes:
-        told = replace(write, item_bytes=write.item_bytes or size.total)
-        part = _sized_write(told, lambda whole: whole * share + key_bytes)
+        sized = replace(write, item_bytes=write.item_bytes or size.total)
+        part = _sized_write(sized, lambda whole: whole * share + key_bytes)
         changed = {*write.changes, *write.adds}
         if write.kind == "update" and changed and changed <= moved and not locked:
             parts.append(part)
         elif write.kind == "update" and changed and not changed & moved:
-            rest.append(_sized_write(told, lambda whole: whole * (1 - share)))
+            rest.append(_sized_write(sized, lambda whole: whole * (1 - share)))
         else:
-            rest.append(replace(_sized_write(told, lambda whole: whole * (1 - share)), transactional=True))
+            rest.append(replace(_sized_write(sized, lambda whole: whole * (1 - share)), transactional=True))
             parts.append(replace(part, transactional=True))
     fields = tuple(field for field in entity.fields if field.name not in moved)
     kept = with_patterns(replace(entity, fields=fields, writes=tuple(rest)), read)
@@ -328,21 +327,21 @@ def with_split_entity(
 
 
 def keyed_fields(entity: EntityDesign) -> frozenset[str]:
-    """Return the fields that any key of an entity is made of, or decided by."""
+    """Return the fields that any key of an entity uses."""
     return frozenset(name for key in (entity.key, *entity.keys) if key is not None for name in key.fields)
 
 
 def bound_fields(table: TableDesign, entity: EntityDesign) -> frozenset[str]:
-    """Return the fields that an item itself must have: what it expires by, its lock, whose it is, what is unique."""
-    told: set[str] = set()
+    """Return the fields that must stay in the item: TTL, lock, tenant and unique fields."""
+    bound: set[str] = set()
     for field in entity.fields:
         if field.lock or field.tenant or field.unique or field.attribute == table.settings.ttl:
-            told |= {field.name, *field.within}
-    return frozenset(told)
+            bound |= {field.name, *field.within}
+    return frozenset(bound)
 
 
 def _given_by_index(design: Design, table: TableDesign, entity: EntityDesign, moved: frozenset[str]) -> bool:
-    """Return whether an index, or a need as it is asked today, gives fields that would stand in another item."""
+    """Return whether an index or a route returns fields that would move to another item."""
     views = {view.name: view for view in design.views}
 
     def held(index: str | None, names: frozenset[str]) -> bool:
@@ -380,7 +379,7 @@ def _attributes_of(need: Need) -> set[str]:
 def _with_part(
     table: TableDesign, collection: CollectionDesign, entity: EntityDesign, key_bytes: float
 ) -> CollectionDesign:
-    """Return a collection of an entity that has a part beside it: it reads both, and one more key of each."""
+    """Return a collection that reads the split-off items as well, with one more key each."""
     if collection.index is not None or all(each.entity != entity.name for each in collection.members):
         return collection
     access = collection.access or AccessPattern(collection.name)
@@ -391,7 +390,7 @@ def _with_part(
 
 
 def _both(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
-    """Return an access of items that became two each, which one query gives; of keys, one query for each."""
+    """Return an access whose items became two each, read by one query; for keys, one query per key."""
     size = max(1, ceil((access.item_bytes or whole) / 2))
     items = 1 if access.items is None else access.items
     if alone:
@@ -410,7 +409,7 @@ def _both(access: AccessPattern, whole: float, *, alone: bool) -> AccessPattern:
 
 
 def _whole(table: TableDesign, pattern: PatternDesign) -> bool:
-    """Return whether a pattern reads whole items of an index."""
+    """Return whether a pattern reads whole items from an index."""
     assert pattern.index is not None, "who calls has looked"
     return table.index(pattern.index).projection == "ALL"
 
@@ -423,7 +422,7 @@ def _given(pattern: PatternDesign, size: int) -> PatternDesign:
 
 
 def _sized(pattern: PatternDesign, change: Callable[[int], float]) -> PatternDesign:
-    """Return a pattern of other items' size, where it declares one."""
+    """Return a pattern with its declared item size changed, if it has one."""
     access = pattern.access
     if access is None or access.item_bytes is None:
         return pattern

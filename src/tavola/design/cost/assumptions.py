@@ -1,4 +1,4 @@
-"""Assumptions: what a month is computed with beside the design, each with a default that is said aloud."""
+"""Assumptions: what a bill depends on besides the design, with defaults."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ Mode = Literal["on-demand", "provisioned"]
 Class = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 Term = Literal["one_year", "three_years"]
 
-HOURS_PER_MONTH = 730  # as AWS's own calculator counts; a real month has 672 to 744
-TARGET = 70  # per cent that auto scaling keeps units used, where a table does not say
+HOURS_PER_MONTH = 730  # as in AWS's calculator; real months have 672 to 744
+TARGET = 70  # per cent utilisation that auto scaling aims at, unless a table declares its own
 
 
 class CostRefused(TavolaError):
-    """A design or a number that no month can be computed of: what it is, and what to give instead."""
+    """A design or number for which no bill can be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """How the tables are paid for, and what the design does not say."""
+    """The payment option, and values that the design does not declare."""
 
     mode: Mode | None = None  # None: as each table declares
     table_class: Class | None = None  # None: as each table declares
     reserved: Term | None = None  # of provisioned Standard tables
     target: int = TARGET
     hours_per_month: int = HOURS_PER_MONTH
-    hours_per_day: int = 24  # in which there is traffic, at the rates declared
-    free_tier: bool = False  # take off what is free in each account
+    hours_per_day: int = 24  # hours with traffic, at the declared rates
+    free_tier: bool = False  # subtract the free tier of an account
     sparse_share: float = SPARSE_SHARE
-    backups: int = 0  # on-demand backups that are kept, each as large as the table
+    backups: int = 0  # retained on-demand backups, each as large as the table
     stream_polls_per_second: float = 0.0  # GetRecords calls of readers other than Lambda, on each stream
     storage_gb: Mapping[str, float] = field(default_factory=dict)  # measured sizes of tables, by name
 

@@ -1,4 +1,4 @@
-"""Break-even points: from when another way of paying is the cheaper one, by a book's own prices."""
+"""Break-even points between payment options, by a book's prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOUR_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """A share from which one way of paying wins, and where the design stands."""
+    """The share from which a payment option is cheaper, and the share of this design."""
 
     name: str
     share: Decimal  # 0 to 1, or above where the other way never wins
@@ -22,23 +22,23 @@ class BreakEven:
 
 
 def break_evens(book: PriceBook, standard: MonthlyBill, provisioned: MonthlyBill) -> tuple[BreakEven, ...]:
-    """Return the break-even points that a book's prices have; what it has no price for is left out.
+    """Return the break-even points for which a book has prices.
 
-    `standard` is the month of Standard tables as they are paid for, `provisioned` that of units scaled to the traffic.
+    `standard` is the bill in the Standard table class, `provisioned` the bill with units that follow the traffic.
     """
-    told = [
+    points = [
         _utilisation(book, provisioned, kind, word) for kind, word in (("read", "reads"), ("write", "writes"))
     ]
-    told += [_storage_class(book, standard)]
-    told += [
+    points += [_storage_class(book, standard)]
+    points += [
         _reserved(book, provisioned, term, word)
         for term, word in (("one_year", "one year"), ("three_years", "three years"))
     ]
-    return tuple(each for each in told if each is not None)
+    return tuple(each for each in points if each is not None)
 
 
 def utilisation_share(book: PriceBook, kind: str) -> Decimal | None:
-    """Return the used part of a provisioned unit from which it is cheaper than requests; None without the prices."""
+    """Return the utilisation from which a provisioned unit is cheaper than requests; None if prices are missing."""
     request, hour = book.prices.get(f"{kind}_request_unit"), book.prices.get(f"{kind}_capacity_unit_hour")
     if request is None or hour is None or not request.amount:
         return None
@@ -46,9 +46,9 @@ def utilisation_share(book: PriceBook, kind: str) -> Decimal | None:
 
 
 def storage_share(book: PriceBook, month: MonthlyBill) -> Decimal | None:
-    """Return how much storage must cost, in parts of what requests cost, for Standard-IA to be cheaper.
+    """Return how large storage cost must be, relative to request cost, for Standard-IA to be cheaper.
 
-    Of this month's own mix of reads and writes; its lines are those of Standard tables.
+    For the mix of reads and writes in a bill of Standard tables.
     """
     standard, rare = book.prices.get("storage_gb_month"), book.prices.get("ia_storage_gb_month")
     if standard is None or rare is None or rare.amount >= standard.amount or not month.requests:

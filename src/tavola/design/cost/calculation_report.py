@@ -1,4 +1,4 @@
-"""Calculation report: a calculation from rates alone, as text, as a document and as rows."""
+"""The result of the calculator as text, as JSON and as CSV."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tavola.design.cost.payment_options import format_money
 from tavola.design.cost.report import WIDTH, bullet_list, describe_prices, format_exact, layout_table
 
 
-def calculation_text(told: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]) -> str:
-    """Return a calculation as plain text; `steps` tell why a document has other figures."""
-    month, demand = told.month, told.demand
+def calculation_text(calculation: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]) -> str:
+    """Return a calculation as plain text; `steps` explain the difference from a document."""
+    month, demand = calculation.month, calculation.demand
     consistency = "strongly" if demand.consistent else "eventually"
     hours = "" if demand.hours_per_day == 24 else f", {demand.hours_per_day} hours a day"
     if demand.indexes:
@@ -26,11 +26,11 @@ def calculation_text(told: Calculation, steps: Sequence[ComparisonStep], notes: 
         f"second, items of {demand.item_kb:g} KB, {demand.storage_gb:g} GB{hours}: {describe_prices(month)}"
     )
     units = (
-        f"A read takes {_units(told.read_units)} and a write {_units(told.write_units)}: {told.read_capacity:,} read and "
-        f"{told.write_capacity:,} write units a second while there is traffic."
+        f"A read takes {_units(calculation.read_units)} and a write {_units(calculation.write_units)}: {calculation.read_capacity:,} read and "
+        f"{calculation.write_capacity:,} write units a second while there is traffic."
     )
     lines = [*wrap(asked, WIDTH), "", *wrap(units, WIDTH), ""]
-    more = any(sums.other for _, sums in _ways(told))
+    more = any(sums.other for _, sums in _ways(calculation))
     rows = [
         (
             name,
@@ -38,11 +38,11 @@ def calculation_text(told: Calculation, steps: Sequence[ComparisonStep], notes: 
             *((format_money(sums.other, month),) if more else ()),
             "not known" if sums.unpriced else format_money(sums.total, month),
         )
-        for name, sums in _ways(told)
+        for name, sums in _ways(calculation)
     ]
     heads = ("way of paying", "reads", "writes", "storage", *(("other",) if more else ()), "a month")
     lines += layout_table(heads, rows, "l" + "r" * (len(heads) - 1))
-    lines += ["", *wrap(describe_recommendation(told), WIDTH)]
+    lines += ["", *wrap(describe_recommendation(calculation), WIDTH)]
     if steps:
         lines += ["", "what differs from the document, and why"]
         shown = [
@@ -57,50 +57,52 @@ def calculation_text(told: Calculation, steps: Sequence[ComparisonStep], notes: 
         for row in shown:
             head = f"  {row[0]:>{widths[0]}}  {row[1]:>{widths[1]}}  "
             lines += wrap(row[2], WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
-    notes = (*_missing(told), *notes)
+    notes = (*_missing(calculation), *notes)
     if notes:
         lines += ["", "taken for this", *bullet_list(notes)]
     return "\n".join(lines)
 
 
-def describe_recommendation(told: Calculation) -> str:
-    """Return in a sentence which way of paying to take, and why."""
-    month = told.month
-    if told.recommended is None:
+def describe_recommendation(calculation: Calculation) -> str:
+    """Return a sentence that recommends a payment option, and why."""
+    month = calculation.month
+    if calculation.recommended is None:
         return f"The price book of {month.book} has too few prices to compare ways of paying."
-    if not told.on_demand.total and told.on_demand.other:
+    if not calculation.on_demand.total and calculation.on_demand.other:
         return "All of it is within what an account has free each month, paid on demand."
-    if not told.on_demand.total:
+    if not calculation.on_demand.total:
         return "There is no traffic and nothing stored, so there is nothing to pay; give --reads, --writes or --storage-gb."
-    kind = "fixed at the need" if told.provisioned == told.fixed else "that scale with the traffic"
-    if told.recommended == "on demand":
+    kind = (
+        "fixed at the need" if calculation.provisioned == calculation.fixed else "that scale with the traffic"
+    )
+    if calculation.recommended == "on demand":
         return (
-            f"Pay on demand: {format_money(told.saving, month)} a month less than provisioned units {kind}, which would stand idle "
+            f"Pay on demand: {format_money(calculation.saving, month)} a month less than provisioned units {kind}, which would stand idle "
             "too much of the time."
         )
-    used = Decimal(told.demand.hours_per_day) / 24
+    used = Decimal(calculation.demand.hours_per_day) / 24
     return (
-        f"Pay for provisioned units {kind}: {format_money(told.saving, month)} a month less than on demand. Fixed units would be "
+        f"Pay for provisioned units {kind}: {format_money(calculation.saving, month)} a month less than on demand. Fixed units would be "
         f"used {used:.0%} of the time here, and have no room: what comes beyond them in a second is throttled, so take more "
-        f"of them, or units that scale, for {format_money(told.scaled.total, month)}."
+        f"of them, or units that scale, for {format_money(calculation.scaled.total, month)}."
     )
 
 
-def _missing(told: Calculation) -> tuple[str, ...]:
-    if not told.unpriced:
+def _missing(calculation: Calculation) -> tuple[str, ...]:
+    if not calculation.unpriced:
         return ()
     sentence = (
-        f"the price book of {told.month.book} has no price for {', '.join(told.unpriced)}: that is not in any figure; give "
+        f"the price book of {calculation.month.book} has no price for {', '.join(calculation.unpriced)}: that is not in any figure; give "
         "another book with --prices"
     )
     return (sentence,)
 
 
 def calculation_document(
-    told: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]
+    calculation: Calculation, steps: Sequence[ComparisonStep], notes: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a calculation as JSON has it."""
-    month, demand = told.month, told.demand
+    """Return a calculation as JSON."""
+    month, demand = calculation.month, calculation.demand
     return {
         "demand": {
             "reads_per_second": demand.reads_per_second,
@@ -115,10 +117,10 @@ def calculation_document(
         "currency": month.currency,
         "hours": month.hours,
         "units": {
-            "read": told.read_units,
-            "write": told.write_units,
-            "read_capacity": told.read_capacity,
-            "write_capacity": told.write_capacity,
+            "read": calculation.read_units,
+            "write": calculation.write_units,
+            "read_capacity": calculation.read_capacity,
+            "write_capacity": calculation.write_capacity,
         },
         "ways": [
             {
@@ -129,11 +131,11 @@ def calculation_document(
                 "other": format_exact(sums.other),
                 "total": None if sums.unpriced else format_exact(sums.total),
             }
-            for name, sums in _ways(told)
+            for name, sums in _ways(calculation)
         ],
-        "recommended": told.recommended,
-        "saving": None if told.unpriced else format_exact(told.saving),
-        "recommendation": describe_recommendation(told),
+        "recommended": calculation.recommended,
+        "saving": None if calculation.unpriced else format_exact(calculation.saving),
+        "recommendation": describe_recommendation(calculation),
         "differences": [
             {
                 "sentence": each.sentence,
@@ -142,19 +144,19 @@ def calculation_document(
             }
             for each in steps
         ],
-        "notes": [*_missing(told), *notes],
+        "notes": [*_missing(calculation), *notes],
     }
 
 
-def calculation_csv(told: Calculation) -> str:
-    """Return a calculation as rows, one for each way of paying."""
-    month = told.month
+def calculation_csv(calculation: Calculation) -> str:
+    """Return a calculation as CSV, one row for each payment option."""
+    month = calculation.month
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(
         ("way", "reads", "writes", "storage", "other", "total", "currency", "region", "date", "hours")
     )
-    for name, sums in _ways(told):
+    for name, sums in _ways(calculation):
         amounts = (format_exact(amount) for amount in (sums.reads, sums.writes, sums.storage, sums.other))
         total = "" if sums.unpriced else format_exact(sums.total)
         writer.writerow(
@@ -163,13 +165,13 @@ def calculation_csv(told: Calculation) -> str:
     return file.getvalue()
 
 
-def _ways(told: Calculation) -> tuple[tuple[str, CostBreakdown], ...]:
+def _ways(calculation: Calculation) -> tuple[tuple[str, CostBreakdown], ...]:
     return (
-        ("on demand", told.on_demand),
-        ("provisioned, fixed at the need", told.fixed),
-        ("provisioned, scaled", told.scaled),
+        ("on demand", calculation.on_demand),
+        ("provisioned, fixed at the need", calculation.fixed),
+        ("provisioned, scaled", calculation.scaled),
     )
 
 
-def _units(told: float) -> str:
-    return f"{told:g} unit{'' if told == 1 else 's'}"
+def _units(units: float) -> str:
+    return f"{units:g} unit{'' if units == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""Calculator: capacity and money from rates alone, for who has no design yet.
+"""The calculator: capacity and cost from rates alone, without a design.
 
-Makes a design of one table with one read and one write, and computes its month as any other's. The support desk's
-document has such a calculator; its figures can be computed again as it counts, and held against ours step by step.
+It builds a design of one table with one read and one write, and computes its bill as for any design. The support desk's
+document contains a similar calculator; `compare_with_document` explains step by step why its figures differ.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DOCUMENT_DAYS = 30  # of a month of requests, where the document counts 730 hou
 
 @dataclass(frozen=True, slots=True)
 class TableDemand:
-    """What is asked of a table: rates while there is traffic, the size of an item, what is stored."""
+    """The traffic of a table while there is any, the item size, and the storage."""
 
     reads_per_second: float
     writes_per_second: float
@@ -61,7 +61,7 @@ class TableDemand:
 
     @property
     def item_bytes(self) -> int:
-        """The size of an item, as DynamoDB counts it."""
+        """The item size in bytes."""
         return ceil(round(self.item_kb * _KB, 6))
 
 
@@ -70,7 +70,7 @@ EXAMPLE = TableDemand(100, 20, 3, 50, 12)  # the document's own
 
 @dataclass(frozen=True, slots=True)
 class CostBreakdown:
-    """A month's reads, writes, storage and what else there is."""
+    """The monthly cost of reads, writes, storage and the rest."""
 
     reads: Decimal
     writes: Decimal
@@ -80,13 +80,13 @@ class CostBreakdown:
 
     @property
     def total(self) -> Decimal:
-        """All that the book has a price for, together."""
+        """The sum of everything that the book has a price for."""
         return self.reads + self.writes + self.storage + self.other
 
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """What a demand needs, and what that costs: by the request, with fixed units, and with units that scale."""
+    """The capacity for a demand, and its cost on demand, with fixed units, and with auto scaling."""
 
     demand: TableDemand
     read_units: float  # of one read
@@ -106,25 +106,25 @@ class Calculation:
 
     @property
     def recommended(self) -> str | None:
-        """Which of on demand and provisioned units is cheaper; None where a price is not known."""
+        """The cheaper of on-demand and provisioned; None if a price is missing."""
         if self.unpriced:
             return None
         return "on demand" if self.on_demand.total <= self.provisioned.total else "provisioned"
 
     @property
     def provisioned(self) -> CostBreakdown:
-        """The cheaper kind of provisioned units."""
+        """The cheaper kind of provisioned capacity."""
         return min(self.fixed, self.scaled, key=lambda sums: sums.total)
 
     @property
     def saving(self) -> Decimal:
-        """How much the cheaper one saves."""
+        """How much the recommended option saves."""
         return abs(self.on_demand.total - self.provisioned.total)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonStep:
-    """One reason why two calculations differ, and both sums after it."""
+    """One reason why two calculations differ, and both totals after it."""
 
     sentence: str
     on_demand: Decimal
@@ -132,7 +132,7 @@ class ComparisonStep:
 
 
 def calculate(demand: TableDemand, book: PriceBook, assumptions: Assumptions | None = None) -> Calculation:
-    """Return what a demand needs and costs; provisioned units are fixed at the need, or follow it."""
+    """Return the capacity for a demand and its cost; provisioned units are fixed at the demand, or follow it."""
     assumed = replace(
         assumptions or Assumptions(),
         hours_per_day=demand.hours_per_day,
@@ -172,9 +172,9 @@ def calculate(demand: TableDemand, book: PriceBook, assumptions: Assumptions | N
 
 
 def design_for_demand(demand: TableDemand) -> Design:
-    """Return the design of a demand: one table of one kind of item, read by its key and put.
+    """Return a design for a demand: one table of one entity, read by key and put.
 
-    An index is a table beside it that is put and never read: so units can be fixed for each by itself.
+    An index is modelled as another table that is written and never read, so that each can have fixed units.
     """
     field = FieldDesign("id", "pk", "text", ("S",), key_kind="text")
     key = KeyDesign(None, (SourceDesign("pk", "S", field="id"),))
@@ -208,10 +208,10 @@ def _copies(demand: TableDemand) -> tuple[str, ...]:
 
 
 def document_figures(demand: TableDemand, book: PriceBook) -> tuple[CostBreakdown, CostBreakdown]:
-    """Return the figures as the support desk's document counts them, on demand and provisioned.
+    """Return the figures as the support desk's document computes them, on demand and provisioned.
 
-    It prices a request and not its units, counts 30 days of requests and 730 hours of units, and rounds 4.5 KB to
-    one unit of reading; so it is no calculation to go by.
+    It prices requests instead of units, counts 30 days of requests but 730 hours of units, and rounds 4.5 KB down to one read
+    unit. Use it for comparison only.
     """
     reads, writes = demand.reads_per_second, demand.writes_per_second
     blocks = max(1, int((demand.item_kb + 3) / 4))
@@ -235,13 +235,13 @@ def document_figures(demand: TableDemand, book: PriceBook) -> tuple[CostBreakdow
 def compare_with_document(
     demand: TableDemand, document: PriceBook, book: PriceBook
 ) -> tuple[ComparisonStep, ...]:
-    """Return how the document's figures become right ones: what differs, why, and both sums after each step."""
+    """Return the steps from the document's figures to correct ones, with both totals after each."""
     on_demand, provisioned = document_figures(demand, document)
     right = calculate(demand, document)
     today = calculate(demand, book)
     month = Decimal(Assumptions().hours_per_month) / 24 / _DOCUMENT_DAYS
     longer = (on_demand.reads + on_demand.writes) * month + on_demand.storage
-    told = [
+    comparison = [
         ComparisonStep(
             f"as the {DOCUMENT} document counts, at its prices: requests {on_demand.reads:.2f} + {on_demand.writes:.2f}, units "
             f"{provisioned.reads:.2f} + {provisioned.writes:.2f}, storage {on_demand.storage:.2f}; the difference is "
@@ -266,7 +266,7 @@ def compare_with_document(
             today.fixed.total,
         ),
     ]
-    return tuple(told)
+    return tuple(comparison)
 
 
 def _price_changes(document: PriceBook, book: PriceBook) -> str:
@@ -276,7 +276,7 @@ def _price_changes(document: PriceBook, book: PriceBook) -> str:
         "read_capacity_unit_hour": "an hour of a read unit",
         "write_capacity_unit_hour": "an hour of a write unit",
     }
-    told = []
+    changes = []
     for name, word in words.items():
         before, after = document.prices.get(name), book.prices.get(name)
         if (
@@ -284,8 +284,8 @@ def _price_changes(document: PriceBook, book: PriceBook) -> str:
             and after is not None
             and before.of(before.per) / before.per != after.of(after.per) / after.per
         ):
-            told.append(f"{word} {after.amount} instead of {before.amount}")
-    return ", ".join(told) or "the same"
+            changes.append(f"{word} {after.amount} instead of {before.amount}")
+    return ", ".join(changes) or "the same"
 
 
 def _sums(month: MonthlyBill) -> CostBreakdown:

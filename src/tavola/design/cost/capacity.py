@@ -1,8 +1,8 @@
-"""Capacity: the units of one access, at each place that it touches.
+"""Capacity: the units of one request, at the table and at each index that it touches.
 
-A read pays where it reads: the table, an index, or both where an index's answer is fetched whole. A write pays on
-the table and on each index whose entry it makes, moves, changes or removes. Everything is for one request;
-`traffic` multiplies by the rates. The arithmetic of a unit is the engine's own (`tavola.values`).
+A read costs units where it reads: in the table, in an index, or in both if items found through an index are fetched. A
+write costs units in the table and in each index whose entry it adds, moves, changes or removes. `traffic` multiplies by
+the rates. The arithmetic of units is the engine's own (`tavola.values`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _GUARD_BYTES = 120  # of the item that keeps a unique value taken, its key aside
 
 @dataclass(frozen=True, slots=True)
 class RequestUnits:
-    """What one request takes at one place: a table, or one of its indexes."""
+    """The units of one request at one place: a table, or one of its indexes."""
 
     table: str
     index: str | None  # None: the table itself
@@ -69,9 +69,9 @@ class IndexEffect:
 def pattern_units(
     table: TableDesign, entity: EntityDesign, pattern: PatternDesign
 ) -> tuple[RequestUnits, ...]:
-    """Return the units of asking a key or query once, the table's and the index's apart.
+    """Return the units of one call of a key or query, for the table and the index separately.
 
-    A number of items that nobody declared is taken as one; filters save nothing, so `items` is what is read.
+    An undeclared number of items counts as one. Filters save nothing: `items` is what is read.
     """
     access = pattern.access or AccessPattern(pattern.name)
     items = 1 if access.items is None else access.items
@@ -94,23 +94,23 @@ def pattern_units(
         entry = access.item_bytes
     shards = shards_to_read(entity.key_on(index.name), pattern.partition)
     consistent = access.consistent and index.local
-    told = [
+    units = [
         RequestUnits(
             table.name, index.name, read=_scattered(items, entry, shards, pattern, consistent=consistent)
         )
     ]
     if pattern.hydrate:
         size = access.item_bytes or whole
-        told.append(
+        units.append(
             RequestUnits(table.name, None, read=items * read_units(size, consistent=access.consistent))
         )
     elif index.local and not _holds(table, entity, index, access.reads):
-        told.append(RequestUnits(table.name, None, read=items * read_units(whole, consistent=consistent)))
-    return tuple(told)
+        units.append(RequestUnits(table.name, None, read=items * read_units(whole, consistent=consistent)))
+    return tuple(units)
 
 
 def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[RequestUnits, ...]:
-    """Return the units of fetching a collection once: one query over all of it."""
+    """Return the units of fetching a collection once, with one query."""
     access = collection.access or AccessPattern(collection.name)
     items = len(collection.members) if access.items is None else access.items
     index = None if collection.index is None else table.index(collection.index)
@@ -123,10 +123,10 @@ def collection_units(table: TableDesign, collection: CollectionDesign) -> tuple[
 
 
 def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
-    """Return the units of a need as it is asked today; none of one without a route, which nobody asks yet.
+    """Return the units of a need by its route; none for a need without a route.
 
-    Its items are those of the whole question, however many requests share them. A scan reads everything that is
-    there: as many items as it declares, else as many as the entities have.
+    `items` counts the whole read, however many requests it takes. A scan reads as many items as it declares, else all
+    items of the table.
     """
     route = need.route
     found = [
@@ -138,7 +138,7 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
     if route is None or not found:
         return ()
     access = need.access or AccessPattern(need.name)
-    told: list[RequestUnits] = []
+    by_table: list[RequestUnits] = []
     fetched = max(len(found), access.items or 0, route.queries) / len(found)  # of each entity, by its key
     for table, entity in found:
         index = None if route.index is None else table.index(route.index)
@@ -147,8 +147,10 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
             item_bytes(table, entity) if index is None else entry_bytes(table, entity, index)
         )
         if route.operation in ("get", "batch_get"):
-            told.append(_fetch(table, size, fetched, access))
-        elif all(units.table != table.name for units in told):  # one query gives all the entities of a table
+            by_table.append(_fetch(table, size, fetched, access))
+        elif all(
+            units.table != table.name for units in by_table
+        ):  # one query gives all the entities of a table
             if route.operation == "scan" and access.items is None:
                 items, size = (
                     1,
@@ -156,18 +158,18 @@ def need_units(design: Design, need: Need) -> tuple[RequestUnits, ...]:
                 )
             consistent = access.consistent and (index is None or index.local)
             share = read_units(-(-items // route.queries) * size, consistent=consistent)
-            told.append(RequestUnits(table.name, route.index, read=share * route.queries))
-    return tuple(told)
+            by_table.append(RequestUnits(table.name, route.index, read=share * route.queries))
+    return tuple(by_table)
 
 
 def write_pattern_units(
     table: TableDesign, entity: EntityDesign, write: WritePattern, *, sparse_share: float = SPARSE_SHARE
 ) -> tuple[RequestUnits, ...]:
-    """Return the units of one request of a write pattern: first the table's, then each index's that it touches.
+    """Return the units of one request of a write pattern: the table's first, then those of each index it touches.
 
-    In a transaction the table pays twice and its indexes once. Values that must be unique each keep a small item
-    of their own, written in the same transaction. A write that must know its item reads it first (`reads_first`).
-    Of a sparse index the units are those of a mean item: so many of them are in it.
+    A transaction doubles the table's units but not those of indexes. Each unique value has a small guard item, written in the
+    same transaction. Some writes read their item first (see `reads_first`). For a sparse index, the units are a mean over all
+    items.
     """
     size = write.item_bytes or item_bytes(table, entity)
     guards = _guards(entity, write)
@@ -175,7 +177,7 @@ def write_pattern_units(
     guarded = guards * transact_write_units(0, _GUARD_BYTES)
     units = (transact_write_units(size, size) if transacted else write_units(size, size)) + guarded
     many = write.items
-    told = [
+    by_place = [
         RequestUnits(
             table.name,
             None,
@@ -184,7 +186,7 @@ def write_pattern_units(
             transacted=units * many / 2 if transacted else 0.0,
         )
     ]
-    told += [
+    by_place += [
         RequestUnits(
             table.name,
             effect.index,
@@ -194,7 +196,7 @@ def write_pattern_units(
         for effect in index_effects(table, entity, write, sparse_share=sparse_share)
         if effect.units
     ]
-    return tuple(told)
+    return tuple(by_place)
 
 
 def index_effects(
@@ -202,10 +204,10 @@ def index_effects(
 ) -> tuple[IndexEffect, ...]:
     """Return what a write does to each index that the entity may be in, with the units of one item.
 
-    A put without `changes` makes a new item; one with them replaces an item that stands, as an update does. An
-    update whose changes nobody declared is taken to change something that each index holds.
+    A put without `changes` creates an item; with them it replaces one, like an update. An update without declared changes
+    is taken to change something in every index.
     """
-    told = []
+    effects = []
     for index in table.indexes:
         key = entity.key_on(index.name)
         if key is None:
@@ -219,10 +221,10 @@ def index_effects(
         elif kind == "removed" or not decided:
             units *= share_in(entity, key, sparse_share)  # an item that is not there has no entry to change
         else:
-            told.append(_crossing(entity, index, key, decided, kind, size, sparse_share))
+            effects.append(_crossing(entity, index, key, decided, kind, size, sparse_share))
             continue
-        told.append(IndexEffect(index.name, kind, size, units, units / 2 if kind == "moved" else 0.0))
-    return tuple(told)
+        effects.append(IndexEffect(index.name, kind, size, units, units / 2 if kind == "moved" else 0.0))
+    return tuple(effects)
 
 
 def _crossing(
@@ -234,9 +236,9 @@ def _crossing(
     size: int,
     sparse_share: float,
 ) -> IndexEffect:
-    """Return what a change of fields that decide about an index does to it, by how many items stay, come and go.
+    """Return the effect of changing fields that decide whether an item is in an index: some items stay, enter or leave.
 
-    `kind` is what happens to the entry of an item that is there before and after.
+    `kind` is the effect on the entry of an item that is in the index before and after.
     """
     stay = before = after = 1.0
     for name in sorted(decided):
@@ -253,10 +255,9 @@ def _crossing(
 def _passages(
     entity: EntityDesign, key: KeyDesign, name: str, sparse_share: float
 ) -> tuple[float, float, float]:
-    """Return of how many changes of a field the item stays in the index, leaves it and comes into it.
+    """Return the shares of changes to a field after which the item stays in the index, leaves it, or enters it.
 
-    Of a choice every change from one value to another is as likely. A field that may be absent is set: the items
-    that have a value already stay.
+    Between choices, every change is equally likely. A field that may be absent is set: items that have a value stay.
     """
     members = next((member.values for member in key.members if member.field == name), None)
     choices = entity.field(name).choices
@@ -273,10 +274,10 @@ def _passages(
 
 
 def reads_first(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
-    """Return whether a write reads its item first, to keep right what depends on fields that it does not set.
+    """Return whether a write has to read its item first.
 
-    Such is an index key of which an update sets one part, and the guards of unique values, which come and go with
-    the item. Whoever writes keys by other code than Tavola's reads nothing.
+    It has to if something depends on fields that it does not set: an index key of which an update sets one part, or guards of
+    unique values. Foreign code reads nothing.
     """
     if table.foreign or entity.key is None:
         return False
@@ -292,8 +293,8 @@ def reads_first(table: TableDesign, entity: EntityDesign, write: WritePattern) -
 def _read_around(table: TableDesign, entity: EntityDesign, write: WritePattern, size: int) -> float:
     """Return the units of the reads that a write makes of its item: before it, and after an update with guards.
 
-    Where a new item is put there is nothing to read, which takes the least. Alone, an update gives back the item that
-    it made, and its transaction does not tell that.
+    Reading an item that does not exist costs the minimum. An update outside a transaction returns the new item; the
+    transaction that guards need does not, so it is read again.
     """
     if not reads_first(table, entity, write):
         return 0.0
@@ -305,7 +306,7 @@ def _read_around(table: TableDesign, entity: EntityDesign, write: WritePattern, 
 
 
 def _watches(table: TableDesign, entity: EntityDesign, write: WritePattern) -> bool:
-    """Return whether a write may make or remove guards of unique values, so that it must know the item."""
+    """Return whether a write may add or remove guards of unique values."""
     unique = [field for field in entity.fields if field.unique]
     if write.kind != "update":
         return bool(unique)
@@ -315,15 +316,15 @@ def _watches(table: TableDesign, entity: EntityDesign, write: WritePattern) -> b
 
 
 def changed_fields(entity: EntityDesign, write: WritePattern) -> frozenset[str]:
-    """Return the fields that a write over a standing item gives other values; a lock counts itself up."""
-    told = {*write.changes, *write.adds}
-    return frozenset(told | {field.name for field in entity.fields if field.lock} if told else told)
+    """Return the fields that a write changes on an existing item; a lock field always changes."""
+    changed = {*write.changes, *write.adds}
+    return frozenset(changed | {field.name for field in entity.fields if field.lock} if changed else changed)
 
 
 def _effect(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, key: KeyDesign, write: WritePattern
 ) -> EffectKind:
-    """Return what a write does to an entry that is there; of a new item, whether it may have one."""
+    """Return what a write does to an existing entry; for a new item, whether it may get one."""
     if write.kind == "delete":
         return "removed"
     changed = changed_fields(entity, write)
@@ -358,16 +359,16 @@ def _effect_units(kind: EffectKind, size: int) -> float:
 
 def deciding_fields(entity: EntityDesign, key: KeyDesign) -> frozenset[str]:
     """Return the fields that decide whether an item is in an index at all."""
-    told = {member.field for member in key.members}
+    fields = {member.field for member in key.members}
     if key.sparse:
-        told |= {name for name in key.fields if _known(entity, name) and entity.field(name).nullable}
-    return frozenset(told)
+        fields |= {name for name in key.fields if _known(entity, name) and entity.field(name).nullable}
+    return frozenset(fields)
 
 
 def _made_of(key: KeyDesign) -> frozenset[str]:
-    """Return the fields that an index key is made of, the shard's too."""
-    told = {name for source in key.sources for name in source.fields}
-    return frozenset(told | set(key.shards.of if key.shards else ()))
+    """Return the fields that an index key is made of, including those of its shard."""
+    fields = {name for source in key.sources for name in source.fields}
+    return frozenset(fields | set(key.shards.of if key.shards else ()))
 
 
 def share_in(
@@ -377,9 +378,9 @@ def share_in(
     *,
     of: frozenset[str] | None = None,
 ) -> float:
-    """Return which part of an entity's items is in an index: of a choice its values' part, else what is assumed.
+    """Return the share of items in an index: by the number of choices if they decide, else the assumed share.
 
-    `of` are the fields to go by, where not all that decide.
+    `of` limits the deciding fields to consider.
     """
     decide = deciding_fields(entity, key) if of is None else of
     share = 1.0
@@ -393,10 +394,10 @@ def share_in(
 
 
 def begins_in(entity: EntityDesign, key: KeyDesign, sparse_share: float = SPARSE_SHARE) -> float:
-    """Return which part of new items is put into an index.
+    """Return the share of new items that are in an index.
 
-    What an update sets later begins absent where it may be, and a choice that updates change with its first value.
-    What no update touches is as in `share_in`.
+    A nullable field that an update sets later is absent at first; a choice that updates change starts with its first value.
+    Fields that no update touches count as in `share_in`.
     """
     set_later = {
         name for write in entity.writes if write.kind == "update" for name in (*write.changes, *write.adds)
@@ -421,15 +422,15 @@ def _within(member: Membership, choices: Sequence[object]) -> float:
 
 
 def _plain(value: Value | None) -> object:
-    """Return a member's value as a choice has it."""
+    """Return a member's value as choices have it."""
     if value is None:
         return None
-    [(tag, told)] = value.items()
-    return Decimal(told) if tag == "N" else told
+    [(tag, plain)] = value.items()
+    return Decimal(plain) if tag == "N" else plain
 
 
 def _guards(entity: EntityDesign, write: WritePattern) -> int:
-    """Return how many guards of unique values a write makes or removes."""
+    """Return the number of guards of unique values that a write adds or removes."""
     unique = [field for field in entity.fields if field.unique]
     changed = changed_fields(entity, write)
     if write.kind == "update" or changed:  # the old value's, and the new one's
@@ -438,7 +439,7 @@ def _guards(entity: EntityDesign, write: WritePattern) -> int:
 
 
 def _fetch(table: TableDesign, size: int, items: float, access: AccessPattern) -> RequestUnits:
-    """Return the units of fetching items by their keys, each rounded by itself."""
+    """Return the units of fetching items by key, each rounded up separately."""
     if access.transactional:
         units = items * transact_read_units(size)
         return RequestUnits(table.name, None, read=units, transacted=units / 2)
@@ -455,7 +456,7 @@ def _scattered(items: int, size: int, shards: int, pattern: PatternDesign, *, co
 
 
 def _holds(table: TableDesign, entity: EntityDesign, index: IndexDesign, reads: tuple[str, ...]) -> bool:
-    """Return whether an index's entries have the fields that are read; of none named, all."""
+    """Return whether index entries have all fields that are read; without names, all fields."""
     held = table.projected_attributes(index)
     wanted = reads or tuple(field.name for field in entity.fields)
     return held is None or all(
@@ -472,5 +473,5 @@ def _known(entity: EntityDesign, name: str) -> bool:
 
 
 def _mean(sizes: Iterable[int]) -> int:
-    told = list(sizes)
-    return -(-sum(told) // len(told)) if told else 1
+    counted = list(sizes)
+    return -(-sum(counted) // len(counted)) if counted else 1

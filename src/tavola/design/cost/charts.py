@@ -68,16 +68,16 @@ def _largest(month: MonthlyBill) -> list[_Row]:
 
 
 def _places(month: MonthlyBill) -> list[_Row]:
-    told: dict[str, dict[str, Decimal]] = {}
+    parts_by_place: dict[str, dict[str, Decimal]] = {}
     alone = len({line.table for line in month.lines}) == 1
     for line in month.lines:
         if line.amount > 0:
             place = (
                 line.table if line.index is None else line.index if alone else f"{line.table}/{line.index}"
             )
-            parts = told.setdefault(place, {})
+            parts = parts_by_place.setdefault(place, {})
             parts[line.what] = parts.get(line.what, Decimal(0)) + line.amount
-    return sorted(told.items(), key=lambda each: sum(each[1].values()))
+    return sorted(parts_by_place.items(), key=lambda each: sum(each[1].values()))
 
 
 def _stacks(axes: Any, month: MonthlyBill, title: str, rows: list[_Row], *, legend: bool) -> None:

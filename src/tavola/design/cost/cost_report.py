@@ -1,4 +1,4 @@
-"""Costing: everything that is told of a design's month, computed once and as plain data."""
+"""The cost report: everything that `tavola cost` says about a design, as data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES_MAX = 6  # in one note
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """A design's month, the ways to pay for it, and what would change it."""
+    """The bill of a design, the payment options, and possible savings."""
 
     tables: tuple[str, ...]
     month: MonthlyBill
@@ -38,9 +38,9 @@ class CostReport:
 def report_cost(
     design: Design, assumptions: Assumptions, book: PriceBook, today: datetime.date
 ) -> CostReport:
-    """Return a design's month with all that is to be said of it."""
+    """Return the cost report of a design."""
     month = estimate_month(design, assumptions, book)
-    told = payment_options(design, assumptions, book)
+    options = payment_options(design, assumptions, book)
     standard = estimate_month(design, replace(assumptions, table_class="STANDARD"), book)
     provisioned = estimate_month(
         without_fixed_units(design), replace(assumptions, mode="provisioned", table_class="STANDARD"), book
@@ -48,77 +48,77 @@ def report_cost(
     return CostReport(
         tuple(table.name for table in design.tables),
         month,
-        told,
+        options,
         break_evens(book, standard, provisioned) if any(bill.per_second for bill in month.bills) else (),
         savings(design, assumptions, book, month),
-        recommend_payment(design, assumptions, book, told, month),
+        recommend_payment(design, assumptions, book, options, month),
         (*_notes(design, month, assumptions), *book_notes(book, today)),
     )
 
 
 def book_notes(book: PriceBook, today: datetime.date) -> tuple[str, ...]:
-    """Return what is to be said of a book: that it is old, or that it retells a document."""
-    told = []
+    """Return notes about a price book: that it is old, or copied from a document."""
+    notes = []
     days = (today - book.date).days
     if book.label is not None:
-        told.append(
+        notes.append(
             f"the prices are those that the {book.label} document tells, right or wrong, and not AWS's; leave --prices "
             "out for a dated book"
         )
     elif days > BOOK_DAYS_MAX:
-        told.append(
+        notes.append(
             f"the price book of {book.title} is {days} days old and may be out of date; give another with --prices "
             "FILE.toml, a file of the same form as those in tavola/prices/books"
         )
     strange = strange_prices(book)
     if strange:
-        told.append(
+        notes.append(
             f"nothing is computed with {_list(strange)} of the price book of {book.title}; look at how the books here call it"
         )
-    return tuple(told)
+    return tuple(notes)
 
 
 def _notes(design: Design, month: MonthlyBill, assumptions: Assumptions) -> tuple[str, ...]:
-    told = []
+    notes = []
     if month.unrated:
-        told.append(
+        notes.append(
             f"{format_count(len(month.unrated), 'access pattern')} without a rate, counted as nothing: {_list(month.unrated)}; "
             "declare per_second= in its AccessPattern or WritePattern"
         )
     if month.unwritten:
-        told.append(
+        notes.append(
             f"{format_count(len(month.unwritten), 'entity', 'entities')} without a write pattern, counted as never written: "
             f"{_list(month.unwritten)}; declare writes=(WritePattern(…),)"
         )
     if month.unsized:
-        told.append(
+        notes.append(
             f"storage is not counted of {format_count(len(month.unsized), 'entity', 'entities')}: {_list(month.unsized)}; declare "
             "items= of the entity, or give the table's size with --storage-gb"
         )
     guessed = _entities_of_guessed_size(design)
     if guessed:
-        told.append(
+        notes.append(
             f"the size of {format_count(len(guessed), 'entity', 'entities')} is guessed from the types of the fields, every field taken as there: "
             f"{_list(guessed)}; declare item_bytes= of a write or of the key's AccessPattern, or typical_bytes= of the fields"
         )
     if month.unpriced:
-        told.append(
+        notes.append(
             f"the price book of {month.book} has no price for {_list(month.unpriced)}: that is not in the sum; give "
             "another book with --prices"
         )
     streams = [table.name for table in design.tables if table.settings.stream is not None]
     if streams and not assumptions.stream_polls_per_second:
-        told.append(
+        notes.append(
             f"the stream of {_list(streams)} is taken to be read by Lambda, which pays nothing for it; of a reader of your "
             "own give its GetRecords calls with --stream-polls"
         )
     if not assumptions.free_tier:
-        told.append("what an account has free each month is not taken off; --free-tier does")
-    return (*month.notes, *told)
+        notes.append("what an account has free each month is not taken off; --free-tier does")
+    return (*month.notes, *notes)
 
 
 def _entities_of_guessed_size(design: Design) -> tuple[str, ...]:
-    """Return the entities of which nobody says how large an item is, each with what it is taken for."""
+    """Return the entities without a declared item size, with the size that is assumed."""
     return tuple(
         f"{entity.name} {size.total:,} B"
         for table in design.tables

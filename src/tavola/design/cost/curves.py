@@ -1,7 +1,7 @@
-"""Curves: a month's cost against how much is asked, under each way of paying; where two of them meet.
+"""Cost curves: the monthly cost of each payment option against traffic, and where two of them cross.
 
-Every rate of the design is multiplied and the month computed as any other. What is paid by the request grows in a straight
-line, so two months give the whole of it.
+All rates are multiplied by a factor and the month is computed as usual. On-demand cost is linear in traffic, so two months
+determine its whole curve.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FACTORS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class CostCurve:
-    """What one way of paying costs at each factor."""
+    """The cost of one payment option at each factor."""
 
     name: str
     totals: tuple[Decimal, ...]
@@ -33,7 +33,7 @@ class CostCurve:
 
 @dataclass(frozen=True, slots=True)
 class CurveCrossing:
-    """Where one way of paying becomes cheaper than another, as the traffic grows."""
+    """The traffic at which one payment option becomes cheaper than another."""
 
     cheaper_below: str
     cheaper_above: str
@@ -42,7 +42,7 @@ class CurveCrossing:
 
 @dataclass(frozen=True, slots=True)
 class CostCurves:
-    """The ways of paying over a range of traffic; 1 is the design's own."""
+    """The payment options over a range of traffic; factor 1 is the design itself."""
 
     factors: tuple[float, ...]
     per_second: float  # requests that the design's rates are together
@@ -53,7 +53,7 @@ class CostCurves:
 def compute_curves(
     design: Design, assumptions: Assumptions, book: PriceBook, factors: Sequence[float] = FACTORS
 ) -> CostCurves:
-    """Return what each way of paying costs at so many times the traffic; those without a price are left out."""
+    """Return the cost of each payment option at multiples of the traffic; options without prices are left out."""
     free = without_fixed_units(design)  # once: what is known of a design goes by its identity
     at_rest = {way.name: way for way in payment_options(free, assumptions, book, times=0.0)}
     own = payment_options(free, assumptions, book)
@@ -81,7 +81,7 @@ def compute_curves(
 
 
 def _meetings(factors: Sequence[float], lines: Sequence[CostCurve]) -> tuple[CurveCrossing, ...]:
-    """Return where each other way crosses paying on demand, between two factors in a straight line of both."""
+    """Return where each payment option crosses on-demand, interpolated between two factors."""
     base = next((line for line in lines if line.name == "on demand"), None)
     found: list[CurveCrossing] = []
     for line in lines:

@@ -1,6 +1,6 @@
-"""Load: what a design asks of each place and what it holds there, before any price.
+"""Load: the traffic and storage of each table and index, before any price.
 
-It is the same under every way of paying, so it is worked out once for all of them.
+It is the same for every payment option, so it is computed once and cached.
 """
 
 from __future__ import annotations
@@ -23,42 +23,40 @@ What = Literal[
 
 T = TypeVar("T")
 
-_RATE_MAX = 1e12  # requests a second, and units of one, that anything can be computed of
+_RATE_MAX = 1e12  # requests per second, and units of one request
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPart:
-    """Units a second of one access that stand on one line."""
+    """The units per second of one access on one line of the bill."""
 
-    access: int | None  # its number; None: nobody's
+    access: int | None  # its number; None: idle capacity
     index: str | None
     what: What
     per_second: Decimal
-    copied: bool  # a global table's replicas make it again
+    copied: bool  # repeated by the replicas of a global table
 
 
-CapacityPlace = tuple[
-    str | None, AccessKind
-]  # what units are provisioned for: a local index lives on its table's
+CapacityPlace = tuple[str | None, AccessKind]  # where capacity is provisioned: a local index uses its table's
 
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """What is asked of a table and its indexes, and what they hold."""
+    """The traffic of a table and its indexes, and what they store."""
 
     table: TableDesign
     parts: Mapping[CapacityPlace, tuple[LoadPart, ...]]
     flows: Mapping[CapacityPlace, tuple[PlaceTraffic, ...]]
     copied: Mapping[
         CapacityPlace, tuple[PlaceTraffic, ...]
-    ]  # that replicas make again: writes without what transactions add
+    ]  # traffic that replicas repeat: writes without what transactions add
     held: tuple[StoredSize, ...]
-    sparse: tuple[str, ...]  # indexes of which nobody says how many items they hold
+    sparse: tuple[str, ...]  # indexes whose share of the items is assumed
 
 
 @dataclass(frozen=True, slots=True)
 class DesignLoad:
-    """What a design asks and holds, a table after the other."""
+    """The load of all tables."""
 
     accesses: tuple[RatedAccess, ...]
     tables: tuple[TableLoad, ...]
@@ -69,7 +67,7 @@ _held: IdentityCache[tuple[tuple[StoredSize, ...], tuple[str, ...]]] = IdentityC
 
 
 def compute_load(design: Design, assumptions: Assumptions, times: float = 1.0) -> DesignLoad:
-    """Return what a design asks and holds; `times` is how many times as often everything is asked."""
+    """Return the load of a design, with all rates multiplied by `times`."""
     share, measured = assumptions.sparse_share, tuple(sorted(assumptions.storage_gb.items()))
     return _loads.get_or_compute(
         (design,), (share, measured, times), lambda: _load(design, assumptions, times)
@@ -77,22 +75,26 @@ def compute_load(design: Design, assumptions: Assumptions, times: float = 1.0) -
 
 
 def _load(design: Design, assumptions: Assumptions, times: float) -> DesignLoad:
-    told = checked_accesses(design, assumptions)
+    accesses = checked_accesses(design, assumptions)
     if times != 1.0:
-        told = tuple(_scale_rates(access, times) for access in told)
+        accesses = tuple(_scale_rates(access, times) for access in accesses)
     own: dict[str, list[tuple[int, RatedAccess]]] = {table.name: [] for table in design.tables}
-    for number, access in enumerate(told):
+    for number, access in enumerate(accesses):
         for name in dict.fromkeys(units.table for units in access.units):
             if name in own:
                 own[name].append((number, access))
-    return DesignLoad(told, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables))
+    return DesignLoad(
+        accesses, tuple(_of_table(table, own[table.name], assumptions) for table in design.tables)
+    )
 
 
-def _of_table(table: TableDesign, told: list[tuple[int, RatedAccess]], assumptions: Assumptions) -> TableLoad:
+def _of_table(
+    table: TableDesign, accesses: list[tuple[int, RatedAccess]], assumptions: Assumptions
+) -> TableLoad:
     local = {index.name for index in table.indexes if index.local}
     parts: dict[CapacityPlace, list[LoadPart]] = {}
     copied: dict[CapacityPlace, list[PlaceTraffic]] = {}
-    for number, access in told:
+    for number, access in accesses:
         for kind, part in _parts(table.name, number, access):
             parts.setdefault((None if part.index in local else part.index, kind), []).append(part)
         for units in access.units:
@@ -104,7 +106,7 @@ def _of_table(table: TableDesign, told: list[tuple[int, RatedAccess]], assumptio
                 )
                 copied.setdefault(place, []).append(flow)
     met: dict[CapacityPlace, list[PlaceTraffic]] = {}
-    for flow in sorted(traffic_by_place(access for _, access in told), key=lambda flow: str(flow.index)):
+    for flow in sorted(traffic_by_place(access for _, access in accesses), key=lambda flow: str(flow.index)):
         if flow.table == table.name:
             met.setdefault((None if flow.index in local else flow.index, flow.kind), []).append(flow)
     share, measured = assumptions.sparse_share, assumptions.storage_gb.get(table.name)
@@ -128,21 +130,21 @@ def _frozen(lists: Mapping[CapacityPlace, list[T]]) -> dict[CapacityPlace, tuple
 
 
 def checked_accesses(design: Design, assumptions: Assumptions) -> tuple[RatedAccess, ...]:
-    """Return every access of a design; refuse one that is asked more often, or takes more, than anything can be."""
+    """Return every access of a design; raise CostRefused for rates or units beyond any sense."""
     try:
-        told = rated_accesses(design, sparse_share=assumptions.sparse_share)
+        accesses = rated_accesses(design, sparse_share=assumptions.sparse_share)
     except OverflowError as error:
         raise CostRefused(
             "an access pattern reads or writes more than can be counted; look at items= and item_bytes=, and give what can be"
         ) from error
-    for access in told:
+    for access in accesses:
         units = max((each.read + each.write for each in access.units), default=0.0)
         if access.peak > _RATE_MAX or units > _RATE_MAX:
             much = f"{access.peak:g} a second" if access.peak > _RATE_MAX else f"{units:g} units a request"
             raise CostRefused(
                 f"{access.place}: {access.title!r} has {much}, which nothing can have; give {_RATE_MAX:g} at most"
             )
-    return told
+    return accesses
 
 
 def _scale_rates(access: RatedAccess, times: float) -> RatedAccess:
@@ -155,7 +157,7 @@ def _scale_rates(access: RatedAccess, times: float) -> RatedAccess:
 
 
 def _parts(table: str, number: int, access: RatedAccess) -> Iterator[tuple[AccessKind, LoadPart]]:
-    """Give the units of an access at a table and its indexes, the reads of a write among them."""
+    """Yield the units of an access at a table and its indexes, including the reads of a write."""
     if not access.rate:
         return
     rate = _decimal(access.rate)
@@ -169,7 +171,7 @@ def _parts(table: str, number: int, access: RatedAccess) -> Iterator[tuple[Acces
         plain: What = "reads" if access.kind == "read" else "writes"
         yield access.kind, LoadPart(number, units.index, plain, rate * _decimal(rest), copied=True)
         if units.transacted:
-            # What a transaction adds is paid where it is made: replicas copy it as a plain write.
+            # A transaction costs double in its own region only: replicas apply a plain write.
             transacted = rate * _decimal(units.transacted)
             yield access.kind, LoadPart(number, units.index, "transactions", transacted, copied=False)
         if units.moved:
@@ -177,6 +179,6 @@ def _parts(table: str, number: int, access: RatedAccess) -> Iterator[tuple[Acces
             yield access.kind, LoadPart(number, units.index, "key changes", moved, copied=True)
 
 
-def _decimal(told: float) -> Decimal:
-    """Return a float as it is written: a tenth is a tenth."""
-    return Decimal(str(round(told, 9)))
+def _decimal(number: float) -> Decimal:
+    """Return a float by its shortest decimal text: 0.1 is one tenth."""
+    return Decimal(str(round(number, 9)))

@@ -1,8 +1,8 @@
-"""Month: a design's bill, line by line and access by access.
+"""The monthly bill of a design, by line and by access pattern.
 
-`estimate` is a pure function of a design, assumptions and a price book: whoever shows its numbers shows the same.
-Each charge is rounded to a ten-thousand-millionth before anything is summed, so that every sum of charges is exact:
-the lines give the total, and the bills of the access patterns give the lines of requests.
+`estimate_month` is a pure function of a design, assumptions and a price book. Each charge is rounded to 1e-10 before
+anything is summed, so sums are exact: the lines add up to the total, and the bills of the access patterns to the request
+lines.
 """
 
 from __future__ import annotations
@@ -23,70 +23,70 @@ REQUESTS: tuple[What, ...] = ("reads", "writes", "transactions", "key changes", 
 IDLE = "capacity that nobody asks for"
 
 _STEP = Decimal("1e-10")
-_AMOUNT_MAX = Decimal("1e14")  # that a charge may be: beyond it sums would no longer be exact
+_AMOUNT_MAX = Decimal("1e14")  # largest charge: beyond it, sums would not be exact
 _HOUR_S = 3600
 _WRITE: AccessKind = "write"
-_BLOCK = 100  # units that are reserved together
+_BLOCK = 100  # units in a block of reserved capacity
 
 
 @dataclass(frozen=True, slots=True)
 class BillLine:
-    """One kind of thing that is paid for, at one place."""
+    """One kind of charge at one table or index."""
 
     table: str
     index: str | None
     what: What
     quantity: Decimal
     unit: str
-    price: str  # its name in the book
+    price: str  # name of the price in the book
     amount: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class AccessBill:
-    """What one access pattern costs in requests, wherever it makes them."""
+    """What the requests of one access pattern cost, at all tables and indexes."""
 
     kind: AccessKind
     place: str
     title: str
     per_second: float | None
-    units: float  # of one request, all places together
+    units: float  # of one request, at all tables and indexes
     amount: Decimal
-    parts: tuple[tuple[What, Decimal], ...] = ()  # the same, by what is paid for
+    parts: tuple[tuple[What, Decimal], ...] = ()  # the amount by kind of charge
 
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedCapacity:
-    """Provisioned units of one kind at one place, hour by hour of a day.
+    """Provisioned units of one kind at one table or index, for each hour of a day.
 
-    A global table's replicas have writes of their own, which are told apart.
+    The replicas of a global table have write capacity of their own, in a separate entry.
     """
 
     table: str
     index: str | None
     kind: AccessKind
     hourly: tuple[int, ...]
-    mean: float  # units a second that are asked for
+    mean: float  # units per second in demand
     peak: float
     standard: bool
-    price: str  # of an hour of a unit
-    regions: int = 1  # that hold as many
-    reservable: bool = True  # replicated units are not, nor are those of Standard-IA
+    price: str  # name of the price of a unit-hour
+    regions: int = 1  # with the same capacity
+    reservable: bool = True  # neither replicated units nor Standard-IA
 
     @property
     def units(self) -> int:
-        """The units of all hours of a day, in all its regions."""
+        """The units of all hours of a day, in all regions."""
         return sum(self.hourly) * self.regions
 
     @property
     def used(self) -> float:
-        """How many of them are used."""
+        """How many of these units are used."""
         return self.mean * HOURS * self.regions
 
 
 @dataclass(frozen=True, slots=True)
 class MonthlyBill:
-    """A month's bill, with what it was computed from."""
+    """A bill, and what it was computed from."""
 
     book: str
     region: str
@@ -96,24 +96,24 @@ class MonthlyBill:
     lines: tuple[BillLine, ...]
     bills: tuple[AccessBill, ...]
     capacities: tuple[ProvisionedCapacity, ...]
-    unrated: tuple[str, ...]  # access patterns without a rate, which count for nothing
-    unwritten: tuple[str, ...]  # entities that nobody says are written
-    unsized: tuple[str, ...]  # entities of which nobody said how many there are
-    unpriced: tuple[str, ...]  # prices that the book lacks; what they would cost is not counted
+    unrated: tuple[str, ...]  # access patterns without a rate, not counted
+    unwritten: tuple[str, ...]  # entities without a write pattern
+    unsized: tuple[str, ...]  # entities without a number of items
+    unpriced: tuple[str, ...]  # prices missing from the book, not counted
     notes: tuple[str, ...]
 
     @property
     def total(self) -> Decimal:
-        """Everything together."""
+        """The sum of all lines."""
         return sum((line.amount for line in self.lines), Decimal(0))
 
     def of(self, *whats: What) -> Decimal:
-        """Return what some kinds of things cost together."""
+        """Return the sum of some kinds of charges."""
         return sum((line.amount for line in self.lines if line.what in whats), Decimal(0))
 
     @property
     def requests(self) -> Decimal:
-        """What reads and writes cost, however they are paid for."""
+        """What reads and writes cost, under any payment option."""
         return self.of(*REQUESTS)
 
 
@@ -126,12 +126,12 @@ class _Charge:
 
 
 class _Ledger:
-    """Charges as they come, priced from one book; remembers what the book has no price for."""
+    """Collects charges, priced from one book, and the names of missing prices."""
 
     def __init__(self, book: PriceBook) -> None:
         self.book = book
-        told = next(iter(book.prices.values()), None)
-        self.currency = "USD" if told is None else told.currency
+        first_price = next(iter(book.prices.values()), None)
+        self.currency = "USD" if first_price is None else first_price.currency
         self.charges: list[_Charge] = []
         self.capacities: list[ProvisionedCapacity] = []
         self.unpriced: dict[str, None] = {}
@@ -173,16 +173,16 @@ class _Ledger:
 def estimate_month(
     design: Design, assumptions: Assumptions, book: PriceBook, *, times: float = 1.0
 ) -> MonthlyBill:
-    """Return what a design costs in a month; patterns without a rate cost nothing, and are named.
+    """Return the monthly bill of a design, with all rates multiplied by `times`.
 
-    `times` is how many times as often everything is asked.
+    Patterns without a rate cost nothing and are listed in `unrated`.
     """
     if not design.tables:
         raise CostRefused(
             "the design has no table, so there is nothing to pay for; declare one, or solve it first"
         )
     load = compute_load(design, assumptions, times)
-    told = load.accesses
+    accesses = load.accesses
     ledger = _Ledger(book)
     for each in load.tables:
         _charge_requests(ledger, each, assumptions)
@@ -198,9 +198,9 @@ def estimate_month(
         ledger.currency,
         assumptions.hours_per_month,
         _lines(ledger),
-        _bills(ledger, told),
+        _bills(ledger, accesses),
         tuple(ledger.capacities),
-        tuple(f"{each.place}: {each.title}" for each in told if each.per_second is None),
+        tuple(f"{each.place}: {each.title}" for each in accesses if each.per_second is None),
         tuple(entity.name for table in design.tables for entity in table.entities if not entity.writes),
         tuple(
             name
@@ -252,7 +252,7 @@ def _charge_capacity_hours(
     parts: Sequence[LoadPart],
     assumptions: Assumptions,
 ) -> None:
-    """Share the hours of provisioned units among those who use them."""
+    """Distribute the hours of provisioned units among the accesses that use them."""
     hours = Decimal(capacity.units) * assumptions.hours_per_month / HOURS
     asked = sum((part.per_second for part in parts), Decimal(0))
     if not asked:
@@ -265,7 +265,7 @@ def _charge_capacity_hours(
 
 
 def _charge_replicas(ledger: _Ledger, load: TableLoad, index: str | None, assumptions: Assumptions) -> None:
-    """Charge the units that each replica has for the writes that come to it: whole ones, and at least one."""
+    """Charge the write capacity of each replica: whole units, and at least one."""
     table, place = load.table, (index, _WRITE)
     copied = [
         replace(part, what="replicated writes") for part in load.parts.get(place, ()) if part.copied
@@ -284,7 +284,7 @@ def _price_name(
     unit: str,
     assumptions: Assumptions,
 ) -> str:
-    """Return the name of a unit's price; writes to a global table itself have their own, where the book has it."""
+    """Return the price name of a unit; writes to a global table have their own, if the book has it."""
     standard = _is_standard_class(table, assumptions)
     plain = f"{'' if standard else 'ia_'}{kind}_{unit}"
     if kind == "write" and index is None and standard and _count_replicas(table, ledger.book):
@@ -302,7 +302,7 @@ def _capacity(
     met: Sequence[PlaceTraffic],
     assumptions: Assumptions,
 ) -> ProvisionedCapacity:
-    """Return the units of a place, hour by hour: as scaling makes them, or as they are fixed."""
+    """Return the units of a table or index for each hour: fixed, or as auto scaling sets them."""
     settings = table.settings
     mean, peak = sum(flow.mean for flow in met), sum(flow.peak for flow in met)
     hours = assumptions.hours_per_day
@@ -336,7 +336,7 @@ def _note_throttling(ledger: _Ledger, capacity: ProvisionedCapacity) -> None:
 
 
 def _charge_storage(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) -> None:
-    """Charge what stands there whether it is asked for or not: storage, recovery, backups, streams."""
+    """Charge what is independent of requests: storage, recovery, backups, streams."""
     table, held = load.table, load.held
     name, settings = table.name, table.settings
     standard = _is_standard_class(table, assumptions)
@@ -365,7 +365,7 @@ def _charge_storage(ledger: _Ledger, load: TableLoad, assumptions: Assumptions) 
 
 
 def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
-    """Credit what reserved blocks save: as many as are used enough of the day to pay for themselves."""
+    """Credit the savings of reserved capacity: as many blocks as are used enough to pay off."""
     discount = ledger.book.discounts.get(f"reserved_{assumptions.reserved}")
     if discount is None:
         raise CostRefused(
@@ -380,7 +380,7 @@ def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
         if price is None or not own:
             continue
         hourly = [sum(each.hourly[hour] for each in own) for hour in range(HOURS)]
-        # A block further up is used less, so the last one that pays is found by halving.
+        # Each further block is used less, so binary search finds the last one that pays off.
         low, high = 0, max(hourly) // _BLOCK + 1
         while low < high:
             middle = (low + high) // 2
@@ -397,12 +397,12 @@ def _credit_reserved(ledger: _Ledger, assumptions: Assumptions) -> None:
 
 
 def _reserved_share(hourly: list[int], blocks: int) -> Decimal:
-    """Return the units in use within so many blocks, as the mean of a day."""
+    """Return the units in use within so many blocks, as a mean over the day."""
     return Decimal(sum(min(units, blocks * _BLOCK) for units in hourly)) / HOURS
 
 
 def _credit_free_tier(ledger: _Ledger) -> None:
-    """Credit what an account has for nothing each month."""
+    """Credit the free tier of an account."""
     quantities: dict[str, Decimal] = {}
     amounts: dict[str, Decimal] = {}
     for charge in ledger.charges:
@@ -437,7 +437,7 @@ def _lines(ledger: _Ledger) -> tuple[BillLine, ...]:
     )
 
 
-def _bills(ledger: _Ledger, told: tuple[RatedAccess, ...]) -> tuple[AccessBill, ...]:
+def _bills(ledger: _Ledger, accesses: tuple[RatedAccess, ...]) -> tuple[AccessBill, ...]:
     parts: dict[int | None, dict[What, Decimal]] = {}
     for charge in ledger.charges:
         what = charge.line[2]
@@ -460,7 +460,7 @@ def _bills(ledger: _Ledger, told: tuple[RatedAccess, ...]) -> tuple[AccessBill, 
             access.per_second,
             sum(units.read + units.write for units in access.units),
         )
-        for number, access in enumerate(told)
+        for number, access in enumerate(accesses)
     ]
     return (*bills, bill(None, "read", "", IDLE, None, 0.0)) if None in parts else tuple(bills)
 

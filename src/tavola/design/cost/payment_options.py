@@ -1,4 +1,4 @@
-"""Modes: the same design under each way of paying, and which one to take."""
+"""Payment options: the bill of a design under each of them, and which one to choose."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from tavola.design.cost.traffic import HOURS, rated_accesses
 from tavola.model.document import Design
 from tavola.prices import PriceBook
 
-WORTH = Decimal("0.02")  # less than this part of the bill is not worth a change
-CENT = Decimal("0.005")  # what rounds to one
+WORTH = Decimal("0.02")  # share of the bill below which a change is not worth it
+CENT = Decimal("0.005")  # rounds to one cent
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentOption:
-    """One way of paying for a design."""
+    """A billing mode, table class and reservation, with the bill under it."""
 
     name: str
     mode: Mode
     table_class: Class
     reserved: Term | None
-    month: MonthlyBill | None  # None: the book has no prices for it
-    reason: str = ""  # why it has none
+    month: MonthlyBill | None  # None: the book lacks prices for it
+    reason: str = ""  # why there is no bill
 
     @property
     def total(self) -> Decimal | None:
-        """What it costs in a month, if that is known."""
+        """The monthly total, if known."""
         return None if self.month is None else self.month.total
 
 
@@ -53,15 +53,16 @@ def payment_options(
     only: Sequence[str] | None = None,
     times: float = 1.0,
 ) -> tuple[PaymentOption, ...]:
-    """Return a design under every way of paying; provisioned units follow the traffic, whatever a table fixes them at.
+    """Return the bill of a design under every payment option.
 
-    `only` names some of them, where the others are not wanted; `times` is how many times as often everything is asked.
+    Provisioned units follow the traffic, even for tables with fixed units. `only` limits the options by name; `times` multiplies
+    all rates.
     """
     free = without_fixed_units(design)
     return tuple(
-        _payment_option(free, assumptions, book, *told, times)
-        for told in _WAYS
-        if only is None or told[0] in only
+        _payment_option(free, assumptions, book, *option, times)
+        for option in _WAYS
+        if only is None or option[0] in only
     )
 
 
@@ -94,7 +95,7 @@ def recommend_payment(
     told: Sequence[PaymentOption] | None = None,
     month: MonthlyBill | None = None,
 ) -> str:
-    """Return in a sentence how to pay for a design, and why; `told` are its ways and `month` its own, where they are known."""
+    """Return a sentence that recommends a payment option, and why. Pass the options and the bill if known."""
     now = month or estimate_month(design, assumptions, book)
     asked = rated_accesses(design)
     if not now.total:
@@ -150,13 +151,13 @@ def _explain_zero(design: Design, assumptions: Assumptions, now: MonthlyBill) ->
     )
 
 
-def _explain_cheapest(best: PaymentOption, told: Sequence[PaymentOption], book: PriceBook) -> str:
-    """Return why the cheapest way is so: what stands there in its class, and how much of it is used.
+def _explain_cheapest(best: PaymentOption, options: Sequence[PaymentOption], book: PriceBook) -> str:
+    """Return why the cheapest option is so: by storage in its table class, and by utilisation.
 
-    Units are weighed by what they cost, so that the side of the break-even point is the side of the cheaper sum.
+    Units are weighted by price, so that being above the break-even point means being cheaper.
     """
     alike = {
-        way.mode: way.month for way in told if way.table_class == best.table_class and way.reserved is None
+        way.mode: way.month for way in options if way.table_class == best.table_class and way.reserved is None
     }
     reasons = []
     on_demand, provisioned = alike.get("on-demand"), alike.get("provisioned")
@@ -172,7 +173,7 @@ def _explain_cheapest(best: PaymentOption, told: Sequence[PaymentOption], book: 
         else:
             reasons.append("of provisioned units an account has some free, and of requests none")
     standard = next(
-        (way.month for way in told if (way.mode, way.table_class) == (best.mode, "STANDARD")), None
+        (way.month for way in options if (way.mode, way.table_class) == (best.mode, "STANDARD")), None
     )
     if standard is not None and standard.requests and best.month is not None:
         threshold = storage_share(book, standard)
@@ -199,7 +200,7 @@ def _used_cost(month: MonthlyBill, book: PriceBook) -> Decimal:
 
 
 def format_money(amount: Decimal, month: MonthlyBill) -> str:
-    """Return an amount as people write it, to the cent."""
-    told = f"{abs(amount):,.2f}"
-    sign = "-" if amount < 0 and told.strip("0.,") else ""
-    return f"{sign}${told}" if month.currency == "USD" else f"{sign}{told} {month.currency}"
+    """Return an amount with its currency, to the cent."""
+    digits = f"{abs(amount):,.2f}"
+    sign = "-" if amount < 0 and digits.strip("0.,") else ""
+    return f"{sign}${digits}" if month.currency == "USD" else f"{sign}{digits} {month.currency}"

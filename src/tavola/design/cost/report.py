@@ -1,4 +1,4 @@
-"""Report: a costing as text for a terminal, as a document for programs, and as rows for a spreadsheet."""
+"""The cost report as text for a terminal, as JSON and as CSV."""
 
 from __future__ import annotations
 
@@ -22,59 +22,59 @@ _TITLE = 66  # characters of a title in a table
 
 
 def describe_prices(month: MonthlyBill) -> str:
-    """Return what every sum is said with: the book's region and date, and the length of the month."""
+    """Return the price book, currency and length of the month, which belong to every amount."""
     return f"a month of {month.hours} hours, prices of {month.book}, in {month.currency}"
 
 
 def render_text(costing: CostReport) -> str:
-    """Return a costing as a page of plain text."""
+    """Return a cost report as plain text."""
     month = costing.month
-    told = [*wrap(f"{', '.join(costing.tables)}: {describe_prices(month)}", WIDTH), ""]
-    told += [*wrap(f"{format_money(month.total, month)} a month. {costing.recommendation}", WIDTH), ""]
-    told += layout_table(("line", "quantity", "unit", "a month"), _line_rows(month), "lrlr")
-    told += [
+    lines = [*wrap(f"{', '.join(costing.tables)}: {describe_prices(month)}", WIDTH), ""]
+    lines += [*wrap(f"{format_money(month.total, month)} a month. {costing.recommendation}", WIDTH), ""]
+    lines += layout_table(("line", "quantity", "unit", "a month"), _line_rows(month), "lrlr")
+    lines += [
         "",
         *layout_table(("access pattern", "a second", "units each", "a month"), _bill_rows(month), "lrrr"),
     ]
-    told += ["", *layout_table(("way of paying", "a month"), _way_rows(costing), "lr")]
-    told += bullet_list(_unknown_ways(costing))
+    lines += ["", *layout_table(("way of paying", "a month"), _way_rows(costing), "lr")]
+    lines += bullet_list(_unknown_ways(costing))
     if costing.break_evens:
-        told += ["", "break-even"]
-        told += bullet_list(each.sentence for each in costing.break_evens)
-    told += _savings_told(costing)
+        lines += ["", "break-even"]
+        lines += bullet_list(each.sentence for each in costing.break_evens)
+    lines += _savings_told(costing)
     if costing.notes:
-        told += ["", "taken for this"]
-        told += bullet_list(costing.notes)
-    return "\n".join(told)
+        lines += ["", "taken for this"]
+        lines += bullet_list(costing.notes)
+    return "\n".join(lines)
 
 
 def _savings_told(costing: CostReport) -> list[str]:
     month = costing.month
-    told: list[str] = []
+    lines: list[str] = []
     if not any(bill.per_second for bill in month.bills):
-        return told
+        return lines
     least = month.total * _WORTH
     shown = [each for each in costing.savings if each.amount >= least][:_SAVINGS]
-    told += ["", "what would change it, each by itself"]
+    lines += ["", "what would change it, each by itself"]
     if shown:
         rows = [(format_money(each.amount, month), each.change, each.place) for each in shown]
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         for row, saving in zip(rows, shown, strict=True):
             head = f"  {row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  "
-            told += wrap(
+            lines += wrap(
                 f"{row[2]}: {saving.sentence}", WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )
     more = len(costing.savings) - len(shown)
     if more and shown:
-        told.append(f"  and {more} smaller {'one' if more == 1 else 'ones'}, which --json has")
+        lines.append(f"  and {more} smaller {'one' if more == 1 else 'ones'}, which --json has")
     elif more:
-        told.append(f"  nothing by a hundredth or more; --json has {more} below")
-    told += bullet_list(("other keys, and several changes at once, are weighed by `tavola solve`",))
-    return told
+        lines.append(f"  nothing by a hundredth or more; --json has {more} below")
+    lines += bullet_list(("other keys, and several changes at once, are weighed by `tavola solve`",))
+    return lines
 
 
 def render_document(costing: CostReport) -> dict[str, Any]:
-    """Return a costing as JSON has it; money is text, exact to a ten-thousand-millionth."""
+    """Return a cost report as JSON. Amounts are exact decimal texts."""
     month = costing.month
     return {
         "tables": list(costing.tables),
@@ -142,7 +142,7 @@ def render_document(costing: CostReport) -> dict[str, Any]:
 
 
 def render_csv(costing: CostReport) -> str:
-    """Return the lines and the bills of the access patterns as rows, told apart by their first column."""
+    """Return the lines and access pattern bills as CSV; the first column says which."""
     month = costing.month
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -223,9 +223,9 @@ def _unknown_ways(costing: CostReport) -> Iterator[str]:
 
 
 def layout_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]], sides: str) -> list[str]:
-    """Return rows under their heads, each column as wide as it must be; `sides` has an l or an r for each."""
-    told = [tuple(heads), *rows]
-    widths = [max(len(row[column]) for row in told) for column in range(len(heads))]
+    """Return rows in aligned columns under their heads; `sides` has `l` or `r` for each column."""
+    table = [tuple(heads), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
 
     def laid(row: Sequence[str]) -> str:
         cells = [
@@ -234,18 +234,18 @@ def layout_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]], sides: s
         ]
         return "  ".join(cells).rstrip()
 
-    return [laid(told[0]), *(laid(row) for row in told[1:])]
+    return [laid(table[0]), *(laid(row) for row in table[1:])]
 
 
 def bullet_list(sentences: Iterable[str]) -> list[str]:
-    """Return sentences as the lines of a list."""
-    told: list[str] = []
+    """Return sentences as the lines of a bullet list."""
+    lines: list[str] = []
     for sentence in sentences:
-        told += wrap(sentence, WIDTH, initial_indent="  - ", subsequent_indent="    ")
-    return told
+        lines += wrap(sentence, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    return lines
 
 
 def format_exact(number: Decimal) -> str:
-    """Return a number without an exponent, and without zeros that say nothing."""
-    told = f"{number:f}"
-    return told.rstrip("0").rstrip(".") if "." in told else told
+    """Return a number without exponent and trailing zeros."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -40,7 +40,7 @@ PLANNED = 0.5  # of what a partition takes, as `tavola.patterns.shards_for` plan
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """A change, and how much less a month then costs."""
+    """A change, and how much it saves per month."""
 
     change: str
     place: str
@@ -59,14 +59,14 @@ class _Change:
 def savings(
     design: Design, assumptions: Assumptions, book: PriceBook, month: MonthlyBill | None = None
 ) -> tuple[Saving, ...]:
-    """Return what would make a month cheaper, the most first; each is computed by itself, they do not add up.
+    """Return changes that make the month cheaper, the largest saving first. Each is computed alone: they do not add up.
 
-    `month` is the design's own, where it is known. Of a design without a rate nothing is told: what nobody asks for is not what nobody needs.
+    Pass the bill of the design as `month` if known. A design without any rate has no savings: unused is not the same as unneeded.
     """
     if not any(access.rate for access in rated_accesses(design)):
         return ()
     now = (month or estimate_month(design, assumptions, book)).total
-    told: dict[tuple[str, str], Saving] = {}
+    best: dict[tuple[str, str], Saving] = {}
     # Tables share nothing but what is free or reserved and the needs that go across: else a change is priced by its own alone.
     by_table = not (design.needs or assumptions.free_tier or assumptions.reserved)
     standing: dict[str, Decimal] = {}
@@ -79,15 +79,15 @@ def savings(
             amount = standing[key] - estimate_month(new, assumptions, book).total
         else:
             amount = now - estimate_month(change.design, assumptions, book).total
-        before = told.get((change.change, change.place))
+        before = best.get((change.change, change.place))
         if amount >= CENT and (before is None or before.amount < amount):
-            told[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
-    found = [*told.values(), *_paying(design, assumptions, book, now)]
+            best[change.change, change.place] = Saving(change.change, change.place, change.sentence, amount)
+    found = [*best.values(), *_paying(design, assumptions, book, now)]
     return tuple(sorted(found, key=lambda saving: (-saving.amount, saving.change, saving.place)))
 
 
 def _changed(design: Design, other: Design) -> tuple[Design, Design]:
-    """Return the tables that a change is of, as they are and as they would be."""
+    """Return the tables that a change affects, before and after."""
     pairs = [(old, new) for old, new in zip(design.tables, other.tables, strict=True) if old is not new] or [
         (design.tables[0], other.tables[0])
     ]
@@ -96,7 +96,7 @@ def _changed(design: Design, other: Design) -> tuple[Design, Design]:
 
 
 def _paying(design: Design, assumptions: Assumptions, book: PriceBook, now: Decimal) -> Iterator[Saving]:
-    """Give what another mode, or another table class, saves where everything else stays."""
+    """Yield what another billing mode or table class saves if nothing else changes."""
     fixed = any(
         table.settings.read_units is not None and table.settings.scaling is None for table in design.tables
     )
@@ -136,12 +136,12 @@ def _changes(design: Design) -> Iterator[_Change]:
         yield from _shards(design, table)
         for entity in table.entities:
             yield from _splits(design, table, entity)
-        told = with_table(design, with_short_names(table))
+        shortened = with_table(design, with_short_names(table))
         yield _Change(
             "shorter names",
             table.name,
             "attribute names of two letters, which count in every item and entry",
-            told,
+            shortened,
         )
 
 
@@ -155,8 +155,8 @@ def _index_changes(design: Design, table: TableDesign) -> Iterator[_Change]:
         if needed is None and silent:
             continue  # nobody said how the table is asked
         if needed is None:
-            told = with_table(design, without_index(table, index))
-            yield _Change("unused index", place, "no access pattern reads it: drop it", told)
+            changed_design = with_table(design, without_index(table, index))
+            yield _Change("unused index", place, "no access pattern reads it: drop it", changed_design)
             continue
         bare = with_hydrated_queries(design, table, index)
         if bare is not None:
@@ -234,7 +234,7 @@ def _shards(design: Design, table: TableDesign) -> Iterator[_Change]:
 
 
 def _peaks(design: Design, table: str, index: str | None) -> tuple[float, float]:
-    """Return the read and the write units a second that an index is asked for at its peak."""
+    """Return the read and write units per second of an index at its peak."""
     found = {
         flow.kind: flow.peak
         for flow in traffic_by_place(rated_accesses(design))

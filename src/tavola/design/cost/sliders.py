@@ -1,7 +1,7 @@
-"""Sliders: a design with other numbers: rates, sizes, how many items and indexes, how surely it is read.
+"""Sliders: a design with other numbers: rates, sizes, counts of items and indexes, consistency.
 
-What a design declares is turned up and down by factors, or one access's rate is set; the design itself stays as it is. At
-rest a slider changes nothing, so that the sum is the declared one to the last digit.
+Declared numbers are multiplied, or the rate of one access is set; the original design is not changed. With all sliders at
+their defaults the design is returned as it is, so the total stays the same to the last digit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FACTOR_MAX = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Sliders:
-    """How far each number is turned: 1 is as it is declared."""
+    """The position of each slider; 1 means as declared."""
 
     reads: float = 1.0
     writes: float = 1.0
@@ -48,9 +48,9 @@ class Sliders:
 
     def __post_init__(self) -> None:
         for word in ("reads", "writes", "item_bytes", "items"):
-            told = getattr(self, word)
-            if not 0 <= told <= _FACTOR_MAX:
-                raise CostRefused(f"{word} cannot be {told} times as declared; give 0 to {_FACTOR_MAX:g}")
+            factor = getattr(self, word)
+            if not 0 <= factor <= _FACTOR_MAX:
+                raise CostRefused(f"{word} cannot be {factor} times as declared; give 0 to {_FACTOR_MAX:g}")
         if not 0 <= self.indexes <= GLOBAL_INDEXES_MAX:
             raise CostRefused(f"{self.indexes} more indexes cannot be; give 0 to {GLOBAL_INDEXES_MAX}")
         if self.peak is not None and not 1 <= self.peak <= _FACTOR_MAX:
@@ -61,12 +61,12 @@ class Sliders:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether nothing is turned."""
+        """Whether all sliders are at their defaults."""
         return self == Sliders()
 
 
 def apply_sliders(design: Design, sliders: Sliders) -> Design:
-    """Return a design with its numbers turned; the same one where nothing is."""
+    """Return a design with its numbers changed; the same object if no slider was moved."""
     if sliders.is_unchanged:
         return design
     known = set(access_ids(design))
@@ -81,7 +81,7 @@ def apply_sliders(design: Design, sliders: Sliders) -> Design:
 
 
 def access_ids(design: Design) -> tuple[str, ...]:
-    """Return the id of each access that a month has a bill for, in the order of its bills."""
+    """Return the id of each access in the bill, in its order."""
     return tuple(_ids(design))
 
 
@@ -135,7 +135,7 @@ def _table(table: TableDesign, sliders: Sliders) -> TableDesign:
 
 
 def _indexed(table: TableDesign, more: int) -> TableDesign:
-    """Return a table with so many more indexes: its own key turned round, so that no item grows for them."""
+    """Return a table with more indexes: on its own key reversed, so that items do not grow."""
     held = len([index for index in table.indexes if not index.local])
     if held + more > GLOBAL_INDEXES_MAX:
         raise CostRefused(
@@ -196,7 +196,7 @@ def _need(design: Design, need: Need, sliders: Sliders) -> Need:
 
 
 def _field(found: FieldDesign, factor: float) -> FieldDesign:
-    """Return a field whose values are so much larger; a choice, a number and a moment stay what they are."""
+    """Return a field with larger values; choices, numbers and times keep their size."""
     elastic = not found.choices and found.key_kind in (None, "text") and "S" in found.tags
     grows = elastic or bool({"L", "M", "SS", "NS", "BS", "B"} & set(found.tags))
     if factor == 1.0 or not grows:
@@ -231,7 +231,7 @@ def _write(write: WritePattern, id_: str, sliders: Sliders) -> WritePattern:
 def _rates(
     per_second: float | None, peak_per_second: float | None, factor: float, id_: str, sliders: Sliders
 ) -> tuple[float | None, float | None]:
-    """Return the rate of an access and its peak, which stays as many times the average unless it is set."""
+    """Return the rate and peak of an access; the ratio of peak to average stays unless it is set."""
     set_ = sliders.rates.get(id_)
     rate = set_ if set_ is not None else None if per_second is None else _exact(per_second * factor)
     if rate is None:
@@ -246,8 +246,8 @@ def _rates(
     return rate, _exact(rate * times)
 
 
-def _bytes(told: int | None, factor: float) -> int | None:
-    return told if told is None or factor == 1.0 else min(ITEM_BYTES_MAX, max(1, round(told * factor)))
+def _bytes(size: int | None, factor: float) -> int | None:
+    return size if size is None or factor == 1.0 else min(ITEM_BYTES_MAX, max(1, round(size * factor)))
 
 
 def _exact(rate: float) -> float:

@@ -1,7 +1,7 @@
-"""Storage: how many gigabytes a table and each of its indexes hold.
+"""Storage: the gigabytes of a table and of each index.
 
-Items times their size, with the bytes that DynamoDB adds to each. How many items there are, an entity declares
-(`items=`); a table that was measured gives its gigabytes instead, and its indexes follow in proportion.
+Items times their size, plus the overhead that DynamoDB adds to each. Entities declare their number of items (`items=`). For
+a table with a measured size, that size counts, and indexes follow in proportion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GB = 1024**3
 
 @dataclass(frozen=True, slots=True)
 class StoredSize:
-    """What one place holds."""
+    """The gigabytes of a table or index."""
 
     index: str | None  # None: the table itself
     gb: Decimal
@@ -28,18 +28,18 @@ class StoredSize:
 def stored_sizes(
     table: TableDesign, *, sparse_share: float, measured_gb: float | None = None
 ) -> tuple[StoredSize, ...]:
-    """Return what a table and its indexes hold; entities whose number nobody said hold nothing."""
+    """Return the sizes of a table and its indexes; entities without a declared number count as empty."""
     base = Decimal(sum((entity.items or 0) * stored_item_bytes(table, entity) for entity in table.entities))
     counts = {entity.name: Decimal(entity.items or 0) for entity in table.entities}
     if measured_gb is not None:
         whole = Decimal(str(measured_gb)) * GB
         if base:
             counts = {name: count * whole / base for name, count in counts.items()}
-        else:  # nobody said how many of which: as many of each
+        else:  # no counts declared: as many of each entity
             one = sum(stored_item_bytes(table, entity) for entity in table.entities)
             counts = dict.fromkeys(counts, whole / one if one else Decimal(0))
         base = whole
-    told = [StoredSize(None, base / GB)]
+    sizes = [StoredSize(None, base / GB)]
     for index in table.indexes:
         size = sum(
             (
@@ -51,17 +51,17 @@ def stored_sizes(
             ),
             Decimal(0),
         )
-        told.append(StoredSize(index.name, size / GB, index.local))
-    return tuple(told)
+        sizes.append(StoredSize(index.name, size / GB, index.local))
+    return tuple(sizes)
 
 
 def entities_without_count(table: TableDesign) -> tuple[str, ...]:
-    """Return the entities of a table of which nobody said how many there are."""
+    """Return the entities that do not declare their number of items."""
     return tuple(entity.name for entity in table.entities if entity.items is None)
 
 
 def has_unknown_share(table: TableDesign, index: IndexDesign) -> bool:
-    """Return whether some entity has only a part of its items in an index, and nobody says which part."""
+    """Return whether an index has only an assumed share of the items of some entity."""
     keys = ((entity, entity.key_on(index.name)) for entity in table.entities)
     return any(
         key is not None and share_in(entity, key, 0.5) != share_in(entity, key, 0.25) for entity, key in keys

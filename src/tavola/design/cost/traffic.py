@@ -1,6 +1,6 @@
-"""Traffic: every access of a design with its rate, and what each table and index is asked for in a second.
+"""Traffic: every access of a design with its rate, and the units per second at each table and index.
 
-A pattern without a rate is told apart and counts for nothing. A peak that nobody declared is the average.
+A pattern without a rate is kept, and counts for nothing. An undeclared peak equals the average.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class RatedAccess:
-    """One way in which the application reads or writes, and the units of one request."""
+    """One access pattern or write, the units of one request, and its rate."""
 
     kind: AccessKind
     place: str  # `Ticket.ByStatus`, or the entity that is written
     title: str
     units: tuple[RequestUnits, ...]
-    per_second: float | None  # None: nobody said how often
+    per_second: float | None  # None: not declared
     peak_per_second: float | None = None
 
     @property
     def rate(self) -> float:
-        """How often it is asked in a second, on average; 0 where nobody said it."""
+        """Requests per second on average; 0 if not declared."""
         return self.per_second or 0.0
 
     @property
     def peak(self) -> float:
-        """How often it is asked at its peak."""
+        """Requests per second at the peak."""
         return max(self.rate, self.peak_per_second or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceTraffic:
-    """Units a second of one kind at one place: on average, and when all of them have their peak at once."""
+    """Units per second of one kind at one table or index: on average, and if all accesses peak together."""
 
     table: str
     index: str | None
@@ -61,7 +61,7 @@ class PlaceTraffic:
 
 
 def rated_accesses(design: Design, *, sparse_share: float = SPARSE_SHARE) -> tuple[RatedAccess, ...]:
-    """Return every declared way in which a design is read and written, in its order."""
+    """Return every declared access of a design, in its order."""
     return tuple(_accesses(design, sparse_share))
 
 
@@ -84,7 +84,7 @@ def _of_table(table: TableDesign, sparse_share: float) -> tuple[RatedAccess, ...
     found: list[RatedAccess] = []
     for entity in table.entities:
         for pattern in (entity.primary, *entity.patterns):
-            # A key that nobody says anything of is no access pattern; a query is declared to be asked.
+            # A key without an AccessPattern is not an access; a query always is.
             if pattern is not None and (pattern.access is not None or pattern != entity.primary):
                 told = pattern.access or AccessPattern(pattern.name)
                 units = pattern_units(table, entity, pattern)
@@ -98,19 +98,19 @@ def _of_table(table: TableDesign, sparse_share: float) -> tuple[RatedAccess, ...
     return tuple(found)
 
 
-def _read(place: str, told: AccessPattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
-    return RatedAccess("read", place, told.title, units, told.per_second, told.peak_per_second)
+def _read(place: str, access: AccessPattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
+    return RatedAccess("read", place, access.title, units, access.per_second, access.peak_per_second)
 
 
 def _write(entity: EntityDesign, write: WritePattern, units: tuple[RequestUnits, ...]) -> RatedAccess:
     return RatedAccess("write", entity.name, write.title, units, write.per_second, write.peak_per_second)
 
 
-def traffic_by_place(told: Iterable[RatedAccess]) -> tuple[PlaceTraffic, ...]:
-    """Return what each place is asked for, reads and writes apart, of the places that are asked at all."""
+def traffic_by_place(accesses: Iterable[RatedAccess]) -> tuple[PlaceTraffic, ...]:
+    """Return the traffic of each table and index, reads and writes separately."""
     means: dict[tuple[str, str | None, AccessKind], float] = {}
     peaks: dict[tuple[str, str | None, AccessKind], float] = {}
-    for access in told:
+    for access in accesses:
         for units in access.units:
             amounts: tuple[tuple[AccessKind, float], ...] = (("read", units.read), ("write", units.write))
             for kind, amount in amounts:
@@ -122,34 +122,32 @@ def traffic_by_place(told: Iterable[RatedAccess]) -> tuple[PlaceTraffic, ...]:
 
 
 def daily_demand(mean: float, peak: float, hours: int = HOURS) -> tuple[float, ...]:
-    """Return the most that is asked in each hour of a day whose traffic swells and falls again.
+    """Return the highest demand in each hour of a day whose traffic rises and falls.
 
-    It swells as a cosine, to twice its mean at most; a peak beyond that comes once, and has its hour. `mean` and `peak`
-    are of the hours that have traffic; the others have none.
+    It follows a cosine, up to twice the mean; a higher peak gets one hour of its own. `mean` and `peak` are those of the hours
+    with traffic; the other hours have none.
     """
     swell = min(mean, peak - mean)
     middle = hours // 2
-    told = []
+    demand = []
     for hour in range(hours):
-        away = max(
-            0.0, abs(hour - middle) - 0.5
-        )  # the end of the hour that is nearer to the height of the day
-        told.append(mean + swell * cos(2 * pi * away / hours))
-    told[middle] = peak
-    return (*told, *[0.0] * (HOURS - hours))
+        away = max(0.0, abs(hour - middle) - 0.5)  # the end of the hour that is nearer to midday
+        demand.append(mean + swell * cos(2 * pi * away / hours))
+    demand[middle] = peak
+    return (*demand, *[0.0] * (HOURS - hours))
 
 
 def autoscaled_units(
     demand: Iterable[float], *, target: int, least: int = 1, most: int | None = None
 ) -> tuple[int, ...]:
-    """Return the units that auto scaling holds in each hour for a demand, between its bounds."""
-    told = (max(least, ceil(round(each * 100 / target, 9))) for each in demand)
-    return tuple(each if most is None else min(each, most) for each in told)
+    """Return the units that auto scaling provisions in each hour for a demand, within its limits."""
+    units = (max(least, ceil(round(each * 100 / target, 9))) for each in demand)
+    return tuple(each if most is None else min(each, most) for each in units)
 
 
-@lru_cache(maxsize=8192)  # the same under several ways of paying: numbers in, numbers out
+@lru_cache(maxsize=8192)  # pure, and called alike for several payment options
 def hourly_units(
     mean: float, peak: float, hours: int, target: int, least: int = 1, most: int | None = None
 ) -> tuple[int, ...]:
-    """Return the units that auto scaling holds in each hour of a day with such traffic."""
+    """Return the units that auto scaling provisions in each hour of a day with such traffic."""
     return autoscaled_units(daily_demand(mean, peak, hours), target=target, least=least, most=most)

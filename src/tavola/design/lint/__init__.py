@@ -7,19 +7,19 @@ files or screens: `lint` gives a report, `sarif_log` writes it for the tools tha
 from tavola.design.lint.documents import report_document, rule_document, severity_counts
 from tavola.design.lint.errors import LintError, RulesMissing, RuleUnknown
 from tavola.design.lint.locations import SourceFile, SourceLocation, find_locations, locate_place
-from tavola.design.lint.remedies import MENDERS, Mended, mend
+from tavola.design.lint.remedies import FIXERS, LintFix, propose_fix
 from tavola.design.lint.rule import LintContext, Rule
 from tavola.design.lint.rules import RULES
 from tavola.design.lint.runner import LintReport, find_rule, lint
 from tavola.design.lint.sarif import sarif_log
 
 __all__ = [
-    "MENDERS",
+    "FIXERS",
     "RULES",
     "LintContext",
     "LintError",
+    "LintFix",
     "LintReport",
-    "Mended",
     "Rule",
     "RuleUnknown",
     "RulesMissing",
@@ -29,7 +29,7 @@ __all__ = [
     "find_rule",
     "lint",
     "locate_place",
-    "mend",
+    "propose_fix",
     "report_document",
     "rule_document",
     "sarif_log",

@@ -28,7 +28,7 @@ from tavola.values import index_units, read_units
 def entry_move_units(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, write: WritePattern, size: int
 ) -> tuple[float, float]:
-    """Return the units of a write that moves an entry, and those of the same write where the key stays."""
+    """Return the units of a write that moves an index entry, and of the same write if the key did not change."""
     changed = changed_fields(entity, write)
     names = [field.attribute for field in entity.fields if field.name in changed]
     held = names if index.projection == "ALL" else [name for name in names if name in index.projection]
@@ -39,7 +39,7 @@ def entry_move_units(
 def index_key_monthly_cost(
     table: TableDesign, entity: EntityDesign, index: IndexDesign, fields: Iterable[str]
 ) -> tuple[Decimal, tuple[str, ...]]:
-    """Return what a month costs more with fields in an index key, for the updates that change them, and what these are."""
+    """Return what fields in an index key add to the monthly cost through updates that change them, and these updates."""
     wanted = set(fields)
     more, titles = 0.0, []
     for write in entity.writes:
@@ -54,7 +54,7 @@ def index_key_monthly_cost(
 
 
 def filter_monthly_cost(table: TableDesign, entity: EntityDesign, access: AccessPattern) -> Decimal | None:
-    """Return what a month costs for the items that are read and dropped; None if nobody says how many or how often."""
+    """Return the monthly cost of items that are read and dropped; None if amounts or rates are unknown."""
     if access.items is None or access.returned is None or access.per_second is None:
         return None
     return _dropped_items_cost(table, entity, access, access.items, access.returned)
@@ -63,7 +63,7 @@ def filter_monthly_cost(table: TableDesign, entity: EntityDesign, access: Access
 def describe_alternatives(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, fields: Sequence[str], more: Decimal
 ) -> str:
-    """Return what to do about fields that change and stand in an index key, which costs so much more: both sides, where there are two."""
+    """Return what to do about changing fields in an index key that cost `more`: the alternatives, with their costs."""
     assert key.index is not None, "who calls has looked"
     index = table.index(key.index)
     names = join_names(fields)
@@ -89,8 +89,8 @@ def describe_alternatives(
     times = max(times for times, _ in known)
     read = f"{_titles(given)} would read {times:,} times as much and filter it, {format_monthly(cost)}"
     if cost < more:
-        told = f"leave {names} out of the key where that is allowed: {read}, less than the key's {format_monthly(more)}"
-        return f"{told}; or {thinner}" if thinner else told
+        text = f"leave {names} out of the key where that is allowed: {read}, less than the key's {format_monthly(more)}"
+        return f"{text}; or {thinner}" if thinner else text
     return f"{thinner or 'leave it as it is'}: without {names} in the key, {read}, and the key costs {format_monthly(more)}"
 
 

@@ -66,7 +66,7 @@ _TABLE = re.compile(r"table/(?P<name>[^/*?$]+)(?P<rest>/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Grants:
+class PolicyGrants:
     """A policy that could be read, and the tables of the design that it is about."""
 
     policy: Policy
@@ -98,12 +98,12 @@ class Grants:
         return known
 
     @cached_property
-    def _book(self) -> PrincipalPolicies:
+    def _all_rules(self) -> PrincipalPolicies:
         """Its rules as they stand."""
         return PrincipalPolicies(_SOMEBODY, tuple(rule for _, rule in self.rules))
 
     @cached_property
-    def _bare_book(self) -> PrincipalPolicies:
+    def _key_rules(self) -> PrincipalPolicies:
         """Its rules by partition keys alone: what else an Allow asks is taken to hold, what else a Deny asks not to."""
         kept = []
         for statement in self.document.statements:
@@ -115,14 +115,14 @@ class Grants:
             _SOMEBODY, compile_policy(document, "identity", self.policy.name, _SOMEBODY, self._known)
         )
 
-    def granting(
+    def statements_allowing(
         self, action: str, table: TableDesign, index: str | None = None
     ) -> tuple[PolicyStatement, ...]:
         """Return the statements that allow an action on a table or an index, whatever their conditions.
 
         None does where a statement without a condition denies it.
         """
-        arn = resource_of(table, index)
+        arn = resource_arn(table, index)
         meant = [
             (statement, rule)
             for statement, rule in self.rules
@@ -132,20 +132,22 @@ class Grants:
             return ()
         return tuple(statement for statement, rule in meant if not rule.denies)
 
-    def allows(self, action: str, table: TableDesign, leading: str) -> PolicyStatement | None:
+    def find_allow(self, action: str, table: TableDesign, leading: str) -> PolicyStatement | None:
         """Return the statement that allows an action on items of a partition key; None: nothing does, or one denies."""
-        return self._decided(self._book, action, resource_of(table), (leading,))
+        return self._decide(self._all_rules, action, resource_arn(table), (leading,))
 
-    def opens(
+    def find_allow_by_keys(
         self, action: str, table: TableDesign, index: str | None, leading: tuple[str, ...]
     ) -> PolicyStatement | None:
         """Return the statement that allows an action for a partition key, or for none at all; conditions on keys alone count."""
-        return self._decided(self._bare_book, action, resource_of(table, index), leading)
+        return self._decide(self._key_rules, action, resource_arn(table, index), leading)
 
-    def _decided(
+    def _decide(
         self, book: PrincipalPolicies, action: str, arn: str, leading: tuple[str, ...]
     ) -> PolicyStatement | None:
-        decision = decide(select_rules(book, (), action, arn, cross_account=False), _Asked(leading), arn)
+        decision = decide(
+            select_rules(book, (), action, arn, cross_account=False), _PolicyRequest(leading), arn
+        )
         if not decision.allowed or decision.rule is None:
             return None
         place = decision.rule.place
@@ -156,7 +158,7 @@ _KEYED = frozenset((*LEADING, *_PARTITIONS))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PolicyRequest:
     """A request as far as conditions see it: its partition key, attribute by attribute, and nothing else."""
 
     leading: tuple[str, ...]
@@ -167,17 +169,17 @@ class _Asked:
         return self.leading[at : at + 1]
 
 
-def grants(context: LintContext) -> Iterator[Grants]:
+def readable_policies(context: LintContext) -> Iterator[PolicyGrants]:
     """Give the policies of a design that can be read."""
     for policy in context.design.policies:
         try:
             document = read_grants(policy, context.design.tables)
         except PolicyRefused:
             continue  # a rule of its own says so
-        yield Grants(policy, document, meant_tables(policy, context.design.tables))
+        yield PolicyGrants(policy, document, tables_of_policy(policy, context.design.tables))
 
 
-def meant_tables(policy: Policy, tables: tuple[TableDesign, ...]) -> tuple[TableDesign, ...]:
+def tables_of_policy(policy: Policy, tables: tuple[TableDesign, ...]) -> tuple[TableDesign, ...]:
     """Return the tables that a policy is about: those it names, by name or by label, else all."""
     named = tuple(table for table in tables if {table.name, table.label} & set(policy.tables))
     return named or tables
@@ -188,7 +190,7 @@ def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocume
     data: Mapping[str, Any] = policy.document
     if "Statement" not in data and "Effect" in data:
         data = {"Version": "2012-10-17", "Statement": [dict(data)]}
-    meant = meant_tables(policy, tables)
+    meant = tables_of_policy(policy, tables)
     listed = data.get("Statement")
     statements = listed if isinstance(listed, list) else [listed]
     kind = (
@@ -196,11 +198,12 @@ def read_grants(policy: Policy, tables: tuple[TableDesign, ...]) -> PolicyDocume
         if any(isinstance(each, dict) and "Principal" in each for each in statements)
         else "identity"
     )
-    told = [_resolved(each, meant) if isinstance(each, dict) else each for each in statements]
-    document = read_policy({**data, "Statement": told}, "resource" if kind == "resource" else "identity")
-    aliased = _alias(document, meant, tables) if policy.tables else {}
+    resolved = [_resolve_references(each, meant) if isinstance(each, dict) else each for each in statements]
+    document = read_policy({**data, "Statement": resolved}, "resource" if kind == "resource" else "identity")
+    aliased = _alias_tables(document, meant, tables) if policy.tables else {}
     return replace(
-        document, statements=tuple(_placed(statement, aliased) for statement in document.statements)
+        document,
+        statements=tuple(_relocate_statement(statement, aliased) for statement in document.statements),
     )
 
 
@@ -209,19 +212,19 @@ def arn_name(table: TableDesign) -> str:
     return _PARAMETER.sub("x", table.name)
 
 
-def resource_of(table: TableDesign, index: str | None = None) -> str:
+def resource_arn(table: TableDesign, index: str | None = None) -> str:
     """Return the ARN that a table, or an index of it, is asked about by."""
     return f"{_ARN}table/{arn_name(table)}" + ("" if index is None else f"/index/{index}")
 
 
-def leading_tests(statement: PolicyStatement) -> tuple[ConditionTest, ...]:
+def leading_key_conditions(statement: PolicyStatement) -> tuple[ConditionTest, ...]:
     """Return a statement's conditions on the partition key, `Null` aside."""
     return tuple(
         test for test in statement.conditions if test.key.lower() in LEADING and test.operator != "Null"
     )
 
 
-def told(statement: PolicyStatement) -> str:
+def describe_statement(statement: PolicyStatement) -> str:
     """Return what a person finds a statement by."""
     return f"statement {statement.sid}" if statement.sid else statement.place
 
@@ -252,19 +255,19 @@ def partition_text(entity: EntityDesign, key: KeyDesign) -> str | None:
     return "".join(segment if isinstance(segment, str) else "x" for segment in template.segments)
 
 
-def _resolved(statement: Mapping[str, Any], tables: tuple[TableDesign, ...]) -> dict[str, Any]:
+def _resolve_references(statement: Mapping[str, Any], tables: tuple[TableDesign, ...]) -> dict[str, Any]:
     """Return a statement with texts for the references that a template has in its resources."""
     out = dict(statement)
     for member in ("Resource", "NotResource"):
         if member in out:
             listed = out[member] if isinstance(out[member], list) else [out[member]]
-            texts = [text for each in listed for text in _texts(each, tables)]
+            texts = [text for each in listed for text in _resource_texts(each, tables)]
             out[member] = texts or out[member]
     return out
 
 
-def _texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
-    text = _flat(value)
+def _resource_texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
+    text = _flatten_resource(value)
     if text is None:
         return [value]
     found = _REFERENCE.fullmatch(text)
@@ -272,10 +275,10 @@ def _texts(value: Any, tables: tuple[TableDesign, ...]) -> list[Any]:
         return [f"arn:aws:dynamodb:*:*:table/{arn_name(table)}{found['rest']}" for table in tables]
     if _NAMED.search(text):
         return [_PARAMETER.sub("*", _NAMED.sub(f"table/{arn_name(table)}", text)) for table in tables]
-    return [_PARAMETER.sub("*", each) for each in _meant(text, tables)]
+    return [_PARAMETER.sub("*", each) for each in _expand_parameters(text, tables)]
 
 
-def _meant(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
+def _expand_parameters(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
     """Return a resource once for each table that its name may be, where a parameter stands in it; else as it is."""
     head, slash, rest = text.partition(":table/")
     name, between, more = rest.partition("/")
@@ -286,7 +289,7 @@ def _meant(text: str, tables: tuple[TableDesign, ...]) -> list[str]:
     return [f"{head}{slash}{arn_name(table)}{between}{more}" for table in found] or [text]
 
 
-def _flat(value: Any) -> str | None:
+def _flatten_resource(value: Any) -> str | None:
     """Return the text of a resource; a reference to something else becomes `${…}`. None: it is no resource."""
     match value:
         case str():
@@ -294,7 +297,7 @@ def _flat(value: Any) -> str | None:
         case {"Fn::Sub": [str(text), *_]} | {"Fn::Sub": str(text)}:
             return text
         case {"Fn::Join": [str(between), [*parts]]}:
-            texts = [_flat(part) for part in parts]
+            texts = [_flatten_resource(part) for part in parts]
             return None if None in texts else between.join(text for text in texts if text is not None)
         case {"Fn::GetAtt": _} | {"Ref": _} | {"Fn::ImportValue": _}:
             return "${reference}"
@@ -302,7 +305,7 @@ def _flat(value: Any) -> str | None:
             return None
 
 
-def _alias(
+def _alias_tables(
     document: PolicyDocument, meant: tuple[TableDesign, ...], tables: tuple[TableDesign, ...]
 ) -> Mapping[str, str]:
     """Return the table names that no table of the design has, for the only one that the policy is about."""
@@ -318,16 +321,16 @@ def _alias(
     return {} if names & known else dict.fromkeys(names, arn_name(meant[0]))
 
 
-def _placed(statement: PolicyStatement, aliases: Mapping[str, str]) -> PolicyStatement:
+def _relocate_statement(statement: PolicyStatement, aliases: Mapping[str, str]) -> PolicyStatement:
     def placed(texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if texts is None else tuple(_in_one_place(text, aliases) for text in texts)
+        return None if texts is None else tuple(_relocate_arn(text, aliases) for text in texts)
 
     return replace(
         statement, resources=placed(statement.resources), not_resources=placed(statement.not_resources)
     )
 
 
-def _in_one_place(text: str, aliases: Mapping[str, str]) -> str:
+def _relocate_arn(text: str, aliases: Mapping[str, str]) -> str:
     parts = text.split(":", 5)
     if len(parts) < 6 or parts[2] not in ("dynamodb", "*"):
         return text

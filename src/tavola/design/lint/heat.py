@@ -1,12 +1,12 @@
-"""Heat: the units a second that reach the busiest partition of a key, whoever brings them.
+"""Partition heat: the units per second that reach the busiest partition of a key, from all accesses.
 
-One partition takes 1,000 write units and 3,000 read units a second, whatever the table has. Counted is every access that
-names a partition: keys and queries, the items that a query of an index fetches from the table, collections, needs with a
-route, and the writes, of all entities whose partition keys are made alike. A local index is in its table's partitions.
-Scans are not counted: they go from partition to partition, and `scanned-pattern` tells of them.
+A partition serves at most 1,000 write units and 3,000 read units per second, whatever the capacity of the table. Counted is
+every access that names a partition: keys and queries, items that a query of an index fetches from the table, collections,
+needs with a route, and writes, for all entities whose partition keys are made alike. A local index shares the partitions of
+its table. Scans go from partition to partition and are not counted; `scanned-pattern` reports them.
 
-Peaks are added up as if they came together, and the busiest value of one access is taken to be that of all. What a
-design does not say adds nothing.
+Peaks are added up as if simultaneous, and the busiest value of one access is taken as the busiest of all. What a design does
+not declare adds nothing.
 """
 
 from __future__ import annotations
@@ -59,69 +59,67 @@ _LIMITS: dict[HeatKind, int] = {"write": PARTITION_WRITES_PER_S, "read": PARTITI
 
 @dataclass(frozen=True, slots=True)
 class PartitionLoad:
-    """What one access brings to the busiest value of a partition key."""
+    """The load of one access on the busiest value of a partition key."""
 
     kind: HeatKind
     title: str
     entity: str
-    per_second: float  # requests a second
-    units: Callable[[int], float]  # of one request, at each of so many shards that it reaches
-    reads_every_shard: bool = (
-        False  # it asks every shard, so that none gets less for there being more of them
-    )
-    constant: str = ""  # the one value that it asks for always; empty: whichever
+    per_second: float  # requests
+    units: Callable[[int], float]  # of one request at each shard, by the number of shards
+    reads_every_shard: bool = False  # more shards do not reduce its load on each
+    constant: str = ""  # the only value that it reads; empty: it varies
 
     def units_per_second(self, shards: int) -> float:
-        """Return the units a second at the busiest of so many shards."""
+        """Return the units per second at the busiest of `shards` shards."""
         each = self.per_second * self.units(shards)
         return each if self.reads_every_shard else each / shards
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionHeat:
-    """All that comes to the busiest value of a partition key, and over how many shards it is spread."""
+    """The load on the busiest value of a partition key, and its number of shards."""
 
     loads: tuple[PartitionLoad, ...]
     shards: int = 1
 
     def units_per_second(self, kind: HeatKind, shards: int) -> float:
-        """Return the units a second at the busiest shard, were there so many."""
+        """Return the units per second at the busiest shard, if there were `shards` of them."""
         return sum(load.units_per_second(shards) for load in self.loads if load.kind == kind)
 
     @property
     def writes(self) -> float:
-        """Write units a second at the busiest partition."""
+        """Write units per second at the busiest partition."""
         return self.units_per_second("write", self.shards)
 
     @property
     def reads(self) -> float:
-        """Read units a second at the busiest partition."""
+        """Read units per second at the busiest partition."""
         return self.units_per_second("read", self.shards)
 
     @property
     def busiest_entity(self) -> str:
-        """The entity that brings the most, for its bounds; of several in one partition, the one to speak to."""
-        told: dict[str, float] = {}
+        """The entity with the largest load relative to the limits."""
+        load_by_entity: dict[str, float] = {}
         for load in self.loads:
-            told[load.entity] = (
-                told.get(load.entity, 0.0) + load.units_per_second(self.shards) / _LIMITS[load.kind]
+            load_by_entity[load.entity] = (
+                load_by_entity.get(load.entity, 0.0) + load.units_per_second(self.shards) / _LIMITS[load.kind]
             )
-        return max(told, key=lambda name: told[name], default="")
+        return max(load_by_entity, key=lambda name: load_by_entity[name], default="")
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """The entities that bring something."""
+        """The entities that contribute load."""
         return tuple(dict.fromkeys(load.entity for load in self.loads if load.units_per_second(self.shards)))
 
     @property
     def overload(self) -> str | None:
-        """What a partition cannot take, in words; None if it can."""
-        told = [
+        """A description of the load beyond the limits; None if there is none."""
+        sentences = [
             f"{format_rate(self.units_per_second(kind, self.shards))} {kind} units a second at the peak ({join_titles(self._busiest_titles(kind))}), "
             f"and a partition takes {_LIMITS[kind]:,}"
             for kind in self._overloaded_kinds
         ]
-        return "; and ".join(told) or None
+        return "; and ".join(sentences) or None
 
     @property
     def _overloaded_kinds(self) -> tuple[HeatKind, ...]:
@@ -130,7 +128,7 @@ class PartitionHeat:
         )
 
     def shards_needed(self, *kinds: HeatKind) -> int | None:
-        """Return how many shards bear it, filled to what is planned for; None: no number does."""
+        """Return how many shards keep the load within the planned share; None if no number does."""
 
         def bears(shards: int) -> bool:
             return all(self.units_per_second(kind, shards) <= PLANNED_SHARE * _LIMITS[kind] for kind in kinds)
@@ -144,20 +142,20 @@ class PartitionHeat:
         return high
 
     def describe_remedy(self, finer: str) -> str:
-        """Return what would help: so many shards where these do, else what does; `finer` is what another key would be."""
+        """Return what to do: a number of shards if that helps, else alternatives. `finer` describes a finer key."""
         over = self._overloaded_kinds
         helped = [kind for kind in over if self.shards_needed(kind) is not None]
         shards = self.shards_needed(*helped) if helped else None
-        told = [] if shards is None else [f"shard it into {shards:,} or more, or {finer}"]
+        advice = [] if shards is None else [f"shard it into {shards:,} or more, or {finer}"]
         if "read" in over and "read" not in helped:
             asking = [load for load in self.loads if load.kind == "read" and load.reads_every_shard]
-            told.append(
+            advice.append(
                 f"shards do not help {join_titles(self._busiest_titles('read', asking))}, which would ask every one of them: keep copies of what it reads "
                 f"under several keys and ask any one, cache it, or {finer}"
             )
         if "write" in over and "write" not in helped:
-            told.append(f"no number of shards is enough for the writes; {finer}")
-        return "; ".join(told)
+            advice.append(f"no number of shards is enough for the writes; {finer}")
+        return "; ".join(advice)
 
     def _busiest_titles(
         self, kind: HeatKind, loads: Sequence[PartitionLoad] | None = None
@@ -170,19 +168,19 @@ class PartitionHeat:
         return tuple(dict.fromkeys(load.title for load in found))[:_TITLES_MAX]
 
 
-_TITLES_MAX = 4  # accesses in one sentence, the busiest first
+_TITLES_MAX = 4  # titles in one sentence
 
 
 def partition_heat(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> PartitionHeat | None:
-    """Return what comes to the busiest partition of a key; None where nobody knows how many there are.
+    """Return the load on the busiest partition of a key; None if the number of partitions is unknown.
 
-    All partitions are alike where no skew is told; of stretches of time the present one gets everything.
-    New items begin in one state, whatever the number of states: they are written to that partition.
+    Partitions are equally busy unless a skew is declared. With time buckets, the current one gets everything. New items start
+    in one state, so they all go to that state's partition.
     """
     if key.index is not None and table.index(key.index).local:
-        return None  # its items are in the partitions of the table
+        return None  # its entries are in the partitions of the table
     if count_active_partitions(context, table, entity, key) is None:
         return None
     together = _keys_sharing_partitions(context, table, entity, key)
@@ -225,7 +223,7 @@ def _key_loads(
 def count_active_partitions(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> int | None:
-    """Return how many values of a partition key share the traffic; stretches of time do not, as only one is the present."""
+    """Return how many partition key values share the traffic; of time buckets only the current one is active."""
     return context.cached(
         ("values", id(table), id(entity), id(key)),
         lambda: _count_active_partitions(context, table, entity, key),
@@ -247,14 +245,14 @@ def _count_active_partitions(
 
 
 def count_shards(key: KeyDesign) -> int:
-    """Return over how many shards a value is spread; stretches of time are one at a time."""
+    """Return the number of shards of a value; time buckets count as one."""
     return 1 if key.shards is None or key.shards.by == "time" else key.shards.count
 
 
 def _keys_sharing_partitions(
     context: LintContext, table: TableDesign, entity: EntityDesign, key: KeyDesign
 ) -> list[tuple[EntityDesign, KeyDesign]]:
-    """Return all keys at a place that are made as this one is, so that one value of it can be one of theirs."""
+    """Return all keys in the same index that can have the same partition key values as this key."""
     made = context.cached(
         ("made", table.name, key.index), lambda: _keys_by_outline(context, table, key.index)
     )
@@ -289,15 +287,15 @@ def _outline(key: KeyDesign) -> tuple[str, ...]:
 
 
 def _template_outline(template: Template) -> str:
-    told = [
+    segments = [
         segment if isinstance(segment, str) else "" if segment.field == SHARD else "{}"
         for segment in template.segments
     ]
-    return "".join(told).rstrip("#")
+    return "".join(segments).rstrip("#")
 
 
 def _can_share_values(mine: _Fields, its: _Fields, *, plain: bool) -> bool:
-    """Tell whether the fields of two keys of one outline can have one value: they are called alike, or a word says what they are."""
+    """Return whether the fields of two keys with one outline can have the same values."""
     for left, right in zip(mine, its, strict=False):
         if left.choices is not None and right.choices is not None:
             if not set(left.choices) & set(right.choices):
@@ -331,16 +329,16 @@ def _write_loads(
 def _busiest_write_share(
     context: LintContext, entity: EntityDesign, key: KeyDesign, write: WritePattern, values: int
 ) -> float:
-    """Return the share of a write that the busiest value gets."""
+    """Return the share of a write that goes to the busiest value."""
     new = write.kind == "put" and not changed_fields(entity, write)
-    told = [
+    skews = [
         pattern.access.skew
         for pattern in entity.patterns
         if key.index is not None and pattern.index == key.index and pattern.access is not None
     ]
-    skew = next((each for each in told if each is not None), write.skew)
+    skew = next((each for each in skews if each is not None), write.skew)
     if new and key.index is None and not key_parts(key.range):
-        return busiest_share(values, None)  # each has a partition of its own
+        return busiest_share(values, None)  # each item has its own partition
     if new and write.skew is None:
         states = [
             entity.field(slot.field).values or 1
@@ -388,7 +386,7 @@ def _knows_shard(key: KeyDesign, pattern: PatternDesign) -> bool:
 def _units_per_shard(
     table: TableDesign, entity: EntityDesign, key: KeyDesign, pattern: PatternDesign, now: float
 ) -> Callable[[int], float]:
-    """Return what a query takes at each shard, by their number; with those that there are it takes so much in all."""
+    """Return a function from the number of shards to the units of a query at each; `now` is the current total."""
 
     def units(shards: int) -> float:
         if shards == count_shards(key) or (key.shards is not None and key.shards.by == "time"):
@@ -447,7 +445,7 @@ def _collection_loads(
 def _need_loads(
     context: LintContext, table: TableDesign, need: Need, together: Sequence[tuple[EntityDesign, KeyDesign]]
 ) -> Iterator[PartitionLoad]:
-    """Give what a need with a route brings, as it is asked today, once for all of its entities."""
+    """Yield the load of a need by its route, once for all of its entities."""
     often, route = peak_rate(need.access), need.route
     if route is None or route.operation == "scan" or not often or need.access is None:
         return
@@ -475,11 +473,11 @@ def _need_loads(
         )
         share = 1.0 if constant else busiest_share(values, need.access.skew)
         if time_bucket(entity, key) is not None:
-            share /= route.queries  # a request for each stretch, of which one is the present
+            share /= route.queries  # one request per bucket, and only one bucket is current
         fetched = route.operation != "query"
         shards = count_shards(key)
         asked = _constant_units(units / (shards if route.queries >= shards > 1 else 1))
-        known = shards > route.queries  # it asks some of the shards, and knows which
+        known = shards > route.queries  # it reads some of the shards, and knows which
         yield PartitionLoad(
             "read",
             need.title,
@@ -493,10 +491,10 @@ def _need_loads(
 
 
 def _constant_partition(entity: EntityDesign, key: KeyDesign, need: Need) -> str | None:
-    """Return the value of a partition key that a need asks for always, in words; empty: any; None: no item has it."""
+    """Return the partition key value that a need always reads, as text; empty: it varies; None: no item has it."""
     if not key_parts(key.hash):
         return ""
-    told: list[str] = []
+    values: list[str] = []
     always = {given.field: given for given in need.constants if given.operator == "="}
     for source in key.hash:
         keys = need.route.keys if need.route is not None else ()
@@ -505,12 +503,12 @@ def _constant_partition(entity: EntityDesign, key: KeyDesign, need: Need) -> str
             return None
         if asked is None and not all(name in always for name in source.fields):
             return ""
-        told.append(str(asked if asked is not None else [always[name].value for name in source.fields]))
-    return " ".join(told)
+        values.append(str(asked if asked is not None else [always[name].value for name in source.fields]))
+    return " ".join(values)
 
 
 def _loads_of_busiest_value(loads: Sequence[PartitionLoad]) -> tuple[PartitionLoad, ...]:
-    """Return the loads of the busiest value: of those that each ask for one of their own, the heaviest's alone."""
+    """Return the loads of the busiest value: of accesses to constant values, only those of the heaviest value."""
     by_value: dict[str, float] = {}
     for load in loads:
         if load.constant:
@@ -520,7 +518,7 @@ def _loads_of_busiest_value(loads: Sequence[PartitionLoad]) -> tuple[PartitionLo
 
 
 def _indexes_in_partitions(table: TableDesign, key: KeyDesign) -> tuple[str | None, ...]:
-    """Return what lies in the partitions of a key: with the table's own also its local indexes."""
+    """Return what shares the partitions of a key: for the table's key, its local indexes too."""
     local = [index.name for index in table.indexes if index.local] if key.index is None else []
     return (key.index, *local)
 
@@ -530,23 +528,23 @@ def _constant_units(units: float) -> Callable[[int], float]:
 
 
 def describe_neighbours(found: PartitionHeat, entity: EntityDesign) -> str:
-    """Return in words who shares the partitions with an entity, as far as they bring something."""
+    """Return a phrase that names the other entities that add load to these partitions."""
     others = [name for name in found.entities if name != entity.name]
     return f" with {join_names(others)}" if others else ""
 
 
 def _is_changing_state(context: LintContext, entity: EntityDesign, name: str) -> bool:
-    """Tell whether a field is a state that updates change, so that all items begin with one value of it."""
+    """Return whether a field is a state that updates change, so that all items start with one value."""
     return bool(STATES & set(split_words(name))) and bool(context.updates_of(entity, name))
 
 
 def has_write_rates(entity: EntityDesign) -> bool:
-    """Tell whether any write of an entity says how often it comes."""
+    """Return whether any write of an entity declares a rate."""
     return any(peak_rate(write) is not None for write in entity.writes)
 
 
 def time_bucket(entity: EntityDesign, key: KeyDesign) -> str | None:
-    """Return the stretch of time that a partition holds all items of, None if it holds others'."""
+    """Return the time bucket that a partition holds all items of; None if the key has other parts."""
     if key.shards is not None and key.shards.by == "time" and not key_parts(key.hash):
         return key.shards.bucket
     found = key_parts(key.hash)
@@ -556,10 +554,10 @@ def time_bucket(entity: EntityDesign, key: KeyDesign) -> str | None:
 
 
 def time_kind(field: FieldDesign) -> str:
-    """Return whether a field is a `day` or a `moment`, by its type or, if it is text, by its name; else nothing."""
-    told = field.key_kind or field.type
-    if told in ("date", "datetime"):
-        return "day" if told == "date" else "moment"
+    """Return `day` or `moment` for a field that is a time by type or, for text, by name; else an empty string."""
+    type_name = field.key_kind or field.type
+    if type_name in ("date", "datetime"):
+        return "day" if type_name == "date" else "moment"
     named = set(split_words(field.name)[-1:])
     if field.type not in ("text", "str", "string"):
         return ""
@@ -567,7 +565,7 @@ def time_kind(field: FieldDesign) -> str:
 
 
 def is_moment(name: str) -> bool:
-    """Tell whether a field is called as times are: `placed_at`, `timestamp`, `epoch`."""
+    """Return whether a field is named like a time: `placed_at`, `timestamp`, `epoch`."""
     return bool((_MOMENTS | {"epoch", "ts", "millis", "ttl"}) & set(split_words(name)[-1:]))
 
 

@@ -154,23 +154,23 @@ class LintContext:
     def routed_needs_by_entity(self) -> Mapping[str, tuple[Need, ...]]:
         """The needs that have a route, by entity name."""
         return {
-            name: told
+            name: routed
             for name, needs in self.needs_by_entity.items()
-            if (told := tuple(need for need in needs if need.route is not None))
+            if (routed := tuple(need for need in needs if need.route is not None))
         }
 
     @cached_property
     def pattern_titles(self) -> frozenset[str]:
         """Titles of the patterns and collections; a need with one of these titles repeats the pattern."""
-        told = [
+        titles = [
             pattern.access.title for _, _, pattern in self.design.patterns() if pattern.access is not None
         ]
-        told += [
+        titles += [
             collection.name if collection.access is None else collection.access.title
             for table in self.design.tables
             for collection in table.collections
         ]
-        return frozenset(told)
+        return frozenset(titles)
 
     @cached_property
     def _access_paths(self) -> dict[int, tuple[Need, tuple[AccessPath, ...]]]:
@@ -286,11 +286,11 @@ class LintContext:
     def _count_values(
         self, table: TableDesign, entity: EntityDesign, key: KeyDesign, name: str
     ) -> int | None:
-        told = entity.field(name).values
+        declared = entity.field(name).values
         member = next((each for each in key.members if each.field == name), None)
         if member is not None:
             return len([value for value in member.values if value is not None]) or 1
-        return self._identifier_counts.get((table.name, name)) if told is None else told
+        return self._identifier_counts.get((table.name, name)) if declared is None else declared
 
     @cached_property
     def _identifier_counts(self) -> Mapping[tuple[str, str], int]:
@@ -310,27 +310,27 @@ class LintContext:
         return self._reader_titles.get((table.name, index), ())
 
     def _find_reader_titles(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
-        told: dict[tuple[str, str | None], list[str]] = {}
+        titles_by_index: dict[tuple[str, str | None], list[str]] = {}
         for table in self.design.tables:
             for entity in table.entities:
                 for pattern in (entity.primary, *entity.patterns):
                     if pattern is not None:
                         title = pattern.access.title if pattern.access else f"{entity.name}.{pattern.name}"
-                        told.setdefault((table.name, pattern.index), []).append(title)
+                        titles_by_index.setdefault((table.name, pattern.index), []).append(title)
             for found in table.collections:
                 title = found.access.title if found.access else found.name
-                told.setdefault((table.name, found.index), []).append(title)
+                titles_by_index.setdefault((table.name, found.index), []).append(title)
         for need in self.design.needs:
             home = self.entities_by_name.get(need.entities[0])
             if home is None:
                 continue
             if need.route is not None:
-                told.setdefault((home[0].name, need.route.index), []).append(need.title)
+                titles_by_index.setdefault((home[0].name, need.route.index), []).append(need.title)
                 continue
             best = next(iter(self.access_paths(need)), None)
             if best is not None and best.operation != "scan":
-                told.setdefault((home[0].name, best.key.index), []).append(need.title)
-        return {place: tuple(titles) for place, titles in told.items()}
+                titles_by_index.setdefault((home[0].name, best.key.index), []).append(need.title)
+        return {place: tuple(titles) for place, titles in titles_by_index.items()}
 
     def has_constant_partition(self, key: KeyDesign) -> bool:
         """Return whether all items share one partition key value, shards aside."""

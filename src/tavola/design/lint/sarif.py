@@ -98,7 +98,7 @@ def _result(
             "artifactLocation": _artifact(location.file, base),
             "region": {"startLine": location.line},
         }
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": at,
         "level": LEVELS[finding.severity],
@@ -107,5 +107,5 @@ def _result(
         "partialFingerprints": {"place/v1": f"{finding.rule}:{finding.place.table}:{finding.place.name}"},
     }
     if ignore is not None:
-        told["suppressions"] = [{"kind": "inSource", "justification": ignore.reason}]
-    return told
+        result["suppressions"] = [{"kind": "inSource", "justification": ignore.reason}]
+    return result

@@ -13,32 +13,32 @@ from tavola.design.targets.capabilities import (
     TargetUnreadable,
     Value,
     capabilities,
+    find_target,
     parse_target,
-    target_named,
     targets,
     write_target,
 )
-from tavola.design.targets.check import Verdict, check, findings_of
+from tavola.design.targets.check import Verdict, check, unmet_findings
 from tavola.design.targets.probe import ProbeFailed, probe
-from tavola.design.targets.uses import Use, uses_of
+from tavola.design.targets.uses import FeatureUse, find_uses
 
 __all__ = [
     "Answer",
     "Capability",
+    "FeatureUse",
     "ProbeFailed",
     "TargetFile",
     "TargetUnknown",
     "TargetUnreadable",
-    "Use",
     "Value",
     "Verdict",
     "capabilities",
     "check",
-    "findings_of",
+    "find_target",
+    "find_uses",
     "parse_target",
     "probe",
-    "target_named",
     "targets",
-    "uses_of",
+    "unmet_findings",
     "write_target",
 ]

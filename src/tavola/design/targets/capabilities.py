@@ -89,8 +89,8 @@ class TargetFile:
 @cache
 def capabilities() -> Mapping[str, Capability]:
     """Return everything that is asked of targets, by name, in order."""
-    told = tomllib.loads((_FOLDER / _LIST).read_text("utf-8"))
-    return {name: Capability(name, each["title"]) for name, each in told.items()}
+    document = tomllib.loads((_FOLDER / _LIST).read_text("utf-8"))
+    return {name: Capability(name, each["title"]) for name, each in document.items()}
 
 
 @cache
@@ -104,7 +104,7 @@ def targets() -> Mapping[str, TargetFile]:
     return {target.name: target for target in sorted(found, key=lambda each: (each.name != "aws", each.name))}
 
 
-def target_named(text: str) -> TargetFile:
+def find_target(text: str) -> TargetFile:
     """Return the target that a text names, as `alternator` or `alternator@2026.1`; or the file that a probe wrote."""
     name, _, version = text.partition("@")
     found = targets().get(name)
@@ -125,20 +125,20 @@ def target_named(text: str) -> TargetFile:
 def parse_target(place: str, text: str) -> TargetFile:
     """Return the target in a file's text; refuse one that lacks something or names what there is not."""
     try:
-        told = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TargetUnreadable(place, f"it is no TOML: {error}") from error
-    checked = told.get("checked")
+    checked = document.get("checked")
     if type(checked) is not datetime.date:
         raise TargetUnreadable(place, "checked must be a date, such as 2026-08-21")
-    given = told.get("capabilities", {})
+    given = document.get("capabilities", {})
     if not isinstance(given, dict):
         raise TargetUnreadable(place, "capabilities must be a table of them")
     return TargetFile(
-        _text(place, told, "name"),
-        _text(place, told, "title"),
+        _text(place, document, "name"),
+        _text(place, document, "title"),
         checked,
-        _text(place, told, "source"),
+        _text(place, document, "source"),
         {name: _answer(f"{place}: {name}", name, each) for name, each in given.items()},
     )
 
@@ -161,13 +161,13 @@ def write_target(target: TargetFile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(place: str, name: str, told: Any) -> Answer:
+def _answer(place: str, name: str, node: Any) -> Answer:
     if name not in capabilities():
         raise TargetUnreadable(place, f"there is no such capability; there are {', '.join(capabilities())}")
-    value = told.get("value") if isinstance(told, dict) else None
+    value = node.get("value") if isinstance(node, dict) else None
     if value not in VALUES:
         raise TargetUnreadable(place, f"value must be one of {', '.join(VALUES)}")
-    texts = {word: told.get(word, "") for word in ("told", "since", "source")}
+    texts = {word: node.get(word, "") for word in ("told", "since", "source")}
     if not all(isinstance(text, str) for text in texts.values()):
         raise TargetUnreadable(place, "told, since and source must be text")
     if texts["since"] and not _parts(texts["since"]):
@@ -175,8 +175,8 @@ def _answer(place: str, name: str, told: Any) -> Answer:
     return Answer(value, **texts)
 
 
-def _text(place: str, told: dict[str, Any], member: str) -> str:
-    text = told.get(member)
+def _text(place: str, node: dict[str, Any], member: str) -> str:
+    text = node.get(member)
     if not isinstance(text, str) or not text:
         raise TargetUnreadable(place, f"{member} must be a text")
     return text

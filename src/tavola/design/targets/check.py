@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.targets.capabilities import Answer, TargetFile, capabilities
-from tavola.design.targets.uses import Use, uses_of
+from tavola.design.targets.uses import FeatureUse, find_uses
 from tavola.model.document import Design
 
 _SEVERITIES: dict[str, Severity] = {
@@ -22,7 +22,7 @@ _SEVERITIES: dict[str, Severity] = {
 class Verdict:
     """One use of a capability, and what the target says to it."""
 
-    use: Use
+    use: FeatureUse
     answer: Answer
 
     @property
@@ -33,10 +33,10 @@ class Verdict:
 
 def check(design: Design, target: TargetFile) -> tuple[Verdict, ...]:
     """Return what a target says to each use that a design makes of it, in the order of the design."""
-    return tuple(Verdict(use, target.answer(use.capability)) for use in uses_of(design))
+    return tuple(Verdict(use, target.answer(use.capability)) for use in find_uses(design))
 
 
-def findings_of(verdicts: Iterable[Verdict], target: TargetFile) -> tuple[Finding, ...]:
+def unmet_findings(verdicts: Iterable[Verdict], target: TargetFile) -> tuple[Finding, ...]:
     """Return what is not met as findings: what is not there is an error, what differs or is unknown a warning."""
     return tuple(_finding(verdict, target) for verdict in verdicts if not verdict.met)
 

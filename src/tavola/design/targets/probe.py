@@ -14,7 +14,7 @@ from tavola.client import Backend
 from tavola.clock import Clock
 from tavola.design.targets.capabilities import UNKNOWN, Answer, TargetFile, capabilities
 from tavola.design.targets.finders import FINDERS, Finder
-from tavola.design.targets.probing import Probing, lacks
+from tavola.design.targets.probing import ProbeRun, is_unsupported
 from tavola.entropy import Entropy
 from tavola.errors import TavolaError
 from tavola.protocol.faults import Fault
@@ -44,7 +44,7 @@ def probe(
     `title` is what the server is called. Each finding stands alone: one that is denied, throttled or hindered otherwise
     leaves its capability unknown, with what broke. `clear_s` is the patience for removing everything.
     """
-    run = Probing(backend, f"tavola-probe-{entropy.bytes(4).hex()}", wait_s)
+    run = ProbeRun(backend, f"tavola-probe-{entropy.bytes(4).hex()}", wait_s)
     answers: dict[str, Answer] = dict.fromkeys(capabilities(), UNKNOWN)
     try:
         try:
@@ -58,18 +58,18 @@ def probe(
     finally:
         left = run.clear(clear_s)
     today = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC).date()
-    told = TargetFile("probed", title, today, f"{run.calls} calls of `tavola probe`", answers)
-    return told, tuple(left)
+    target = TargetFile("probed", title, today, f"{run.calls} calls of `tavola probe`", answers)
+    return target, tuple(left)
 
 
-def _found(run: Probing, table: str, find: Finder) -> Answer:
+def _found(run: ProbeRun, table: str, find: Finder) -> Answer:
     try:
         return find(run, table)
     except Fault as fault:
-        told = f"{fault.code}: {fault}"
-        if lacks(fault):
-            return Answer("no", told[:200])
-        return Answer("unknown", f"it could not be found out: {told}"[:200])
+        message = f"{fault.code}: {fault}"
+        if is_unsupported(fault):
+            return Answer("no", message[:200])
+        return Answer("unknown", f"it could not be found out: {message}"[:200])
     except TavolaError as error:
         return Answer("unknown", f"it could not be found out: {error}"[:200])
     except (KeyError, TypeError, ValueError, IndexError) as error:

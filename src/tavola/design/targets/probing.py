@@ -20,12 +20,12 @@ _LACKING_WORDS = ("unsupported", "not supported", "not implemented")
 _STEP_S = 0.05
 
 
-class Hindered(TavolaError):
+class ProbeBlocked(TavolaError):
     """A call that only prepares a finding failed: it says nothing of what was to be found out."""
 
 
 @dataclass(slots=True)
-class Probing:
+class ProbeRun:
     """One run: the server, and the tables and backups that were made there."""
 
     backend: Backend
@@ -39,7 +39,7 @@ class Probing:
         self.calls += 1
         return self.backend.call(operation, request)
 
-    def patiently(self, operation: str, **request: Any) -> dict[str, Any]:
+    def call_until_ready(self, operation: str, **request: Any) -> dict[str, Any]:
         """Ask again while something is busy there, until the patience ends; then its fault is the answer."""
         deadline = monotonic() + self.wait_s
         while True:
@@ -65,21 +65,21 @@ class Probing:
         }
         self.tables.append(name)
         self.call("CreateTable", **request)
-        self.until(lambda: self.described(name).get("TableStatus") == "ACTIVE")
+        self.wait_until(lambda: self.describe_table(name).get("TableStatus") == "ACTIVE")
         return name
 
-    def described(self, name: str) -> dict[str, Any]:
+    def describe_table(self, name: str) -> dict[str, Any]:
         table: dict[str, Any] = self.prepare("DescribeTable", TableName=name)["Table"]
         return table
 
     def prepare(self, operation: str, **request: Any) -> dict[str, Any]:
         """Ask for something that every engine has, and that is not what is to be found out."""
         try:
-            return self.patiently(operation, **request)
+            return self.call_until_ready(operation, **request)
         except Fault as fault:
-            raise Hindered(f"{operation} answers {fault.code}: {fault}") from fault
+            raise ProbeBlocked(f"{operation} answers {fault.code}: {fault}") from fault
 
-    def until(self, done: Callable[[], bool]) -> bool:
+    def wait_until(self, done: Callable[[], bool]) -> bool:
         """Ask again until something is so, or the patience ends; return whether it came to be."""
         deadline = monotonic() + self.wait_s
         while not done():
@@ -97,7 +97,7 @@ class Probing:
         item: dict[str, Any] = answer.get("Item", {})
         return item
 
-    def asked(self, table: str, index: str | None, condition: str, **values: str) -> list[dict[str, Any]]:
+    def query(self, table: str, index: str | None, condition: str, **values: str) -> list[dict[str, Any]]:
         request: dict[str, Any] = {
             "TableName": table,
             "KeyConditionExpression": condition,
@@ -111,14 +111,14 @@ class Probing:
     def clear(self, clear_s: float) -> list[str]:
         """Take backups and tables away again, with patience while they are busy; return those that stayed."""
         deadline = monotonic() + clear_s
-        left = [arn for arn in self.backups if not self._removed("DeleteBackup", deadline, BackupArn=arn)]
-        left += [name for name in self.tables if not self._removed("DeleteTable", deadline, TableName=name)]
+        left = [arn for arn in self.backups if not self._remove("DeleteBackup", deadline, BackupArn=arn)]
+        left += [name for name in self.tables if not self._remove("DeleteTable", deadline, TableName=name)]
         for name in self.tables:
-            while name not in left and self._stands(name) and monotonic() < deadline:
+            while name not in left and self._exists(name) and monotonic() < deadline:
                 pause(_STEP_S)
         return left
 
-    def _removed(self, operation: str, deadline: float, **request: Any) -> bool:
+    def _remove(self, operation: str, deadline: float, **request: Any) -> bool:
         freed = False
         while True:
             try:
@@ -127,7 +127,7 @@ class Probing:
                 if fault.code in ("ResourceNotFoundException", "BackupNotFoundException"):
                     return True
                 if fault.code == "ValidationException" and "TableName" in request and not freed:
-                    freed = unprotected(self, request["TableName"])  # a table that was made to be kept
+                    freed = unprotect_table(self, request["TableName"])  # a table that was made to be kept
                     if freed:
                         continue
                 if not _passes(fault) or monotonic() >= deadline:
@@ -138,7 +138,7 @@ class Probing:
                 return True
             pause(_STEP_S)
 
-    def _stands(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         try:
             self.call("DescribeTable", TableName=name)
         except TavolaError:
@@ -146,7 +146,7 @@ class Probing:
         return True
 
 
-def unprotected(run: Probing, name: str) -> bool:
+def unprotect_table(run: ProbeRun, name: str) -> bool:
     """Take a table's protection from deletion off; return whether it is off, or the table gone."""
     try:
         run.call("UpdateTable", TableName=name, DeletionProtectionEnabled=False)
@@ -155,7 +155,7 @@ def unprotected(run: Probing, name: str) -> bool:
     return True
 
 
-def lacks(fault: Fault) -> bool:
+def is_unsupported(fault: Fault) -> bool:
     """Return whether a fault says that the server has no such thing; that somebody may not, or it is busy, says nothing."""
     if _passes(fault) or fault.code.startswith("AccessDenied"):
         return False

@@ -12,7 +12,7 @@ NAME_CHARACTERS_SHORT = 192  # the longest table name that every engine with lon
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class FeatureUse:
     """One need of a capability: where, and for what, as the end of a sentence that begins with the place."""
 
     capability: str
@@ -20,9 +20,9 @@ class Use:
     what: str
 
 
-def uses_of(design: Design) -> tuple[Use, ...]:
+def find_uses(design: Design) -> tuple[FeatureUse, ...]:
     """Return what a design needs, table by table in the order of its declaration."""
-    found: list[Use] = []
+    found: list[FeatureUse] = []
     for table in design.tables:
         found += _of_settings(table)
         found += _of_indexes(table)
@@ -35,88 +35,90 @@ def uses_of(design: Design) -> tuple[Use, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _of_settings(table: TableDesign) -> Iterator[Use]:
+def _of_settings(table: TableDesign) -> Iterator[FeatureUse]:
     settings, place = table.settings, DesignPath("table", table.name, table.label)
     if settings.ttl is not None:
-        yield Use("ttl", place, f"expires items by {settings.ttl!r}")
+        yield FeatureUse("ttl", place, f"expires items by {settings.ttl!r}")
     if settings.stream is not None:
-        yield Use("streams", place, f"has a stream of {settings.stream}")
+        yield FeatureUse("streams", place, f"has a stream of {settings.stream}")
     for consumer in table.consumers:
         at = DesignPath("consumer", table.name, consumer.name)
-        yield Use("streams", at, "reads the table's stream")
+        yield FeatureUse("streams", at, "reads the table's stream")
         if consumer.events or consumer.filters:
-            yield Use("streams.events", at, "acts on some kinds of records alone")
+            yield FeatureUse("streams.events", at, "acts on some kinds of records alone")
     if settings.recovery:
-        yield Use("recovery", place, f"can be restored to any moment of {settings.recovery_days} days")
+        yield FeatureUse("recovery", place, f"can be restored to any moment of {settings.recovery_days} days")
     if settings.encryption is not None:
-        yield Use("encryption", place, "is encrypted with a key of its own")
+        yield FeatureUse("encryption", place, "is encrypted with a key of its own")
     if settings.table_class != "STANDARD":
-        yield Use("table-class", place, f"has the class {settings.table_class}")
+        yield FeatureUse("table-class", place, f"has the class {settings.table_class}")
     if settings.deletion_protection:
-        yield Use("deletion-protection", place, "is protected from deletion")
+        yield FeatureUse("deletion-protection", place, "is protected from deletion")
     if settings.tags:
-        yield Use("tags", place, f"has the tags {', '.join(settings.tags)}")
+        yield FeatureUse("tags", place, f"has the tags {', '.join(settings.tags)}")
     if settings.replicas:
-        yield Use("global-tables", place, f"is replicated to {', '.join(settings.replicas)}")
+        yield FeatureUse("global-tables", place, f"is replicated to {', '.join(settings.replicas)}")
     if settings.read_units is not None:
-        yield Use("provisioned-throttling", place, "is provisioned, so that its cost has a bound")
+        yield FeatureUse("provisioned-throttling", place, "is provisioned, so that its cost has a bound")
     if len(table.name) > NAME_CHARACTERS_SHORT:
-        yield Use("names.long", place, f"has a name of {len(table.name)} characters")
+        yield FeatureUse("names.long", place, f"has a name of {len(table.name)} characters")
     if "." in table.name:
-        yield Use("names.dots", place, "has a dot in its name")
+        yield FeatureUse("names.dots", place, "has a dot in its name")
 
 
-def _of_indexes(table: TableDesign) -> Iterator[Use]:
+def _of_indexes(table: TableDesign) -> Iterator[FeatureUse]:
     for index in table.indexes:
         place = DesignPath("index", table.name, f"{table.label}.{index.label}")
         if index.local:
-            yield Use("index.local", place, "is a local index")
+            yield FeatureUse("index.local", place, "is a local index")
             continue
-        yield Use("index.global", place, "is a global index")
+        yield FeatureUse("index.global", place, "is a global index")
         if len(index.hash) > 1 or len(index.range) > 1:
-            yield Use("index.multi-attribute", place, f"has a key of {', '.join(index.attributes)}")
+            yield FeatureUse("index.multi-attribute", place, f"has a key of {', '.join(index.attributes)}")
         if index.projection != "ALL":
-            told = "its keys" if index.projection == "KEYS_ONLY" else f"{len(index.projection)} attributes"
-            yield Use("index.projection", place, f"holds {told} alone")
+            projected = (
+                "its keys" if index.projection == "KEYS_ONLY" else f"{len(index.projection)} attributes"
+            )
+            yield FeatureUse("index.projection", place, f"holds {projected} alone")
 
 
-def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[Use]:
+def _of_entity(table: TableDesign, entity: EntityDesign) -> Iterator[FeatureUse]:
     place = DesignPath("entity", table.name, entity.name)
     for write in entity.writes:
         at = DesignPath("write", table.name, f"{entity.name}: {write.title}")
         if write.transactional or write.together:
-            yield Use("transactions.write", at, "is written in a transaction")
+            yield FeatureUse("transactions.write", at, "is written in a transaction")
         if write.items > 1:
-            yield Use("batch-write", at, f"writes {write.items} items at once")
+            yield FeatureUse("batch-write", at, f"writes {write.items} items at once")
     for field in entity.fields:
         at = DesignPath("field", table.name, f"{entity.name}.{field.name}")
         if field.lock:
-            yield Use("conditional-writes", at, "is a lock, which each write checks")
+            yield FeatureUse("conditional-writes", at, "is a lock, which each write checks")
         if field.unique:
-            yield Use("transactions.write", at, "is unique, which a transaction with its guard keeps")
+            yield FeatureUse("transactions.write", at, "is unique, which a transaction with its guard keeps")
         if field.key_kind == "decimal" or field.type == "decimal":
-            yield Use("numbers", at, "is a decimal of up to 38 digits")
+            yield FeatureUse("numbers", at, "is a decimal of up to 38 digits")
     if entity.immutable:
-        yield Use("conditional-writes", place, "is written once, which a condition keeps")
+        yield FeatureUse("conditional-writes", place, "is written once, which a condition keeps")
 
 
-def _of_pattern(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[Use]:
+def _of_pattern(table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[FeatureUse]:
     if pattern.access is not None and pattern.access.transactional:
         place = DesignPath("pattern", table.name, f"{entity.name}.{pattern.name}")
-        yield Use("transactions.read", place, "is read in a transaction")
+        yield FeatureUse("transactions.read", place, "is read in a transaction")
 
 
-def _of_policies(design: Design, table: TableDesign) -> Iterator[Use]:
+def _of_policies(design: Design, table: TableDesign) -> Iterator[FeatureUse]:
     for entity in table.entities:
         for field in entity.fields:
             if field.tenant:
                 place = DesignPath("field", table.name, f"{entity.name}.{field.name}")
-                yield Use(
+                yield FeatureUse(
                     "iam.leading-keys", place, "says whose an item is, which policies keep apart by the key"
                 )
     for policy in design.policies:
         if "LeadingKeys" in str(policy.document) and (not policy.tables or table.name in policy.tables):
-            yield Use(
+            yield FeatureUse(
                 "iam.leading-keys",
                 DesignPath("policy", table.name, policy.name),
                 "decides by the partition key",

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tavola.design.findings import Severity
-from tavola.design.lint import MENDERS, RULES, Mended, Rule, report_document, rule_document
+from tavola.design.lint import FIXERS, RULES, LintFix, Rule, report_document, rule_document
 from tavola.design.solver import declared
 from tavola.errors import TavolaError
 from tavola.iac import DesignChange, TableComparison, comparison_steps
@@ -171,7 +171,7 @@ def _shown(subject: Subject, production: bool) -> LintReport:
         return FindingShown(
             finding_id(finding),
             node_of(subject.design, finding.place),
-            mechanical=finding.rule in MENDERS,
+            mechanical=finding.rule in FIXERS,
             **told,
         )
 
@@ -219,7 +219,7 @@ def _rules() -> tuple[RulePage, ...]:
 
 def _page(rule: Rule) -> RulePage:
     told: dict[str, Any] = rule_document(rule)
-    return RulePage(**told, mechanical=rule.name in MENDERS)
+    return RulePage(**told, mechanical=rule.name in FIXERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,12 @@ def _remedy(subject: Subject, known: str, production: bool, book: PriceBook) -> 
 
 
 def _altered(
-    subject: Subject, finding: FindingShown, page: RulePage, mended: Mended, production: bool, book: PriceBook
+    subject: Subject,
+    finding: FindingShown,
+    page: RulePage,
+    mended: LintFix,
+    production: bool,
+    book: PriceBook,
 ) -> Remedy:
     after = Subject(subject.name, mended.design)
     after.once(("report", production), lambda: mended.report)
@@ -292,7 +297,7 @@ def _altered(
     return Remedy(
         finding=finding,
         rule=page,
-        told=mended.told,
+        told=mended.summary,
         lines=changed_lines(subject.text, text),
         python=_python(subject, mended),
         document=text,
@@ -322,7 +327,7 @@ def _beyond(findings: tuple[FindingShown, ...], others: tuple[FindingShown, ...]
     return tuple(left)
 
 
-def _python(subject: Subject, mended: Mended) -> tuple[DesignLine, ...]:
+def _python(subject: Subject, mended: LintFix) -> tuple[DesignLine, ...]:
     """Return the difference as the declarations in Python have it; nothing where a design cannot be declared so."""
     try:
         before = subject.once("declared", lambda: declared(subject.design, "The design."))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from tavola.design.cost import Assumptions, CostRefused, estimate_month
 from tavola.design.findings import Finding
-from tavola.design.lint import LintReport, Mended, SourceFile, lint, mend
+from tavola.design.lint import LintFix, LintReport, SourceFile, lint, propose_fix
 from tavola.errors import TavolaError
 from tavola.iac.formats import read_design_text
 from tavola.model.document import Design, TableDesign, write_document
@@ -81,13 +81,13 @@ class Subject:
             found[finding_id(finding)] = finding
         return found
 
-    def mended(self, known: str, *, production: bool = False) -> Mended | None:
+    def mended(self, known: str, *, production: bool = False) -> LintFix | None:
         """Return the design as a finding's remedy would have it; None where no change of the design alone does it."""
         finding = self.findings(production=production)[known]
         before = self.report(production=production)
         return self.once(
             ("mended", known, production),
-            lambda: mend(self.design, finding, production=production, before=before),
+            lambda: propose_fix(self.design, finding, production=production, before=before),
         )
 
     def month(self, book: PriceBook) -> str | None:

@@ -5,7 +5,7 @@ take it over. Nobody's source and nobody's table is touched; what takes a person
 a blob store) is left to the rule's own words.
 """
 
-from tavola.design.lint.remedies.mending import MENDERS, Mended, mend
-from tavola.design.lint.remedies.proposal import Mender, Proposal
+from tavola.design.lint.remedies.fixes import FIXERS, LintFix, propose_fix
+from tavola.design.lint.remedies.proposal import Fixer, Proposal
 
-__all__ = ["MENDERS", "Mended", "Mender", "Proposal", "mend"]
+__all__ = ["FIXERS", "Fixer", "LintFix", "Proposal", "propose_fix"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.proposal import (
-    Mender,
+    Fixer,
     Proposal,
     entity_at,
     field_at,
@@ -160,7 +160,7 @@ def _with_expiry(design: Design, finding: Finding) -> Iterator[Proposal]:
     )
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "changed-immutable": _mutable,
     "float-numbers": _as_decimal,
     "idempotency-without-expiry": _with_expiry,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from tavola.design.findings import Finding
-from tavola.design.lint.remedies.proposal import Mender, Proposal
+from tavola.design.lint.remedies.proposal import Fixer, Proposal
 from tavola.design.lint.rules import RULES
 from tavola.model.document import Design, Ignore
 
@@ -37,7 +37,7 @@ def _named(design: Design, finding: Finding) -> Iterator[Proposal]:
     yield from _without(design, finding)
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "ignore-of-no-rule": _named,
     "ignore-of-nothing": _without,
     "ignore-without-reason": _without,

@@ -16,7 +16,7 @@ from tavola.design.cost.alterations import (
 )
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.proposal import (
-    Mender,
+    Fixer,
     Proposal,
     entity_at,
     index_at,
@@ -211,7 +211,7 @@ def _short(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "long-attribute-names": _short,
     "projection-carries": _narrower,
     "projection-lacks": _wider,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tavola.design.findings import Finding
 from tavola.design.lint.heat import partition_heat
-from tavola.design.lint.remedies.proposal import Mender, Proposal, entity_at, keys_at, put_entity, put_key
+from tavola.design.lint.remedies.proposal import Fixer, Proposal, entity_at, keys_at, put_entity, put_key
 from tavola.design.lint.rule import LintContext
 from tavola.design.lint.rules.numbers_as_text import is_fraction
 from tavola.keys import Placeholder, Template, TemplateRefused
@@ -199,7 +199,7 @@ def _on(table: TableDesign, key: KeyDesign) -> str:
     return key.index or table.label
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "collection-over-ten-gb": _global,
     "few-partitions": _spread,
     "numbers-as-text": _padded,

@@ -10,7 +10,7 @@ from tavola.design.cost.alterations import with_eventual_collection, with_eventu
 from tavola.design.findings import Finding
 from tavola.design.lint.remedies.indexes import Wanted, with_index
 from tavola.design.lint.remedies.proposal import (
-    Mender,
+    Fixer,
     Proposal,
     home_of,
     need_at,
@@ -55,7 +55,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
             return
         changed, index = made
         spread = f" over {shards} shards" if shards > 1 else ""
-        told = (
+        summary = (
             f"{index.name} finds {home[1].name} by {' and '.join(equal) if equal else 'one constant key'}{spread}"
             + (f", in the order of {', '.join(sorts)}" if sorts else "")
             + "; declare the query on it"
@@ -65,7 +65,7 @@ def _served(design: Design, finding: Finding) -> Iterator[Proposal]:
             if not found:
                 continue  # it lacks some of the items that are asked for
             changed = put_need(changed, need, _routed(need, found[0]))
-        yield Proposal(changed, told)
+        yield Proposal(changed, summary)
 
 
 def _companions(design: Design, need: Need, equal: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -139,10 +139,12 @@ def _moved(design: Design, finding: Finding) -> Iterator[Proposal]:
 
 
 def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
-    told = "it reads what may be a moment old; what must see every write before it asks the table by its key"
+    summary = (
+        "it reads what may be a moment old; what must see every write before it asks the table by its key"
+    )
     asked, need, table = pattern_at(design, finding), need_at(design, finding), table_at(design, finding)
     if asked is not None:
-        yield Proposal(with_table(design, with_eventual_reads(*asked)), told)
+        yield Proposal(with_table(design, with_eventual_reads(*asked)), summary)
     elif need is not None and need.access is not None:
         calm = Need(
             need.name,
@@ -153,11 +155,11 @@ def _eventually(design: Design, finding: Finding) -> Iterator[Proposal]:
             single=need.single,
             route=need.route,
         )
-        yield Proposal(put_need(design, need, calm), told)
+        yield Proposal(put_need(design, need, calm), summary)
     elif table is not None:
         for each in table.collections:
             if each.name == finding.place.name and each.access is not None:
-                yield Proposal(with_table(design, with_eventual_collection(table, each)), told)
+                yield Proposal(with_table(design, with_eventual_collection(table, each)), summary)
 
 
 def _in_batches(design: Design, finding: Finding) -> Iterator[Proposal]:
@@ -182,7 +184,7 @@ def _asked(need: Need, route: Route) -> Need:
     )
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "batch-too-large": _in_batches,
     "consistent-index-read": _eventually,
     "filtered-pattern": _served,

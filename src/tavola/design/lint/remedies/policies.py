@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.design.findings import Finding
-from tavola.design.lint.remedies.proposal import Mender, Proposal, table_at
+from tavola.design.lint.remedies.proposal import Fixer, Proposal, table_at
 from tavola.model.document import Design, EntityDesign, KeyDesign, Policy, TableDesign
 
 Statement = Mapping[str, Any]
@@ -23,7 +23,7 @@ def _policy(design: Design, finding: Finding) -> Policy | None:
 
 
 def _reworded(
-    design: Design, finding: Finding, change: Callable[[Statement], Statement], told: str
+    design: Design, finding: Finding, change: Callable[[Statement], Statement], summary: str
 ) -> Iterator[Proposal]:
     """Give the policy with each statement changed alone that a change makes a difference to, then all of them."""
     policy = _policy(design, finding)
@@ -43,7 +43,7 @@ def _reworded(
         mended = replace(policy, document=document)
         yield Proposal(
             replace(design, policies=tuple(mended if each is policy else each for each in design.policies)),
-            told,
+            summary,
         )
 
 
@@ -262,7 +262,7 @@ def _needed(tables: list[TableDesign]) -> Iterator[str]:
             yield word
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "leading-keys-match-nothing": _led,
     "policy-changes-immutable": _unchanging,
     "policy-misses-index": _with_indexes,

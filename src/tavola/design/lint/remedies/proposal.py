@@ -30,10 +30,10 @@ class Proposal:
     """A design with one thing changed, and what is to be known of it: what the change is, what else it asks for."""
 
     design: Design
-    told: str
+    summary: str
 
 
-Mender = Callable[[Design, Finding], Iterator[Proposal]]
+Fixer = Callable[[Design, Finding], Iterator[Proposal]]
 """Gives the ways to do what a remedy says, the plainest first; none where it takes a person."""
 
 

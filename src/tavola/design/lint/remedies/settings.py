@@ -8,7 +8,7 @@ from dataclasses import replace
 from tavola.design.findings import Finding
 from tavola.design.lint.naming import is_expiry
 from tavola.design.lint.remedies.fields import epoch_seconds
-from tavola.design.lint.remedies.proposal import Mender, Proposal, field_at, put_field, put_settings, table_at
+from tavola.design.lint.remedies.proposal import Fixer, Proposal, field_at, put_field, put_settings, table_at
 from tavola.model.document import Design, FieldDesign
 
 
@@ -94,7 +94,7 @@ def _under(field: FieldDesign, attribute: str) -> FieldDesign:
     return replace(field, attribute=attribute) if kept else epoch_seconds(field, attribute)
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "deletion-unprotected": _protected,
     "encryption-missing": _encrypted,
     "provisioned-without-scaling": _on_demand,

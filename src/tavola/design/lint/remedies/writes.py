@@ -8,7 +8,7 @@ from dataclasses import replace
 from tavola.design.findings import Finding
 from tavola.design.lint.index_writes import omits_index_key, templated_attributes
 from tavola.design.lint.remedies.proposal import (
-    Mender,
+    Fixer,
     Proposal,
     consumer_at,
     put_consumer,
@@ -122,7 +122,7 @@ def _failing_well(design: Design, finding: Finding) -> Iterator[Proposal]:
         )
 
 
-MENDERS: dict[str, Mender] = {
+FIXERS: dict[str, Fixer] = {
     "consumer-counts-twice": _idempotent,
     "consumer-feeds-itself": _filtered,
     "consumer-misses-records": _all_records,

@@ -64,8 +64,8 @@ def _passes(images: Any, tag: str, value: str) -> bool:
     if not asked:
         return "Keys" not in images
     for image in asked:
-        told = image.get(tag)
-        texts = told.get("S") if isinstance(told, Mapping) else None
+        allowed = image.get(tag)
+        texts = allowed.get("S") if isinstance(allowed, Mapping) else None
         if not isinstance(texts, list) or value in texts:
             continue
         if all(isinstance(text, str) for text in texts):

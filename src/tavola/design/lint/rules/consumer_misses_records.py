@@ -79,11 +79,11 @@ def _passed(pattern: Mapping[str, Any]) -> Iterator[str]:
         yield kind
 
 
-def _names(told: Any, kind: str) -> bool:
+def _names(element: Any, kind: str) -> bool:
     """Return whether one element of an eventName filter passes a kind; True if it is not understood."""
-    match told:
+    match element:
         case str():
-            return told == kind
+            return element == kind
         case {"prefix": str(start)}:
             return kind.startswith(start)
         case {"suffix": str(end)}:
@@ -105,9 +105,9 @@ def _asks(image: Any) -> bool:
     return isinstance(image, list) and {"exists": False} not in image
 
 
-def _has_key(told: Any, key: str) -> bool:
-    if isinstance(told, Mapping):
+def _has_key(node: Any, key: str) -> bool:
+    if isinstance(node, Mapping):
         return any(
-            (name == key and isinstance(part, list)) or _has_key(part, key) for name, part in told.items()
+            (name == key and isinstance(part, list)) or _has_key(part, key) for name, part in node.items()
         )
-    return isinstance(told, list | tuple) and any(_has_key(each, key) for each in told)
+    return isinstance(node, list | tuple) and any(_has_key(each, key) for each in node)

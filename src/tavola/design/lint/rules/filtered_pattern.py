@@ -46,7 +46,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         if need.route is not None and need.route.filters:
             if _kept(need.access):
                 continue
-            told = f"it is filtered by {describe_conditions(need.route.filters)} after the read"
+            message = f"it is filtered by {describe_conditions(need.route.filters)} after the read"
             better = best.serves
             remedy = (
                 f"ask {best.key.index or 'the table'}, which has a key for it"
@@ -56,7 +56,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         elif (
             need.route is None and best.operation == "filter" and not best.obstacle and not _kept(need.access)
         ):
-            told = f"{best.key.index or 'the table'} finds it only with a filter by {describe_conditions(best.filtered)}"
+            message = f"{best.key.index or 'the table'} finds it only with a filter by {describe_conditions(best.filtered)}"
             remedy = f"add {describe_key_for(need)}"
         else:
             continue
@@ -67,16 +67,18 @@ def find(context: LintContext) -> Iterator[Finding]:
         elif need.access is not None:
             filters = [given.field for given in best.filtered]
             dear = _dearer(*home, context.find_index(home[0], best.key.index), filters, need.access)
-        yield _finding(context.need_place(need), told + _cost(*home, need.access), remedy, dear)
+        yield _finding(context.need_place(need), message + _cost(*home, need.access), remedy, dear)
     for table, entity, pattern in context.design.patterns():
         access = pattern.access
         if access is None or not access.filters or access.returned is None or _kept(access):
             continue
-        told = f"it is filtered by {join_names(access.filters)} after the read" + _cost(table, entity, access)
+        message = f"it is filtered by {join_names(access.filters)} after the read" + _cost(
+            table, entity, access
+        )
         place = context.pattern_place(table, entity, pattern)
         dear = _dearer(table, entity, context.find_index(table, pattern.index), access.filters, access)
         yield _finding(
-            place, told, f"put {join_names(access.filters)} into its key, or into a sparse index", dear
+            place, message, f"put {join_names(access.filters)} into its key, or into a sparse index", dear
         )
     for table in context.design.tables:
         for collection in table.collections:
@@ -84,12 +86,12 @@ def find(context: LintContext) -> Iterator[Finding]:
             if access is None or not access.filters or access.returned is None or _kept(access):
                 continue
             entity = table.entity(collection.members[0].entity)
-            told = f"it is filtered by {join_names(access.filters)} after the read" + _cost(
+            message = f"it is filtered by {join_names(access.filters)} after the read" + _cost(
                 table, entity, access
             )
             yield _finding(
                 context.collection_place(table, collection),
-                told,
+                message,
                 f"put {join_names(access.filters)} into its key",
             )
 
@@ -135,6 +137,6 @@ def _dearer(
     )
 
 
-def _finding(place: DesignPath, told: str, remedy: str, dearer: str | None = None) -> Finding:
+def _finding(place: DesignPath, message: str, remedy: str, dearer: str | None = None) -> Finding:
     """Return a finding; it is advice if the remedy costs more than the filter (`dearer`)."""
-    return Finding("filtered-pattern", "advice" if dearer else SEVERITY, place, told, dearer or remedy)
+    return Finding("filtered-pattern", "advice" if dearer else SEVERITY, place, message, dearer or remedy)

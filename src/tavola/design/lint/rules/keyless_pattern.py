@@ -24,9 +24,9 @@ SEVERITY: Severity = "error"
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose items lack the key of the route, or have it with other fields."""
     for asked in context.routed_needs():
-        told = _told(context, asked)
-        if told is not None:
-            yield Finding("keyless-pattern", SEVERITY, context.need_place(asked.need), *told)
+        problem = _told(context, asked)
+        if problem is not None:
+            yield Finding("keyless-pattern", SEVERITY, context.need_place(asked.need), *problem)
     for table, entity, pattern in context.design.patterns():
         key = entity.key_on(pattern.index)
         index = context.find_index(table, pattern.index)

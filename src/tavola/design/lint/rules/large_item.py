@@ -31,11 +31,11 @@ _WASTED_UNITS_PER_S = 10  # below that nobody would split an item
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the entities whose declared size approaches the limit, and updates that pay for what they do not change."""
     for table, entity in context.all_entities():
-        told = [write.item_bytes for write in entity.writes if write.item_bytes is not None]
+        declared_sizes = [write.item_bytes for write in entity.writes if write.item_bytes is not None]
         if entity.primary is not None and entity.primary.access is not None:
-            told += [entity.primary.access.item_bytes or 0]
+            declared_sizes += [entity.primary.access.item_bytes or 0]
         declared = sum(field.typical_bytes or 0 for field in entity.fields)
-        largest = max([declared, *told])
+        largest = max([declared, *declared_sizes])
         if largest >= _NEAR * ITEM_BYTES_MAX:
             over = largest > ITEM_BYTES_MAX
             yield Finding(

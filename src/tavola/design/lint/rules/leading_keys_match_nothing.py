@@ -16,7 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import READS, REWRITES, Grants, grants, leading_tests, told
+from tavola.design.lint.grants import (
+    READS,
+    REWRITES,
+    PolicyGrants,
+    describe_statement,
+    leading_key_conditions,
+    readable_policies,
+)
 from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, SourceDesign, TableDesign
 from tavola.protocol.policy_documents import PolicyStatement
@@ -30,11 +37,11 @@ _POSITIVE = frozenset({"StringEquals", "StringLike", "StringEqualsIgnoreCase"})
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the statements whose partition key values match no key of the granted tables."""
-    for each in grants(context):
+    for each in readable_policies(context):
         for statement in each.document.statements:
             values = [
                 value
-                for test in leading_tests(statement)
+                for test in leading_key_conditions(statement)
                 if test.operator in _POSITIVE
                 for value in test.values
             ]
@@ -55,7 +62,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                     "leading-keys-match-nothing",
                     SEVERITY,
                     each.place,
-                    f"{told(statement)} allows the partition key {lost[0]}, and those that it grants are {told_keys}: it reaches no item by its key",
+                    f"{describe_statement(statement)} allows the partition key {lost[0]}, and those that it grants are {told_keys}: it reaches no item by its key",
                     "write the value as the key is written, its prefix included",
                 )
                 continue
@@ -66,7 +73,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                         "leading-keys-match-nothing",
                         SEVERITY,
                         each.place,
-                        f"{told(statement)} fills who asks into {value}, where the key has {wrong}: that is not whose the item is",
+                        f"{describe_statement(statement)} fills who asks into {value}, where the key has {wrong}: that is not whose the item is",
                         "grant the table or index whose partition key begins with the tenant, and compare with that key",
                     )
 
@@ -74,12 +81,12 @@ def find(context: LintContext) -> Iterator[Finding]:
 _Key = tuple[EntityDesign, SourceDesign]
 
 
-def _keys(each: Grants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
+def _keys(each: PolicyGrants, statement: PolicyStatement, table: TableDesign) -> Iterator[_Key]:
     """Yield the first partition attribute of each entity in the table and indexes that a statement grants."""
     for entity in table.entities:
         for key in (entity.key, *entity.keys):
             if key is not None and any(
-                statement in each.granting(action, table, key.index) for action in _ACTIONS
+                statement in each.statements_allowing(action, table, key.index) for action in _ACTIONS
             ):
                 yield entity, key.hash[0]
 

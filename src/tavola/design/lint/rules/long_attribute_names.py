@@ -53,5 +53,5 @@ def find(context: LintContext) -> Iterator[Finding]:
 def _names(table: TableDesign, entity: EntityDesign) -> tuple[str, ...]:
     """Return the attributes that could have shorter names: all but the table's key."""
     fixed = {*table.settings.key_names, *(name for index in table.indexes for name in index.attributes)}
-    told = (field.attribute for field in entity.fields)
-    return tuple(name for name in told if name not in fixed and text_size(name) > _SHORT_BYTES)
+    attributes = (field.attribute for field in entity.fields)
+    return tuple(name for name in attributes if name not in fixed and text_size(name) > _SHORT_BYTES)

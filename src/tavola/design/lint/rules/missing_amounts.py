@@ -34,8 +34,8 @@ def find(context: LintContext) -> Iterator[Finding]:
     yield from _uncounted(context)
     for table in context.design.tables:
         declared = tuple(_declared(table))
-        unrated = [name for name, told, _ in declared if told.per_second is None]
-        unsized = [name for name, told, known in declared if told.item_bytes is None and not known]
+        unrated = [name for name, pattern, _ in declared if pattern.per_second is None]
+        unsized = [name for name, pattern, known in declared if pattern.item_bytes is None and not known]
         if declared and not unrated and not unsized:
             continue
         if not table.entities:

@@ -42,8 +42,8 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _naive(field: FieldDesign) -> bool:
-    told = {
+    name_words = {
         *split_words(field.type),
         *(word for word in split_words(field.description) if word in ("naive", "utcnow")),
     }
-    return any(sign <= told for sign in _SIGNS)
+    return any(sign <= name_words for sign in _SIGNS)

@@ -14,7 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import REWRITES, Grants, grants, partition_text, told
+from tavola.design.lint.grants import (
+    REWRITES,
+    PolicyGrants,
+    describe_statement,
+    partition_text,
+    readable_policies,
+)
 from tavola.design.lint.rule import LintContext
 from tavola.model.document import EntityDesign, TableDesign
 
@@ -34,7 +40,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
     If mutable items share the partition key, a policy cannot tell them apart.
     """
-    for each in grants(context):
+    for each in readable_policies(context):
         for table in each.tables:
             rewritten = {entity.name: how for entity, how in _rewritten(each, table)}
             if rewritten:
@@ -49,7 +55,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _rewritten(
-    each: Grants, table: TableDesign
+    each: PolicyGrants, table: TableDesign
 ) -> Iterator[tuple[EntityDesign, tuple[tuple[str, ...], str]]]:
     mutable = {
         text for entity in table.entities if not entity.immutable and (text := _partition(entity)) is not None
@@ -61,11 +67,11 @@ def _rewritten(
         found = {
             action: statement
             for action in REWRITES
-            if (statement := each.allows(action, table, text)) is not None
+            if (statement := each.find_allow(action, table, text)) is not None
         }
         if found:
             first = next(iter(found.values()))
-            yield entity, (tuple(_WORDS[action] for action in found), told(first))
+            yield entity, (tuple(_WORDS[action] for action in found), describe_statement(first))
 
 
 def _partition(entity: EntityDesign) -> str | None:

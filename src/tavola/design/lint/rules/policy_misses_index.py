@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import grants, leading_tests
+from tavola.design.lint.grants import leading_key_conditions, readable_policies
 from tavola.design.lint.rule import LintContext
 from tavola.model.document import TableDesign
 
@@ -27,13 +27,17 @@ def find(context: LintContext) -> Iterator[Finding]:
 
     A policy that allows some of the indexes may be intended.
     """
-    for each in grants(context):
+    for each in readable_policies(context):
         for table in each.tables:
             asked = _asked(context, table)
-            open_ = [found for found in each.granting(_QUERY, table) if not leading_tests(found)]
+            open_ = [
+                found
+                for found in each.statements_allowing(_QUERY, table)
+                if not leading_key_conditions(found)
+            ]
             if not asked or not open_:
                 continue  # who is bound to some keys of the table is meant to have no more
-            if any(each.granting(_QUERY, table, index) for index in asked):
+            if any(each.statements_allowing(_QUERY, table, index) for index in asked):
                 continue
             yield Finding(
                 "policy-misses-index",

@@ -15,7 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
+from tavola.design.lint.grants import (
+    PolicyGrants,
+    arn_name,
+    describe_statement,
+    readable_policies,
+    resource_arn,
+)
 from tavola.design.lint.rule import LintContext
 from tavola.design.text import list_first
 from tavola.protocol.policy_documents import PolicyStatement
@@ -28,7 +34,7 @@ _PREFIX = "table/"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the policies without a statement about the design, and those that name an unknown index."""
-    for each in grants(context):
+    for each in readable_policies(context):
         about = [
             statement for statement in each.document.statements if statement.allows and _speaks(statement)
         ]
@@ -50,7 +56,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             yield from _unknown(each, statement)
 
 
-def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
+def _unknown(each: PolicyGrants, statement: PolicyStatement) -> Iterator[Finding]:
     rule = next(rule for found, rule in each.rules if found is statement)
     if not any(rule.matches_action(action) for action in _ASKED):
         return  # a vector index, or none at all, is asked otherwise
@@ -62,7 +68,7 @@ def _unknown(each: Grants, statement: PolicyStatement) -> Iterator[Finding]:
                     "policy-of-no-table",
                     SEVERITY,
                     each.place,
-                    f"{told(statement)} grants the index {index} of {table.name}, which has "
+                    f"{describe_statement(statement)} grants the index {index} of {table.name}, which has "
                     f"{list_first(sorted(known)) if known else 'no index'}: every query of it is denied",
                     "name the index as the table does",
                 )
@@ -85,14 +91,14 @@ def _named(statement: PolicyStatement) -> Iterator[tuple[str, str]]:
             yield name, rest.removeprefix("index/") if rest.startswith("index/") else ""
 
 
-def _touches(each: Grants, statement: PolicyStatement) -> bool:
+def _touches(each: PolicyGrants, statement: PolicyStatement) -> bool:
     """Return whether a statement covers a table of the design, or an index or stream of one."""
     if "*" in (statement.resources or ()):
         return True
     rule = next(rule for found, rule in each.rules if found is statement)
     names = {arn_name(table) for table in each.tables}
     return any(name in names for name, _ in _named(statement)) or any(
-        rule.matches_resource(resource_of(table, index), None)
+        rule.matches_resource(resource_arn(table, index), None)
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))
     )

@@ -20,12 +20,12 @@ from tavola.design.findings import Finding, Severity
 from tavola.design.lint.grants import (
     READS,
     WRITES,
-    Grants,
-    grants,
-    leading_tests,
+    PolicyGrants,
+    describe_statement,
+    leading_key_conditions,
     partition_of_another,
-    resource_of,
-    told,
+    readable_policies,
+    resource_arn,
 )
 from tavola.design.lint.naming import serves_all_tenants
 from tavola.design.lint.rule import LintContext
@@ -40,7 +40,7 @@ _SCAN = "dynamodb:scan"
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the policies that reach other tenants' items."""
-    for each in grants(context):
+    for each in readable_policies(context):
         for table in each.tables:
             tenant = next(
                 (f"{entity.name}.{field.name}" for entity in table.entities for field in entity.fields if field.tenant), None
@@ -61,7 +61,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                     "policy-without-leading-keys",
                     SEVERITY,
                     each.place,
-                    f"{told(first)} lets its holder {join_names(opened)} {table.name} {_how(first, scans=scanning is not None)}: the "
+                    f"{describe_statement(first)} lets its holder {join_names(opened)} {table.name} {_how(first, scans=scanning is not None)}: the "
                     f"items of every tenant, not those of one {tenant}",
                     "leave Scan out, which no condition binds, and add one on dynamodb:LeadingKeys to the rest"
                     if scanning is not None
@@ -70,7 +70,7 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
 
 
-def _open(each: Grants, table: TableDesign, actions: Sequence[str]) -> PolicyStatement | None:
+def _open(each: PolicyGrants, table: TableDesign, actions: Sequence[str]) -> PolicyStatement | None:
     """Return the statement that allows access to another tenant's item, in the table or an index."""
     for entity in table.entities:
         if not any(field.tenant for field in entity.fields):
@@ -80,23 +80,23 @@ def _open(each: Grants, table: TableDesign, actions: Sequence[str]) -> PolicySta
                 continue
             another = partition_of_another(entity, key)
             for action in actions:
-                statement = each.opens(action, table, key.index, another)
+                statement = each.find_allow_by_keys(action, table, key.index, another)
                 if statement is not None:
                     return statement
     return None
 
 
-def _scanning(each: Grants, table: TableDesign) -> PolicyStatement | None:
+def _scanning(each: PolicyGrants, table: TableDesign) -> PolicyStatement | None:
     """Return the statement that allows a scan without a condition on keys. `scan-past-leading-keys` covers the others."""
     for index in (None, *(index.name for index in table.indexes)):
-        statement = each.opens(_SCAN, table, index, ())
-        if statement is not None and not leading_tests(statement):
+        statement = each.find_allow_by_keys(_SCAN, table, index, ())
+        if statement is not None and not leading_key_conditions(statement):
             return statement
     return None
 
 
 def _how(statement: PolicyStatement, *, scans: bool) -> str:
-    values = [value for test in leading_tests(statement) for value in test.values]
+    values = [value for test in leading_key_conditions(statement) for value in test.values]
     if scans:
         return "from end to end"
     if values:
@@ -104,9 +104,9 @@ def _how(statement: PolicyStatement, *, scans: bool) -> str:
     return "without a condition on dynamodb:LeadingKeys"
 
 
-def _follows_the_stream(each: Grants, table: TableDesign) -> bool:
+def _follows_the_stream(each: PolicyGrants, table: TableDesign) -> bool:
     """Return whether the policy belongs to a process that reads the table's stream, and so every tenant's changes."""
-    stream = f"{resource_of(table)}/stream/x"
+    stream = f"{resource_arn(table)}/stream/x"
     return any(
         not rule.denies and rule.matches_action("dynamodb:getrecords") and rule.matches_resource(stream, None)
         for statement, rule in each.rules

@@ -73,7 +73,7 @@ def _reads(
     context: LintContext, table: TableDesign, index: IndexDesign, entity: EntityDesign
 ) -> set[str] | None:
     """Return the fields that are read of an entity on an index; None if a reader takes all, or no reader is known."""
-    told: set[str] = set()
+    fields: set[str] = set()
     found = False
     for pattern in entity.patterns:
         if pattern.index != index.name:
@@ -85,8 +85,8 @@ def _reads(
         if not reads and pattern.result == entity.name:
             return None
         result = context.result_types.get(pattern.result, entity)
-        told |= set(reads or (field.name for field in result.fields))
-        told |= set(pattern.access.filters if pattern.access is not None else ())
+        fields |= set(reads or (field.name for field in result.fields))
+        fields |= set(pattern.access.filters if pattern.access is not None else ())
     if any(collection.index == index.name for collection in table.collections):
         return None
     for need in context.design.needs:
@@ -95,5 +95,5 @@ def _reads(
         if need.access is None or not need.access.reads:
             return None
         found = True
-        told |= {*need.access.reads, *need.access.filters, *(each.field for each in need.where)}
-    return told if found else None
+        fields |= {*need.access.reads, *need.access.filters, *(each.field for each in need.where)}
+    return fields if found else None

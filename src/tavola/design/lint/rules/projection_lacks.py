@@ -27,8 +27,8 @@ def find(context: LintContext) -> Iterator[Finding]:
         result = context.result_types.get(pattern.result, entity)
         if index is None or pattern.hydrate:
             continue
-        told = pattern.access.reads if pattern.access is not None else ()
-        names = told or tuple(field.name for field in result.fields)
+        reads = pattern.access.reads if pattern.access is not None else ()
+        names = reads or tuple(field.name for field in result.fields)
         yield from _found(table, entity, index, names, context.pattern_place(table, entity, pattern))
     for asked in context.routed_needs():
         access = asked.need.access

@@ -24,10 +24,10 @@ def find(context: LintContext) -> Iterator[Finding]:
     """Yield the needs whose route has the range first, and those whose best key has."""
     for asked in context.routed_needs():
         given = {each.field: each.operator for each in asked.route.keys}
-        told = [name for name in asked.sort_attributes if name in given]
-        early = [name for name in told[:-1] if given[name] in RANGE_OPERATORS]
+        compared = [name for name in asked.sort_attributes if name in given]
+        early = [name for name in compared[:-1] if given[name] in RANGE_OPERATORS]
         if asked.route.operation == "query" and asked.index_exists and early:
-            later = told[told.index(early[0]) + 1 :]
+            later = compared[compared.index(early[0]) + 1 :]
             yield Finding(
                 "range-before-equality",
                 SEVERITY,

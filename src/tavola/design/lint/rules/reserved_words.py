@@ -36,5 +36,5 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 
 def _attributes(table: TableDesign) -> tuple[str, ...]:
-    told = [*table.key_types, *(field.attribute for entity in table.entities for field in entity.fields)]
-    return tuple(sorted(set(told)))
+    names = [*table.key_types, *(field.attribute for entity in table.entities for field in entity.fields)]
+    return tuple(sorted(set(names)))

@@ -31,7 +31,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         often = asked.need.access.per_second if asked.need.access else None
         if asked.route.operation != "scan" or (often is not None and often <= _HOURLY):
             continue
-        told = (
+        message = (
             "it scans"
             if often is None
             else f"it scans {'once' if often == 1 else f'{format_rate(often)} times'} a second"
@@ -40,9 +40,9 @@ def find(context: LintContext) -> Iterator[Finding]:
         total = sum(items * each for items, each in counted if items is not None)
         if total and asked.index is None:
             units = read_units(total, consistent=bool(asked.need.access and asked.need.access.consistent))
-            told += f" all of {asked.table.name}, {format_size(total)} each time, {format_per_million(units, 'read')} scans"
+            message += f" all of {asked.table.name}, {format_size(total)} each time, {format_per_million(units, 'read')} scans"
         else:
-            told += f" {asked.target_name}, and so reads every item in it"
+            message += f" {asked.target_name}, and so reads every item in it"
         best = next(iter(context.access_paths(asked.need)), None)
         served = best is not None and best.serves
         whole = not asked.need.where and not asked.need.order
@@ -53,4 +53,4 @@ def find(context: LintContext) -> Iterator[Finding]:
             if served and best is not None
             else f"add {describe_key_for(asked.need)}"
         )
-        yield Finding("scanned-pattern", SEVERITY, context.need_place(asked.need), told, remedy)
+        yield Finding("scanned-pattern", SEVERITY, context.need_place(asked.need), message, remedy)

@@ -39,12 +39,12 @@ def find(context: LintContext) -> Iterator[Finding]:
                 )
         told_otherwise = "stream" in table.settings.unknown  # replicas that agree strongly want none
         if table.settings.replicas and not told_otherwise and not _both(table):
-            told = "has no stream" if view is None else f"streams {view}"
+            stream_text = "has no stream" if view is None else f"streams {view}"
             yield Finding(
                 "stream-view-lacks",
                 SEVERITY,
                 context.table_place(table),
-                f"it is replicated to {', '.join(table.settings.replicas)} and {told}: replication wants NEW_AND_OLD_IMAGES",
+                f"it is replicated to {', '.join(table.settings.replicas)} and {stream_text}: replication wants NEW_AND_OLD_IMAGES",
                 'set stream="NEW_AND_OLD_IMAGES"',
             )
 
@@ -62,8 +62,8 @@ def _lacking(consumer: Consumer, view: str | None) -> str | None:
     return None
 
 
-def _images(told: object) -> tuple[str, ...]:
-    return tuple(map(str, told)) if isinstance(told, dict) else ()
+def _images(node: object) -> tuple[str, ...]:
+    return tuple(map(str, node)) if isinstance(node, dict) else ()
 
 
 def _both(table: TableDesign) -> bool:

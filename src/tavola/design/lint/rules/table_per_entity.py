@@ -31,13 +31,13 @@ def find(context: LintContext) -> Iterator[Finding]:
         tables = list(dict.fromkeys(table.name for table in homes.values()))
         if len(tables) < 2:
             continue
-        told = ", ".join(f"{name} of {table.label}" for name, table in homes.items())
+        tables_text = ", ".join(f"{name} of {table.label}" for name, table in homes.items())
         rate = None if need.access is None else need.access.per_second
         often = "" if not rate else f", {rate * len(tables):g} requests a second for {rate:g} answers"
         yield Finding(
             "table-per-entity",
             SEVERITY,
             context.need_place(need),
-            f"it wants {told}: {len(tables)} tables, so a request to each at least{often}, and nothing joins them at one moment",
+            f"it wants {tables_text}: {len(tables)} tables, so a request to each at least{often}, and nothing joins them at one moment",
             "put what is read together into one table under one partition key, and read it as a Collection",
         )

@@ -43,7 +43,7 @@ def find(context: LintContext) -> Iterator[Finding]:
 
 def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
     """Yield the queries that find other entities, once for each key and other entity."""
-    told: set[tuple[str, str | None, str]] = set()
+    reported: set[tuple[str, str | None, str]] = set()
     for entity in table.entities:
         for need in context.needs_by_entity.get(entity.name, ()):
             asked = None if need.single else _asked(context, table, entity, need)
@@ -51,15 +51,15 @@ def _caught(context: LintContext, table: TableDesign) -> Iterator[Finding]:
                 continue
             key, begins = asked
             for other, theirs in context.keys_by_index.get((table.name, key.index), ()):
-                if other.name in need.entities or (entity.name, key.index, other.name) in told:
+                if other.name in need.entities or (entity.name, key.index, other.name) in reported:
                     continue
                 if not theirs.range or not _starts(theirs.range[0], begins):
                     continue
                 if not _same_partition(entity, key, other, theirs) or not _value_of(need, other, theirs):
                     continue
                 if key.index is None and _meet(entity, key, other, theirs):
-                    continue  # which is told of the two entities
-                told.add((entity.name, key.index, other.name))
+                    continue  # which is reported of the two entities
+                reported.add((entity.name, key.index, other.name))
                 how = f"beginning with {begins}" if begins else "by its partition alone"
                 yield Finding(
                     "template-overlap",

@@ -69,9 +69,9 @@ def _judged(what: str, place: DesignPath, items: int, size: int) -> Iterator[Fin
 
 def _transactions(context: LintContext) -> dict[str, list[_Part]]:
     """Return the writes of each named transaction, and those that are a transaction alone."""
-    told: dict[str, list[_Part]] = {}
+    parts_by_name: dict[str, list[_Part]] = {}
     for table, entity, write in context.all_writes():
         if write.together or write.transactional:
             alone = f"{entity.name}.{write.title}"
-            told.setdefault(write.together or alone, []).append((table, entity, write))
-    return told
+            parts_by_name.setdefault(write.together or alone, []).append((table, entity, write))
+    return parts_by_name

@@ -44,9 +44,9 @@ def find(context: LintContext) -> Iterator[Finding]:
 def _wrong(field: FieldDesign) -> str | None:
     if "N" not in field.tags:
         return "a time that is written out: such items never expire" if field.type in TIMES else None
-    told = {*split_words(field.name), *split_words(field.type)}
-    if told & _MILLISECONDS:
+    name_words = {*split_words(field.name), *split_words(field.type)}
+    if name_words & _MILLISECONDS:
         return "in milliseconds, a date some fifty thousand years from now: such items never expire"
-    if told & _LENGTHS:
+    if name_words & _LENGTHS:
         return "how long the item lives, and not until when: a moment of 1970, which is ignored"
     return None

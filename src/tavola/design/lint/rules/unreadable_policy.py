@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tavola.design.findings import DesignPath, Finding, Severity
-from tavola.design.lint.grants import meant_tables, read_grants
+from tavola.design.lint.grants import read_grants, tables_of_policy
 from tavola.design.lint.rule import LintContext
 from tavola.protocol.policy_documents import PolicyRefused
 
@@ -26,7 +26,7 @@ def find(context: LintContext) -> Iterator[Finding]:
         try:
             read_grants(policy, context.design.tables)
         except PolicyRefused as refused:
-            tables = meant_tables(policy, context.design.tables)
+            tables = tables_of_policy(policy, context.design.tables)
             yield Finding(
                 "unreadable-policy",
                 SEVERITY,

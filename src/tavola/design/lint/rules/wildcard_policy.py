@@ -16,7 +16,13 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from tavola.design.findings import Finding, Severity
-from tavola.design.lint.grants import Grants, arn_name, grants, resource_of, told
+from tavola.design.lint.grants import (
+    PolicyGrants,
+    arn_name,
+    describe_statement,
+    readable_policies,
+    resource_arn,
+)
 from tavola.design.lint.rule import LintContext
 from tavola.design.text import list_first
 from tavola.iam import ACTIONS
@@ -43,9 +49,9 @@ _GRAVE = frozenset(
 
 def find(context: LintContext) -> Iterator[Finding]:
     """Yield the policies with too wide a statement, each once."""
-    for each in grants(context):
+    for each in readable_policies(context):
         wide = [
-            f"{told(statement)} allows {what}"
+            f"{describe_statement(statement)} allows {what}"
             for statement in each.document.statements
             if statement.allows and (what := _wide(each, statement)) is not None
         ]
@@ -59,7 +65,7 @@ def find(context: LintContext) -> Iterator[Finding]:
             )
 
 
-def _wide(each: Grants, statement: PolicyStatement) -> str | None:
+def _wide(each: PolicyGrants, statement: PolicyStatement) -> str | None:
     if statement.not_actions is not None:
         return f"every action but {', '.join(statement.not_actions)}"
     actions = [action.lower() for action in statement.actions or ()]
@@ -93,17 +99,17 @@ def _along(action: str) -> list[str]:
     return [*grave, *(name for name in found if name not in grave)] if grave and len(found) > 1 else []
 
 
-def _touches(each: Grants, statement: PolicyStatement) -> bool:
+def _touches(each: PolicyGrants, statement: PolicyStatement) -> bool:
     """Return whether a statement is about a table of the design at all."""
     compiled = next(rule for found, rule in each.rules if found is statement)
     return any(
-        compiled.matches_resource(resource_of(table, index), None)
+        compiled.matches_resource(resource_arn(table, index), None)
         for table in each.tables
         for index in (None, *(index.name for index in table.indexes))
     )
 
 
-def _any_table(each: Grants, text: str) -> bool:
+def _any_table(each: PolicyGrants, text: str) -> bool:
     """Return whether a resource matches more tables than it names, including one of the design."""
     if text == "*":
         return True

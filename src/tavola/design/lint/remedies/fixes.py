@@ -10,67 +10,69 @@ from dataclasses import dataclass
 
 from tavola.design.findings import Finding, Severity
 from tavola.design.lint.remedies import fields, ignores, indexes, keys, needs, policies, settings, writes
-from tavola.design.lint.remedies.proposal import Mender, Proposal
+from tavola.design.lint.remedies.proposal import Fixer, Proposal
 from tavola.design.lint.rules import RULES
 from tavola.design.lint.runner import LintReport, lint
 from tavola.errors import TavolaError
 from tavola.model.document import Design, read_document, write_document
 
-MENDERS: dict[str, Mender] = {
-    name: mender
+FIXERS: dict[str, Fixer] = {
+    name: fixer
     for module in (fields, ignores, indexes, keys, needs, policies, settings, writes)
-    for name, mender in module.MENDERS.items()
+    for name, fixer in module.FIXERS.items()
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class LintFix:
     """A design without a finding that it had: what was changed, in a sentence, and what the rules say of it now."""
 
     design: Design
-    told: str
+    summary: str
     report: LintReport
 
 
-def mend(
+def propose_fix(
     design: Design, finding: Finding, *, production: bool = False, before: LintReport | None = None
-) -> Mended | None:
+) -> LintFix | None:
     """Return a design as a finding's remedy would have it; None where no change of the design alone does it.
 
     `before` is what the rules found, where the caller knows. Of several ways the first is taken that ends the finding and brings
     no new warning, else the first that brings no new error.
     """
-    mender = MENDERS.get(finding.rule)
-    if mender is None:
+    fixer = FIXERS.get(finding.rule)
+    if fixer is None:
         return None
     known = before if before is not None else lint(design, production=production)
-    second: Mended | None = None
-    for proposal in mender(design, finding):
-        report = _judged(design, proposal, finding, production)
-        if report is None or _more(known, report, "error"):
+    second: LintFix | None = None
+    for proposal in fixer(design, finding):
+        report = _check_proposal(design, proposal, finding, production)
+        if report is None or _has_new_findings(known, report, "error"):
             continue
-        found = Mended(proposal.design, proposal.told, report)
-        if not _more(known, report, "warning"):
+        found = LintFix(proposal.design, proposal.summary, report)
+        if not _has_new_findings(known, report, "warning"):
             return found
         second = second or found
     return second
 
 
-def _judged(design: Design, proposal: Proposal, finding: Finding, production: bool) -> LintReport | None:
+def _check_proposal(
+    design: Design, proposal: Proposal, finding: Finding, production: bool
+) -> LintReport | None:
     """Return what the rules say of a proposal; None where it is no design, or the finding still stands."""
     if proposal.design == design:
         return None
-    if not _is_whole(proposal.design) and _is_whole(design):
+    if not _survives_round_trip(proposal.design) and _survives_round_trip(design):
         return None
     if not RULES[finding.rule].last:
         again = lint(proposal.design, production=production, select=[finding.rule])
-        if _stands(again, finding):
+        if _has_finding(again, finding):
             return None
     report = lint(proposal.design, production=production)
-    return None if _stands(report, finding) else report
+    return None if _has_finding(report, finding) else report
 
 
-def _is_whole(design: Design) -> bool:
+def _survives_round_trip(design: Design) -> bool:
     """Tell whether a design is the same after it was written down and read."""
     try:
         return read_document(write_document(design)) == design
@@ -78,11 +80,11 @@ def _is_whole(design: Design) -> bool:
         return False
 
 
-def _stands(report: LintReport, finding: Finding) -> bool:
+def _has_finding(report: LintReport, finding: Finding) -> bool:
     return any(each.rule == finding.rule and each.place == finding.place for each in report.findings)
 
 
-def _more(before: LintReport, after: LintReport, severity: Severity) -> bool:
+def _has_new_findings(before: LintReport, after: LintReport, severity: Severity) -> bool:
     """Tell whether there are findings of a severity at a place that had fewer of that rule."""
     had = Counter((each.rule, each.place) for each in before.findings)
     has = Counter((each.rule, each.place) for each in after.findings if each.severity == severity)

@@ -11,7 +11,7 @@ import pytest
 
 from tavola.design.findings import Finding
 from tavola.design.lint import RULES, lint
-from tavola.design.lint.remedies import MENDERS, Proposal, mend
+from tavola.design.lint.remedies import FIXERS, Proposal, propose_fix
 from tavola.model.document import Design, EntityDesign, IndexDesign, check_references
 from tests.design.builders import bare_number, design, entity, gsi, key, table, text
 from tests.design.lint.cases.unused_index import FOUND as UNUSED
@@ -29,7 +29,7 @@ def _unused() -> Finding:
     return finding
 
 
-@pytest.mark.parametrize("name", MENDERS)
+@pytest.mark.parametrize("name", FIXERS)
 def test_a_mended_design_has_its_finding_no_more(name: str) -> None:
     """Each finding of the design in which a rule finds its defect is ended by its remedy, which brings no new error."""
     case = _case(name)
@@ -43,19 +43,19 @@ def test_a_mended_design_has_its_finding_no_more(name: str) -> None:
     for finding in found:
         if (name, str(finding.place)) in BY_A_PERSON:
             continue
-        mended = mend(case.FOUND, finding, production=production, before=before)
+        mended = propose_fix(case.FOUND, finding, production=production, before=before)
         assert mended is not None, finding
         again = mended.report
         assert (name, finding.place) not in {(each.rule, each.place) for each in again.findings}
         assert {(each.rule, each.place) for each in again.findings if each.severity == "error"} <= errors
-        assert mended.told.strip()
-        assert not mended.told.endswith(".")
+        assert mended.summary.strip()
+        assert not mended.summary.endswith(".")
         assert mended.design != case.FOUND
 
 
 def test_what_is_told_of_a_mended_design_is_what_the_rules_say() -> None:
     """The report that comes with a remedy is that of its design."""
-    mended = mend(UNUSED, _unused())
+    mended = propose_fix(UNUSED, _unused())
 
     assert mended is not None
     assert lint(mended.design) == mended.report
@@ -76,7 +76,7 @@ def test_fractions_are_sorted_as_numbers_and_never_padded(nullable: bool) -> Non
     told = _scores(nullable=nullable)
     [finding] = lint(told, select=["numbers-as-text"]).findings
 
-    mended = mend(told, finding)
+    mended = propose_fix(told, finding)
 
     assert mended is not None
     [only] = mended.design.tables
@@ -93,7 +93,7 @@ def test_fractions_in_an_index_of_several_take_a_person() -> None:
     told = _scores(other)
     [finding] = lint(told, select=["numbers-as-text"]).findings
 
-    assert mend(told, finding) is None
+    assert propose_fix(told, finding) is None
 
 
 def test_a_statement_that_grants_all_but_some_is_not_dropped() -> None:
@@ -110,16 +110,16 @@ def test_a_statement_that_grants_all_but_some_is_not_dropped() -> None:
     found = [each for each in before.findings if each.rule == "policy-changes-immutable"]
 
     assert found
-    assert all(mend(told, each, before=before) is None for each in found)
+    assert all(propose_fix(told, each, before=before) is None for each in found)
 
 
 def test_most_remedies_are_mechanical() -> None:
     """There are menders for rules alone, and for most of them."""
-    assert set(MENDERS) <= set(RULES)
-    assert len(MENDERS) >= 55
+    assert set(FIXERS) <= set(RULES)
+    assert len(FIXERS) >= 55
 
 
-@pytest.mark.parametrize("name", sorted(set(RULES) - set(MENDERS)))
+@pytest.mark.parametrize("name", sorted(set(RULES) - set(FIXERS)))
 def test_what_takes_a_person_is_left_to_them(name: str) -> None:
     """A rule whose remedy is no change of the design alone gives none, and still says what to do."""
     case = _case(name)
@@ -130,7 +130,7 @@ def test_what_takes_a_person_is_left_to_them(name: str) -> None:
     ]
 
     assert found
-    assert all(mend(case.FOUND, finding) is None for finding in found)
+    assert all(propose_fix(case.FOUND, finding) is None for finding in found)
 
 
 def _same(found: Design, finding: Finding) -> Iterator[Proposal]:
@@ -164,25 +164,25 @@ def _torn(found: Design, finding: Finding) -> Iterator[Proposal]:
 @pytest.mark.parametrize("planted", [_same, _no_help, _worse, _torn])
 def test_a_proposal_that_is_no_remedy_is_not_shown(planted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that changes nothing, ends nothing, brings an error or is no design is left out."""
-    monkeypatch.setitem(MENDERS, "unused-index", planted)
+    monkeypatch.setitem(FIXERS, "unused-index", planted)
 
-    assert mend(UNUSED, _unused()) is None
+    assert propose_fix(UNUSED, _unused()) is None
 
 
 def test_the_first_proposal_without_a_warning_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several ways the first that is a remedy is shown, whatever came before it."""
-    real = MENDERS["unused-index"]
+    real = FIXERS["unused-index"]
 
     def several(found: Design, finding: Finding) -> Iterator[Proposal]:
         yield from _worse(found, finding)
         yield from real(found, finding)
 
-    monkeypatch.setitem(MENDERS, "unused-index", several)
+    monkeypatch.setitem(FIXERS, "unused-index", several)
 
-    mended = mend(UNUSED, _unused())
+    mended = propose_fix(UNUSED, _unused())
 
     assert mended is not None
-    assert "drops it in place" in mended.told
+    assert "drops it in place" in mended.summary
 
 
 def test_a_place_whose_name_begins_as_another_does_is_not_taken_for_it() -> None:
@@ -197,7 +197,7 @@ def test_a_place_whose_name_begins_as_another_does_is_not_taken_for_it() -> None
     )
     [finding] = lint(shop, select=["unused-index"]).findings
 
-    mended = mend(shop, finding)
+    mended = propose_fix(shop, finding)
 
     assert mended is not None
     check_references(mended.design)
@@ -221,7 +221,7 @@ def test_whatever_is_found_is_mended_or_left(name: str, told: Design) -> None:
     errors = {(each.rule, each.place) for each in before.findings}
 
     for finding in before.findings:
-        mended = mend(told, finding, production=True, before=before)
+        mended = propose_fix(told, finding, production=True, before=before)
         if mended is not None:
             after = mended.report.findings
             assert (finding.rule, finding.place) not in {(each.rule, each.place) for each in after}
