@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, StoreError, Visit, copies, pasts, snapshots
+from tavola.engine import Engine, RequestContext, StoreError, copies, history, snapshots
 from tavola.engine.backups import Backups
 from tavola.engine.catalog import Index
 from tavola.engine.operations import backups, restores
@@ -68,7 +68,7 @@ def engine(clock: ManualClock) -> Iterator[Engine]:
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies of a few rows at a time, so that there is a middle to stop in."""
-    start = copies.Place(rows=4)
+    start = copies.CopyPosition(rows=4)
     monkeypatch.setattr(backups, "START", start)
     monkeypatch.setattr(restores, "START", start)
     monkeypatch.setattr(copies, "SLICE_ROWS_MAX", 4)
@@ -94,7 +94,7 @@ def keys(
     engine: Engine, table: str = "things", index: str | None = None, at_s: float | None = None
 ) -> set[str]:
     request = {"TableName": table} | ({} if index is None else {"IndexName": index})
-    visit = None if at_s is None else Visit(as_of_us=round(at_s * 1_000_000))
+    visit = None if at_s is None else RequestContext(as_of_us=round(at_s * 1_000_000))
     found: list[dict[str, Any]] = engine.call("Scan", request, visit=visit)["Items"]
     return {item["pk"]["S"] for item in found}
 
@@ -165,7 +165,7 @@ def test_reads_as_of_a_time(engine: Engine, clock: ManualClock) -> None:
     assert keys(engine, at_s=then_s) == {"kept", "changed", "removed"}
     assert keys(engine, index="by-g", at_s=then_s) == {"kept", "changed", "removed"}
     assert keys(engine) == {"kept", "changed", "new"}
-    visit = Visit(as_of_us=int(then_s * 1_000_000))
+    visit = RequestContext(as_of_us=int(then_s * 1_000_000))
     got = engine.call("GetItem", {"TableName": "things", "Key": {"pk": {"S": "changed"}}}, visit=visit)
     assert got["Item"]["g"] == {"S": "x"}
 
@@ -196,7 +196,7 @@ def test_the_past_is_not_written(
         request_["ResourceArn"] = engine.call("DescribeTable", {"TableName": "things"})["Table"]["TableArn"]
 
     with pytest.raises(ValidationFault, match="as of a time only reads"):
-        engine.call(operation, request_, visit=Visit(as_of_us=int(clock.now() * 1_000_000)))
+        engine.call(operation, request_, visit=RequestContext(as_of_us=int(clock.now() * 1_000_000)))
 
     assert not engine.dirty
     assert keys(engine) == set()
@@ -357,14 +357,14 @@ def test_statements_and_vectors_see_the_past(engine: Engine, clock: ManualClock)
         vector = {"L": [{"N": str(number)} for number in numbers]}
         engine.call("PutItem", {"TableName": "arrows", "Item": {"pk": {"S": pk}, "v": vector}})
 
-    def nearest(table: str, visit: Visit | None = None) -> list[str]:
+    def nearest(table: str, visit: RequestContext | None = None) -> list[str]:
         query = {"TableName": table, "IndexName": "near", "SearchVector": [{"N": "0"}, {"N": "0"}], "TopK": 1}
         answer = engine.call("SearchVectors", query, visit=visit)
         return [found["Item"]["pk"]["S"] for found in answer["SearchResults"]]
 
     point("a", 1, 1)
     point("b", 5, 5)
-    then = Visit(as_of_us=int(clock.now() * 1_000_000))
+    then = RequestContext(as_of_us=int(clock.now() * 1_000_000))
     clock.advance(1)
     point("b", 0, 0)
     assert nearest("arrows") == ["b"]
@@ -524,7 +524,7 @@ def test_a_copy_that_fails_is_taken_back(
     arn = back_up(engine)
     room = backups if kind == "backup" else restores
 
-    def broken(source: Any, target: Any, place: copies.Place) -> copies.Place | None:
+    def broken(source: Any, target: Any, place: copies.CopyPosition) -> copies.CopyPosition | None:
         if target.counts.items > 8:
             raise RuntimeError("planted")
         return copies.copy_slice(source, target, place)
@@ -794,7 +794,7 @@ def _paged(engine: Engine, at_s: float, *, reverse: bool = False, limit: int = 3
     }
     found: list[str] = []
     while True:
-        answer = engine.call("Query", request, visit=Visit(as_of_us=round(at_s * 1_000_000)))
+        answer = engine.call("Query", request, visit=RequestContext(as_of_us=round(at_s * 1_000_000)))
         found += [item["pk"]["S"] for item in answer["Items"]]
         if "LastEvaluatedKey" not in answer:
             return found
@@ -858,7 +858,7 @@ def test_too_many_changes_for_an_index_of_the_past(
     put(engine, "p", g="x")
     then_s = clock.now()
     clock.advance(1)
-    monkeypatch.setattr(pasts, "PAST_CHANGES_MAX", 5)
+    monkeypatch.setattr(history, "PAST_CHANGES_MAX", 5)
     for number in range(6):
         put(engine, "p", g=f"{number}")
 
@@ -877,12 +877,12 @@ def test_the_pasts_that_are_kept_are_bound(
         put(engine, f"p{number}", g="x")
         times.append(clock.now())
         clock.advance(1)
-    monkeypatch.setattr(pasts, "PAST_CHANGES_MAX", 6)
+    monkeypatch.setattr(history, "PAST_CHANGES_MAX", 6)
 
     for at_s in (*times, times[0]):
         _paged(engine, at_s)
 
-    kept = engine._catalog.pasts._kept
+    kept = engine._catalog.history._kept
     assert sum(len(past.changed) for past in kept.values()) <= 6
     assert [position for _, _, position in kept][-1] == 1
 

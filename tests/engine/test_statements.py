@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Touch, Visit
+from tavola.engine import Engine, ItemAccess, RequestContext
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault, ValidationFault
 
@@ -46,7 +46,7 @@ class _Guard:
 
 def test_access_is_denied_by_statement(engine: Engine) -> None:
     """A statement of a batch that is denied is told so by itself, and the others are carried out."""
-    visit = Visit(guard=_Guard("'a'"))
+    visit = RequestContext(guard=_Guard("'a'"))
     statements = [{"Statement": f"UPDATE tab SET v = 2 WHERE pk = '{key}'"} for key in "ab"]
 
     answer = engine.call("BatchExecuteStatement", {"Statements": statements}, visit=visit)
@@ -63,8 +63,8 @@ def test_what_is_touched_is_noted(engine: Engine) -> None:
     """Statements note what they touch and consume as native requests do."""
 
     def touched(operation: str, request: dict[str, Any]) -> list[tuple[str | None, bool, float, float]]:
-        noted: list[Touch] = []
-        engine.call(operation, request, visit=Visit(touches=noted))
+        noted: list[ItemAccess] = []
+        engine.call(operation, request, visit=RequestContext(touches=noted))
         return [(each.index_name, each.key is None, each.reads, each.writes) for each in noted]
 
     query = {"Statement": "SELECT * FROM tab WHERE pk IN ['a', 'b']"}
@@ -125,7 +125,7 @@ def test_the_past_is_only_read() -> None:
     clock.advance(10)
     engine.call("ExecuteStatement", {"Statement": "INSERT INTO tab VALUE {'pk': 'a', 'v': 1}"})
     clock.advance(10)
-    visit = Visit(as_of_us=int(clock.now() * 1_000_000))
+    visit = RequestContext(as_of_us=int(clock.now() * 1_000_000))
     clock.advance(10)
     engine.call("ExecuteStatement", {"Statement": "UPDATE tab SET v = 2 WHERE pk = 'a'"})
 

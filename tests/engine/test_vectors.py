@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, StoreError, Visit
+from tavola.engine import Engine, RequestContext, StoreError
 from tavola.engine.backfill import fill_slice, next_unfilled
 from tavola.protocol.faults import Fault, ValidationFault
 
@@ -33,7 +33,7 @@ def _put(engine: Engine, key: str, *numbers: float) -> None:
     engine.call("PutItem", {"TableName": "notes", "Item": {"pk": {"S": key}, "v": vector}})
 
 
-def _found(engine: Engine, visit: Visit | None = None) -> str:
+def _found(engine: Engine, visit: RequestContext | None = None) -> str:
     request = {
         "TableName": "notes",
         "IndexName": "near",
@@ -74,7 +74,7 @@ def test_the_past_is_searched_as_it_was() -> None:
         _put(engine, "a", 1, 0)
         _put(engine, "b", 2, 0)
         clock.advance(10)
-        then = Visit(as_of_us=int(clock.now() * 1_000_000))
+        then = RequestContext(as_of_us=int(clock.now() * 1_000_000))
         clock.advance(10)
         _put(engine, "a", 9, 0)
         engine.call("DeleteItem", {"TableName": "notes", "Key": {"pk": {"S": "b"}}})

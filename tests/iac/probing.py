@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tavola import AccessDeniedFault, Connection, Engine
-from tavola.engine import Visit
+from tavola.engine import RequestContext
 from tavola.errors import TavolaError
 from tavola.iam import required_checks
 from tavola.model.document import Design, TableDesign
@@ -81,7 +81,7 @@ class Watched:
 
     def __init__(self, engine: Engine, seen: Seen) -> None:
         self._engine = engine
-        self._visit = Visit(guard=seen)
+        self._visit = RequestContext(guard=seen)
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer of the engine."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Visit
+from tavola.engine import Engine, RequestContext
 from tavola.iam import Account, ConnectionProperties, Directory, Guards, User
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import AccessDeniedFault, Fault
@@ -151,7 +151,7 @@ def _writes(owner: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _allowed(engine: Engine, path: str, request: dict[str, Any], visit: Visit, scope: Scope = SCOPE) -> bool:
+def _allowed(engine: Engine, path: str, request: dict[str, Any], visit: RequestContext, scope: Scope = SCOPE) -> bool:
     """Tell whether a request passes the guard; a batch of statements tells each by itself."""
     try:
         answer = engine.call(path.partition(" ")[0], request, scope, visit)
@@ -166,7 +166,7 @@ def _allowed(engine: Engine, path: str, request: dict[str, Any], visit: Visit, s
 @pytest.mark.parametrize("path", [*_reads(""), *_writes("")])
 def test_a_tenant_reaches_their_own_items_alone(engine: Engine, path: str) -> None:
     """On every path a customer gets at their own partition and at nobody else's."""
-    visit = Visit(guard=guard(OWN, *NO_SCANS))
+    visit = RequestContext(guard=guard(OWN, *NO_SCANS))
 
     own = _allowed(engine, path, {**_reads("alice"), **_writes("alice")}[path], visit)
     others = _allowed(engine, path, {**_reads("bob"), **_writes("bob")}[path], visit)
@@ -199,7 +199,7 @@ def test_every_path_to_an_item_has_the_same_decision(
 ) -> None:
     """Whatever the condition, single, batch, transaction, statement and index agree."""
     statements = [{"Effect": effect, "Condition": condition}, *([{}] if effect == "Deny" else [])]
-    visit = Visit(guard=guard(*statements, circumstances=ConnectionProperties(source_ip="10.1.1.1")))
+    visit = RequestContext(guard=guard(*statements, circumstances=ConnectionProperties(source_ip="10.1.1.1")))
 
     decisions = {path: _allowed(engine, path, request, visit) for path, request in _reads(owner).items()}
     decisions |= {path: _allowed(engine, path, request, visit) for path, request in _writes(owner).items()}
@@ -209,7 +209,7 @@ def test_every_path_to_an_item_has_the_same_decision(
 
 def test_a_denied_member_denies_the_whole(engine: Engine) -> None:
     """A batch or transaction with one key that is not allowed does nothing, and says which resource it was."""
-    visit = Visit(guard=guard(OWN))
+    visit = RequestContext(guard=guard(OWN))
     both = [_key("alice"), _key("bob")]
     put = [
         {"Put": {"TableName": "Tickets", "Item": {**_item(owner), "new": {"S": "x"}}}}
@@ -237,7 +237,7 @@ def test_statements_of_a_batch_are_denied_one_by_one(engine: Engine) -> None:
         {"Statement": f"SELECT * FROM Tickets WHERE pk = '{who}' AND sk = '1'"} for who in ("alice", "bob")
     ]
 
-    answer = engine.call("BatchExecuteStatement", {"Statements": statements}, SCOPE, Visit(guard=guard(OWN)))
+    answer = engine.call("BatchExecuteStatement", {"Statements": statements}, SCOPE, RequestContext(guard=guard(OWN)))
 
     allowed, denied = answer["Responses"]
     assert allowed["Item"]["pk"] == {"S": "alice"}
@@ -253,10 +253,10 @@ def test_a_scan_has_no_leading_keys(engine: Engine) -> None:
     scan = {"TableName": "Tickets"}
     everything = {"Statement": "SELECT * FROM Tickets"}
 
-    assert _allowed(engine, "Scan", scan, Visit(guard=guard(OWN)))
-    assert _allowed(engine, "ExecuteStatement", everything, Visit(guard=guard(OWN)))
-    assert not _allowed(engine, "Scan", scan, Visit(guard=guard(OWN, *NO_SCANS)))
-    assert not _allowed(engine, "ExecuteStatement", everything, Visit(guard=guard(OWN, *NO_SCANS)))
+    assert _allowed(engine, "Scan", scan, RequestContext(guard=guard(OWN)))
+    assert _allowed(engine, "ExecuteStatement", everything, RequestContext(guard=guard(OWN)))
+    assert not _allowed(engine, "Scan", scan, RequestContext(guard=guard(OWN, *NO_SCANS)))
+    assert not _allowed(engine, "ExecuteStatement", everything, RequestContext(guard=guard(OWN, *NO_SCANS)))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_what_the_engine_reads_as_a_key_the_guard_reads_too(engine: Engine, key:
 
 def _allowed_or_refused(engine: Engine, request: dict[str, Any]) -> bool:
     try:
-        return "Item" in engine.call("GetItem", request, SCOPE, Visit(guard=guard(OWN)))
+        return "Item" in engine.call("GetItem", request, SCOPE, RequestContext(guard=guard(OWN)))
     except Fault:
         return False
 
@@ -294,8 +294,8 @@ def test_streams_have_policies_of_their_own(engine: Engine) -> None:
     shard = engine.call("DescribeStream", {"StreamArn": stream}, SCOPE)["StreamDescription"]["Shards"][0]
     asked = {"StreamArn": stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
     iterator = engine.call("GetShardIterator", asked, SCOPE)["ShardIterator"]
-    table_only = Visit(guard=guard({"Resource": TABLE}))
-    stream_too = Visit(guard=guard({"Resource": f"{TABLE}/stream/*"}))
+    table_only = RequestContext(guard=guard({"Resource": TABLE}))
+    stream_too = RequestContext(guard=guard({"Resource": f"{TABLE}/stream/*"}))
 
     assert not _allowed(engine, "DescribeStream", {"StreamArn": stream}, table_only)
     assert not _allowed(engine, "GetRecords", {"ShardIterator": iterator}, table_only)
@@ -314,7 +314,7 @@ def test_streams_have_policies_of_their_own(engine: Engine) -> None:
 def test_a_resource_policy_is_in_force_at_once(engine: Engine) -> None:
     """What is put on a table lets in, and what is taken away keeps out, with the next request."""
     get = {"TableName": "Tickets", "Key": _key("bob")}
-    visit = Visit(guard=guard(OWN))
+    visit = RequestContext(guard=guard(OWN))
     grant = {"Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:user/alice"}, "Action": "dynamodb:GetItem"}
     put = {"ResourceArn": TABLE, "Policy": json.dumps(policy(grant))}
 
@@ -331,7 +331,7 @@ def test_another_accounts_table_is_reached_by_its_arn_and_both_policies(engine: 
     """A table lets another account in by its policy, and nobody who is not let in learns whether it is there."""
     visitor = Directory({OTHER: Account(users={"carol": User(inline={"own": policy({})})})})
     scope = Scope(OTHER, "us-east-1")
-    visit = Visit(guard=Guards().guard(visitor, visitor.user(OTHER, "carol"), scope))
+    visit = RequestContext(guard=Guards().guard(visitor, visitor.user(OTHER, "carol"), scope))
     get = {"TableName": TABLE, "Key": _key("alice")}
     grant = policy({"Principal": {"AWS": OTHER}, "Action": "dynamodb:GetItem"})
 
@@ -350,7 +350,7 @@ def test_another_accounts_table_is_reached_by_its_arn_and_both_policies(engine: 
 
 def test_nobody_locks_themselves_out_unawares(engine: Engine) -> None:
     """A policy that denies its author the next one needs a confirmation."""
-    visit = Visit(guard=guard({}))
+    visit = RequestContext(guard=guard({}))
     closed = policy({"Effect": "Deny", "Principal": "*", "Action": "dynamodb:PutResourcePolicy"})
     put = {"ResourceArn": TABLE, "Policy": json.dumps(closed)}
 
@@ -367,7 +367,7 @@ def test_nobody_locks_themselves_out_unawares(engine: Engine) -> None:
 
 def test_tags_decide_by_what_they_are_now(engine: Engine) -> None:
     """A table's tags are read with each request, and so are those that a request would give it."""
-    visit = Visit(guard=guard({"Condition": {"StringEquals": {"aws:ResourceTag/Team": "red"}}}))
+    visit = RequestContext(guard=guard({"Condition": {"StringEquals": {"aws:ResourceTag/Team": "red"}}}))
     get = {"TableName": "Tickets", "Key": _key("alice")}
 
     before = _allowed(engine, "GetItem", get, visit)
@@ -428,8 +428,8 @@ def test_guards_are_kept_while_the_directory_is_the_same() -> None:
 def test_who_may_not_get_an_item_may_not_see_what_it_was(engine: Engine) -> None:
     """The versions of an item are read with the permission to get it, and with no other."""
     request = {"TableName": "Tickets", "Key": _key("alice")}
-    denied = Visit(guard=guard({}, {"Effect": "Deny", "Action": "dynamodb:GetItem"}))
-    getter = Visit(guard=guard({"Action": "dynamodb:GetItem"}))
+    denied = RequestContext(guard=guard({}, {"Effect": "Deny", "Action": "dynamodb:GetItem"}))
+    getter = RequestContext(guard=guard({"Action": "dynamodb:GetItem"}))
 
     assert not _allowed(engine, "ListItemVersions", request, denied)
     assert _allowed(engine, "ListItemVersions", request, getter)
@@ -440,7 +440,7 @@ def test_a_list_of_another_accounts_table_needs_its_consent(engine: Engine, oper
     """Who may do everything in one account learns nothing of another's table by naming its ARN."""
     foreign = f"arn:aws:dynamodb:us-east-1:{OTHER}:table/Secret"
     engine.call("CreateTable", _table("Secret"), Scope(OTHER, "us-east-1"))
-    visit = Visit(guard=guard({}))
+    visit = RequestContext(guard=guard({}))
 
     assert _allowed(engine, operation, {"TableName": "Tickets"}, visit)
     assert not _allowed(engine, operation, {"TableName": foreign}, visit)

@@ -33,7 +33,7 @@ from tavola import (
 )
 from tavola.backends import EmbeddedBackend
 from tavola.client import BatchUnfinished, Db
-from tavola.engine import Engine, Visit
+from tavola.engine import Engine, RequestContext
 from tavola.patterns import (
     AuditEntry,
     Difference,
@@ -841,7 +841,7 @@ def test_a_new_field_breaks_no_chain() -> None:
 class Guarded(EmbeddedBackend):
     """An engine that lets a policy decide about every request."""
 
-    def __init__(self, engine: Engine, visit: Visit) -> None:
+    def __init__(self, engine: Engine, visit: RequestContext) -> None:
         super().__init__(engine, SCOPE)
         self._visit = visit
 
@@ -865,7 +865,7 @@ def test_the_policy_of_the_page_keeps_history() -> None:
     """The guide's policy denies every way to write history but one, and the pattern works under it."""
     page = (Path(__file__).parents[2] / "docs" / "guide" / "patterns" / "versions.md").read_text()
     (policy,) = [json.loads(found) for found in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
-    visit = Visit(guard=guard({"Effect": "Allow"}, *policy["Statement"]))
+    visit = RequestContext(guard=guard({"Effect": "Allow"}, *policy["Statement"]))
     with Engine.open() as engine, Connection(Guarded(engine, visit)) as db:
         db.create_tables(Reviews)
         reviews = Versions(db, *KINDS, chained=True)

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Visit, copies, pasts, snapshots
+from tavola.engine import Engine, RequestContext, copies, history, snapshots
 from tavola.engine.operations import restores
 from tavola.engine.storage import LogRow
 from tavola.engine.storage.change_log import ChangeLog
@@ -92,7 +92,7 @@ def latest_us(engine: Engine) -> int:
     told = engine.call("DescribeContinuousBackups", {"TableName": TABLE})["ContinuousBackupsDescription"]
     at_us: int = round(told["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"] * SECOND_US)
     # What was read as of a moment stays so: later writes are later, also if the clock does not go on.
-    engine.call("Scan", {"TableName": TABLE, "Limit": 1}, visit=Visit(as_of_us=at_us))
+    engine.call("Scan", {"TableName": TABLE, "Limit": 1}, visit=RequestContext(as_of_us=at_us))
     return at_us
 
 
@@ -217,7 +217,7 @@ def check(engine: Engine, moments: list[tuple[int, list[Item]]]) -> None:
                 oracle.call("PutItem", {"TableName": TABLE, "Item": item})
             wanted = answers(oracle.call, TABLE)
             counted = oracle.call("DescribeTable", {"TableName": TABLE})["Table"]
-        found = answers(partial(engine.call, visit=Visit(as_of_us=at_us)), TABLE)
+        found = answers(partial(engine.call, visit=RequestContext(as_of_us=at_us)), TABLE)
         assert found == wanted, f"the state as of {at_us}"
         target = f"restored{place}"
         engine.call(
@@ -246,9 +246,9 @@ def campaign(seed: int) -> None:
         rows = chance.choice([1, 2, 3, 100])
         patch.setattr(snapshots, "_CHUNK_ROWS", rows)
         patch.setattr(snapshots, "_chunk", lambda limit: rows)
-        patch.setattr(pasts, "_CHUNK_ROWS", rows)
+        patch.setattr(history, "_CHUNK_ROWS", rows)
         patch.setattr(snapshots, "_UNORDERED_CHANGES_MAX", chance.choice([0, 500]))
-        patch.setattr(restores, "START", copies.Place(rows=chance.choice([1, 3, 64])))
+        patch.setattr(restores, "START", copies.CopyPosition(rows=chance.choice([1, 3, 64])))
         for _ in range(chance.randrange(12)):
             write(engine, chance)
         recovered(engine)
@@ -283,13 +283,13 @@ def _one_earlier(table: Any, at_us: int) -> int:
     return max(0, _position(table, at_us) - 1)
 
 
-def _extend_once(past: pasts.Past, log: Any, last: int, entry_of: Any) -> None:
+def _extend_once(past: history.IndexHistory, log: Any, last: int, entry_of: Any) -> None:
     if not past.changed:
         _extend(past, log, last, entry_of)
 
 
 _position = snapshots._position
-_extend = pasts.Past.extend
+_extend = history.IndexHistory.extend
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "undo takes the last change of a key": (ChangeLog, "first_change", _last_change),
@@ -302,10 +302,10 @@ FAULTS: dict[str, tuple[Any, str, Any]] = {
     ),
     "rows that changed are not taken out of an index": (
         snapshots.AsOfTableStore,
-        "_images",
+        "_changed_entries",
         lambda rack, *given: iter(()),
     ),
-    "what is kept of an index's past does not go on": (pasts.Past, "extend", _extend_once),
+    "what is kept of an index's past does not go on": (history.IndexHistory, "extend", _extend_once),
     "a copy takes an index over that is not the same": (copies, "_count", lambda target, rows: None),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tavola.engine import Touch, Visit
+from tavola.engine import ItemAccess, RequestContext
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, ValidationFault
 
@@ -44,10 +44,10 @@ class StandIn:
         self.more_to_tend -= self.more_to_tend > 0
         return self.more_to_tend > 0
 
-    def execute(self, operation: str, body: bytes, scope: Scope, visit: Visit | None = None) -> bytes:
+    def execute(self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None) -> bytes:
         self.calls.append((operation, scope))
         if visit is not None and visit.touches is not None:
-            visit.touches.append(Touch(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
+            visit.touches.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))
         match operation:
             case "PutItem":
                 assert self._held, "the server writes inside a group"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.entropy import SeededEntropy
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.arns import Scope
@@ -400,8 +400,8 @@ def _caller() -> Caller:
     return Caller(Scope("000000000000", "us-east-1"), {"type": "Unknown"}, "", "", False, "open")
 
 
-def _touch(key: bytes) -> Touch:
-    return Touch("arn:aws:dynamodb:us-east-1:000000000000:table/Orders", None, key, 0.5, 0.0)
+def _touch(key: bytes) -> ItemAccess:
+    return ItemAccess("arn:aws:dynamodb:us-east-1:000000000000:table/Orders", None, key, 0.5, 0.0)
 
 
 def test_what_was_not_kept_is_not_told_as_done(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tavola.server import AccessLog, log_files
 from tavola.server.errors import AccessLogUnusable
-from tavola.server.log_files import LogFiles, files_of, numbered
+from tavola.server.log_files import LogFiles, files_of, numbered_path
 
 
 def _write_by(monkeypatch: pytest.MonkeyPatch, write: Callable[[int, memoryview], int]) -> None:
@@ -161,8 +161,8 @@ def test_lines_that_are_lost_in_the_end_are_told(
 
 def test_files_are_numbered_by_age(tmp_path: Path) -> None:
     """The number behind the name is how often a file has moved."""
-    assert numbered(tmp_path / "a.log", 0) == tmp_path / "a.log"
-    assert numbered(tmp_path / "a.log", 3) == tmp_path / "a.log.3"
+    assert numbered_path(tmp_path / "a.log", 0) == tmp_path / "a.log"
+    assert numbered_path(tmp_path / "a.log", 3) == tmp_path / "a.log.3"
     assert list(files_of(tmp_path / "a.log")) == []
 
 

@@ -19,9 +19,9 @@ from tavola.protocol.faults import (
 )
 from tavola.server.scrubbing import (
     arns_in,
-    decoded,
+    decode_body,
     denying_policy,
-    scrubbed_sentence,
+    scrub_message,
     tables_in,
     texts_in,
 )
@@ -57,7 +57,7 @@ DENIAL = f"User: arn:aws:iam::000000000000:user/reader is not authorized to perf
 )  # fmt: skip
 def test_a_sentence_is_told_up_to_what_it_quotes(fault: Fault, request_: Any, told: str | None) -> None:
     """What is wrong is told; what was given is not, though the sentence names it."""
-    assert scrubbed_sentence(fault, request_) == told
+    assert scrub_message(fault, request_) == told
 
 
 def test_a_denial_tells_which_policy_decided() -> None:
@@ -129,9 +129,9 @@ def test_a_malformed_request_names_nothing(request_: Any) -> None:
 
 def test_a_request_is_looked_into_only_so_far() -> None:
     """What is no JSON, too deep or too large is not looked into."""
-    assert decoded(b'{"a":1}') == {"a": 1}
+    assert decode_body(b'{"a":1}') == {"a": 1}
     for body in (b"", b"{", b"\xff", b"[" * 100_000, b'"' + b"x" * 300_000 + b'"'):
-        assert decoded(body) is None
+        assert decode_body(body) is None
 
 
 def test_what_a_sender_chose_is_told_from_dynamodbs_own_words() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from tavola.clock import ManualClock
 from tavola.connections import connect_async
-from tavola.engine import Engine, Touch
+from tavola.engine import Engine, ItemAccess
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import ProvisionedThroughputExceededFault, TransactionCanceledFault
@@ -50,12 +50,12 @@ class Planting:
         self.recorder = HeatRecorder(self.clock, **more)
 
     def write(self, name: str, units: float = 1.0, sort: str = "A") -> None:
-        self.note("PutItem", Touch(ARN, None, key(name, sort), 0.0, units))
+        self.note("PutItem", ItemAccess(ARN, None, key(name, sort), 0.0, units))
 
     def read(self, name: str, units: float = 0.5) -> None:
-        self.note("GetItem", Touch(ARN, None, key(name), units, 0.0))
+        self.note("GetItem", ItemAccess(ARN, None, key(name), units, 0.0))
 
-    def note(self, operation: str, *touches: Touch, fault: Any = None) -> None:
+    def note(self, operation: str, *touches: ItemAccess, fault: Any = None) -> None:
         self.recorder.note(operation, DEFAULT_SCOPE, self.clock.now(), 0.001, touches, fault, b"")
 
     def window(self, seconds: int = 600) -> Window:
@@ -128,7 +128,7 @@ def test_the_sum_of_the_map_is_the_sum_of_what_was_consumed() -> None:
             reads += units
         planting.write("HOT", 2.0)
         writes += 2.0
-        planting.note("Scan", Touch(ARN, None, None, 128.0, 0.0))
+        planting.note("Scan", ItemAccess(ARN, None, None, 128.0, 0.0))
         reads += 128.0
     window = planting.window()
     layout = layout_of(window, KEYS)
@@ -206,7 +206,7 @@ def test_places_are_bounded() -> None:
     """Of too many tables the one that was asked longest ago is forgotten."""
     planting = Planting()
     for number in range(300):
-        planting.note("GetItem", Touch(f"{ARN}{number}", None, key("A"), 0.5, 0.0))
+        planting.note("GetItem", ItemAccess(f"{ARN}{number}", None, key("A"), 0.5, 0.0))
         planting.clock.advance(1.0)
 
     assert len(planting.recorder.places()) == 256
@@ -241,7 +241,7 @@ def test_late_notes_count_where_the_clock_is() -> None:
     planting.clock.advance(5.0)
     planting.write("A")
     planting.recorder.note(
-        "PutItem", DEFAULT_SCOPE, NOW + 1.5, 3.0, (Touch(ARN, None, key("A"), 0.0, 1.0),), None, b""
+        "PutItem", DEFAULT_SCOPE, NOW + 1.5, 3.0, (ItemAccess(ARN, None, key("A"), 0.0, 1.0),), None, b""
     )
 
     assert [each.slot.start - NOW for each in planting.window().stretches] == [0, 5]
@@ -456,7 +456,7 @@ def test_scans_that_read_most_are_named() -> None:
     """What no key was asked for is a scan's."""
     planting = Planting()
     for second in seconds(planting, 60):
-        planting.note("Scan", Touch(ARN, None, None, 128.0, 0.0))
+        planting.note("Scan", ItemAccess(ARN, None, None, 128.0, 0.0))
         planting.read(f"USER#{second}")
 
     assert planting.kinds()[0] == "scan-heavy"
@@ -877,7 +877,7 @@ def test_a_log_that_somebody_else_wrote_is_passed_over(desk: Desk) -> None:
 def test_a_whole_map_is_small() -> None:
     """A thousand keys over six hundred seconds: the cells are well under a megabyte."""
     planting = Planting()
-    touches = [(Touch(ARN, None, key(f"K#{number}"), 0.0, 1.0),) for number in range(1_000)]
+    touches = [(ItemAccess(ARN, None, key(f"K#{number}"), 0.0, 1.0),) for number in range(1_000)]
     for second in range(600):
         for touch in touches[second % 10 :: 10]:
             planting.recorder.note("PutItem", DEFAULT_SCOPE, NOW + second, 0.0, touch, None, b"")

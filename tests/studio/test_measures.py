@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Touch
+from tavola.engine import Engine, ItemAccess
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import table_arn
 from tavola.protocol.faults import ConditionalCheckFailedFault, Fault, TransactionConflictFault
@@ -46,7 +46,7 @@ def _note(
     at_s: float,
     took_s: float = 0.001,
     operation: str = "GetItem",
-    touches: tuple[Touch, ...] = (Touch(ARN, None, b"k", 0.5, 0.0),),
+    touches: tuple[ItemAccess, ...] = (ItemAccess(ARN, None, b"k", 0.5, 0.0),),
     fault: Fault | None = None,
     request: dict[str, Any] | None = None,
 ) -> None:
@@ -139,7 +139,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
                     measures,
                     clock.now(),
                     operation=operation,
-                    touches=(Touch(arn, None, b"k", 1.0, 0.0),),
+                    touches=(ItemAccess(arn, None, b"k", 1.0, 0.0),),
                     fault=ConditionalCheckFailedFault() if place % 2 else None,
                     request={"TableName": f"T{place}", "Item": {"x": {"S": "y" * 100}}},
                 )
@@ -149,7 +149,7 @@ def test_memory_is_bounded_whatever_is_named_and_however_long_it_runs() -> None:
         _note(
             measures,
             clock.now(),
-            touches=(Touch(table_arn(DEFAULT_SCOPE, f"B{place}"), None, b"k", 1.0, 0.0),),
+            touches=(ItemAccess(table_arn(DEFAULT_SCOPE, f"B{place}"), None, b"k", 1.0, 0.0),),
         )
     slices = sum(step.kept_s // step.length_s + 3 for step in STEPS)
     dear = 2 * (EACH_MAX * CELLS_MAX + ALL_MAX * (62 + 38))
@@ -221,7 +221,7 @@ def test_the_peak_of_a_place_is_that_of_one_second_at_every_length() -> None:
     for second in range(120):
         clock.advance(1)
         for _ in range(50 if second == 31 else 1):
-            _note(measures, clock.now(), touches=(Touch(ARN, None, b"k", 2.0, 0.0),))
+            _note(measures, clock.now(), touches=(ItemAccess(ARN, None, b"k", 2.0, 0.0),))
 
     for window_s in (600, 3600, 21_600):
         peaks = [units[2] for each in measures.view(window_s).summed for _, units in each.used()]
@@ -264,14 +264,14 @@ def test_each_form_of_a_kind_is_found_beside_a_dearer_flood() -> None:
                 clock.now(),
                 0.001,
                 "Query",
-                (Touch(ARN, None, b"k", 50.0 + place % 5, 0.0),),
+                (ItemAccess(ARN, None, b"k", 50.0 + place % 5, 0.0),),
                 None,
                 {"KeyConditionExpression": "pk = :p"},
             )
         if place % 10 == 0:
             index = "ByDay" if place % 20 else None
             cheaper = {"KeyConditionExpression": "day = :d" if index else "pk = :p AND sk > :s"}
-            _note(measures, clock.now(), 0.002, "Query", (Touch(ARN, index, b"d", 5.0, 0.0),), None, cheaper)
+            _note(measures, clock.now(), 0.002, "Query", (ItemAccess(ARN, index, b"d", 5.0, 0.0),), None, cheaper)
 
     found = _dearest(measures, clock, "units", 600, None, None)
 
@@ -301,7 +301,7 @@ def test_a_flood_is_taken_apart_a_few_times_a_second(monkeypatch: pytest.MonkeyP
             clock.now(),
             dice.lognormvariate(-8, 1),
             "Query",
-            (Touch(ARN, None, b"k", 1.0 + place % 9, 0.0),),
+            (ItemAccess(ARN, None, b"k", 1.0 + place % 9, 0.0),),
             None,
             {"KeyConditionExpression": f"a{place % 3} = :p"},
         )
@@ -319,9 +319,9 @@ def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
         _note(measures, clock.now(), request={"TableName": "Orders", "Key": {"pk": {"S": str(place)}}})
         if place == 5000:
             dear = {"TableName": "Orders", "FilterExpression": "a = :a", "ReturnConsumedCapacity": "TOTAL"}
-            _note(measures, clock.now(), 0.002, "Scan", (Touch(ARN, None, None, 128.0, 0.0),), None, dear)
+            _note(measures, clock.now(), 0.002, "Scan", (ItemAccess(ARN, None, None, 128.0, 0.0),), None, dear)
         if place == 6000:
-            _note(measures, clock.now(), 0.750, "Query", (Touch(ARN, "ByDay", b"d", 2.0, 0.0),))
+            _note(measures, clock.now(), 0.750, "Query", (ItemAccess(ARN, "ByDay", b"d", 2.0, 0.0),))
 
     by_units = _dearest(measures, clock, "units", 600, None, None)
     by_time = _dearest(measures, clock, "time", 600, None, None)
@@ -342,7 +342,7 @@ def test_a_dear_request_is_found_for_hours_and_then_forgotten() -> None:
     """It outlives the minute, the hour and the floods after it, and is gone when the longest window is over."""
     clock = ManualClock(1_700_000_000.0)
     measures = Measures(clock)
-    _note(measures, clock.now(), 0.1, "Scan", (Touch(ARN, None, None, 99.0, 0.0),))
+    _note(measures, clock.now(), 0.1, "Scan", (ItemAccess(ARN, None, None, 99.0, 0.0),))
     found = []
     for _ in range(7 * 60):
         clock.advance(60)

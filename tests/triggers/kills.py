@@ -125,8 +125,8 @@ def campaign(folder: Path, seed: int, kills: int, writes: int, plant: str = "") 
     random = Random(seed)
     run = Run()
     with (
-        patch("tavola.engine.changes.STREAM_SHARD_LIFE_S", SHARD_LIFE_S),
-        patch("tavola.engine.chores._UPKEEP_S", SHARD_LIFE_S / 5),
+        patch("tavola.engine.streams.STREAM_SHARD_LIFE_S", SHARD_LIFE_S),
+        patch("tavola.engine.background._UPKEEP_S", SHARD_LIFE_S / 5),
         Engine.open(folder / "store.db", sync="off") as engine,
         running(engine) as endpoint,
     ):

@@ -15,7 +15,7 @@ import msgspec
 
 from tavola.client import encode_request
 from tavola.clock import monotonic
-from tavola.engine import Engine, StoreError, Visit
+from tavola.engine import Engine, RequestContext, StoreError
 from tavola.errors import TavolaError
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
@@ -42,7 +42,7 @@ class EmbeddedBackend:
         self.engine = engine
         self.scope = scope
         self._owned = owned
-        self._visit = None if as_of_us is None else Visit(as_of_us=as_of_us)
+        self._visit = None if as_of_us is None else RequestContext(as_of_us=as_of_us)
 
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the engine's response; raise the fault that AWS would answer."""

@@ -7,7 +7,8 @@ stored as the bytes that are sent, so reading one copies bytes and converts noth
 
 from tavola.engine.emulation import SWITCHES, EmulationRefused, HotItem, Hottest
 from tavola.engine.engine import Engine
-from tavola.engine.observing import Observer, Observing
+from tavola.engine.observers import Observer, ObserverNotifier
+from tavola.engine.request_context import AccessGuard, GuardResources, ItemAccess, RequestContext
 from tavola.engine.storage import (
     StoreDamaged,
     StoreError,
@@ -18,30 +19,29 @@ from tavola.engine.storage import (
     change_key,
 )
 from tavola.engine.transfer import Buckets
-from tavola.engine.verification import Problem, Report, verify
-from tavola.engine.visits import Guard, Resources, Touch, Visit
+from tavola.engine.verification import StoreProblem, VerificationReport, verify
 
 __all__ = [
     "SWITCHES",
+    "AccessGuard",
     "Buckets",
     "EmulationRefused",
     "Engine",
-    "Guard",
+    "GuardResources",
     "HotItem",
     "Hottest",
+    "ItemAccess",
     "Observer",
-    "Observing",
-    "Problem",
-    "Report",
-    "Resources",
+    "ObserverNotifier",
+    "RequestContext",
     "StoreDamaged",
     "StoreError",
     "StoreFailed",
     "StoreFull",
     "StoreInUse",
     "StoreLocked",
-    "Touch",
-    "Visit",
+    "StoreProblem",
+    "VerificationReport",
     "change_key",
     "verify",
 ]

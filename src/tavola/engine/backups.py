@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from tavola.engine.catalog import KEPT_LOG, Catalog, Counts, Table, TableDefinition
-from tavola.engine.snapshots import as_of, order_by_key
+from tavola.engine.snapshots import index_log_if_needed, table_at_position
 from tavola.engine.storage import Store
 from tavola.protocol.arns import Scope, backup_arn
 
@@ -65,13 +65,13 @@ class Backups:
         data = self._store.get_record(_KIND, _name(scope, table, id_))
         return None if data is None else msgspec.json.decode(data, type=Backup)
 
-    def keep(self, backup: Backup) -> Backup:
+    def save(self, backup: Backup) -> Backup:
         """Keep a backup, in place of what was kept of it before."""
         name = _name(backup.scope, backup.definition.name, backup.id)
         self._store.put_record(_KIND, name, msgspec.json.encode(backup), due_s=backup.expires_at_s)
         return backup
 
-    def make_place(self, backup: Backup) -> None:
+    def create_table(self, backup: Backup) -> None:
         """Make the rack that a backup is copied to; nobody ranges over its columns, so they have no order."""
         self._store.create_table(backup.number)
         for column in self.table(backup).columns:
@@ -123,35 +123,35 @@ def unpin(catalog: Catalog, store: Store, number: int) -> None:
         definition = table.definition
         catalog.change(table, msgspec.structs.replace(definition, pins=definition.pins - 1))
         return
-    kept = _kept(store, number)
+    kept = _kept_definition(store, number)
     assert kept is not None, "a table that was pinned is there, or what is left of it"
     if kept.pins > 1:
-        leave(store, msgspec.structs.replace(kept, pins=kept.pins - 1))
+        keep_table(store, msgspec.structs.replace(kept, pins=kept.pins - 1))
         return
     store.delete_record(KEPT_LOG, str(number))
-    catalog.stirred = True
+    catalog.has_changed = True
     if not any(backup.number == number for backup in Backups(store)):
         store.drop_table(number)
 
 
-def leave(store: Store, definition: TableDefinition) -> None:
+def keep_table(store: Store, definition: TableDefinition) -> None:
     """Keep what is needed to go on reading the past of a table that is being deleted."""
     store.put_record(KEPT_LOG, str(definition.number), msgspec.json.encode(definition))
 
 
-def pinned_past(catalog: Catalog, store: Store, number: int, position: int) -> Table:
+def pinned_table(catalog: Catalog, store: Store, number: int, position: int) -> Table:
     """Return a pinned table as it was at a place in its log, also when it was deleted meanwhile.
 
     For a step of a job, whose transaction is open.
     """
     table = catalog.of_number(number)
     if table is None:
-        kept = _kept(store, number)
+        kept = _kept_definition(store, number)
         assert kept is not None, "a table that was pinned is there, or what is left of it"
         table = Table(kept, store, Counts())
     log = store.log(number)
-    order_by_key(log, position, _begun)
-    return as_of(table, log, position)
+    index_log_if_needed(log, position, _do_nothing)
+    return table_at_position(table, log, position)
 
 
 def kept_tables(store: Store) -> list[Table]:
@@ -160,11 +160,11 @@ def kept_tables(store: Store) -> list[Table]:
     return [Table(definition, store, Counts()) for definition in kept]
 
 
-def _begun() -> None:
+def _do_nothing() -> None:
     """Begin nothing: a step has its transaction."""
 
 
-def _kept(store: Store, number: int) -> TableDefinition | None:
+def _kept_definition(store: Store, number: int) -> TableDefinition | None:
     data = store.get_record(KEPT_LOG, str(number))
     return None if data is None else msgspec.json.decode(data, type=TableDefinition)
 

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from tavola.clock import Clock
+from tavola.engine.history import HistoryCache
 from tavola.engine.journal import Journal, Timeline
-from tavola.engine.pasts import Pasts
 from tavola.engine.storage import Store, StoreDamaged, TableStore
 from tavola.engine.vectors import Vector, VectorDefinition
 from tavola.keys import KeyAttribute, KeySchema
@@ -89,7 +89,7 @@ class Recovery(msgspec.Struct, frozen=True):
     since: int = 0  # the last change of the log when it was switched on: further back nothing can be undone
     past: tuple[PastCapacity, ...] = ()  # the earliest first
 
-    def noted(self, old: TableDefinition, new: TableDefinition, now_s: float) -> Recovery:
+    def with_past_capacity(self, old: TableDefinition, new: TableDefinition, now_s: float) -> Recovery:
         """Return the setting of a table that is changed, with the capacity it had in mind."""
         had, has = PastCapacity.of(old, now_s), PastCapacity.of(new, now_s)
         if had == has:
@@ -319,16 +319,16 @@ class Table:
 class Catalog:
     """Every table of every account and region in one store."""
 
-    def __init__(self, store: Store, clock: Clock, *, remembers: bool = False) -> None:
+    def __init__(self, store: Store, clock: Clock, *, keeps_all_history: bool = False) -> None:
         """Read the catalog of a store; one that `remembers` keeps the past of every table."""
         self._store = store
         self._clock = clock
         self.timeline = Timeline(clock)
-        self.remembers = remembers
+        self.remembers = keeps_all_history
         self._logs: set[int] = set()
-        self.looked_back: dict[int, float] = {}  # when the past of a table was last read
-        self.pasts = Pasts()
-        self.stirred = True  # something was changed that background work may follow from
+        self.as_of_read_at_s: dict[int, float] = {}  # when the past of a table was last read
+        self.history = HistoryCache()
+        self.has_changed = True  # something was changed that background work may follow from
         self._tables: dict[tuple[str, str, str], Table] = {}
         self._touched: set[Table] = set()
         self.load()
@@ -337,7 +337,7 @@ class Catalog:
         """Read everything anew from the store, forgetting what was not committed."""
         counts = dict(self._store.records(_COUNTS))
         self._logs = set(self._store.log_numbers())
-        self.stirred = True
+        self.has_changed = True
         tables: dict[tuple[str, str, str], Table] = {}
         for number, data in self._store.records(_KIND):
             kept = counts.get(number)
@@ -353,7 +353,7 @@ class Catalog:
             tables[definition.account, definition.region, definition.name] = table
         self._touched.clear()
         self._tables = tables
-        self.pasts.forget()
+        self.history.forget()
 
     def find(self, scope: Scope, name: str) -> Table | None:
         """Return the table of this name, whatever its state."""
@@ -396,13 +396,13 @@ class Catalog:
     def change(self, table: Table, definition: TableDefinition) -> Table:
         """Put a table's new definition in the old one's place."""
         if definition.recovery is not None:
-            recovery = definition.recovery.noted(table.definition, definition, self._clock.now())
+            recovery = definition.recovery.with_past_capacity(table.definition, definition, self._clock.now())
             definition = msgspec.structs.replace(definition, recovery=recovery)
         changed = Table(definition, self._store, table.counts, self._journal(definition))
         # A table that was there stays there, also if the clock has gone back to before it was made.
         changed.settled = table.settled and definition.ready_at_s == table.definition.ready_at_s
         for vector in changed.vectors:
-            vector.adopt(table.vectors)
+            vector.adopt_copy(table.vectors)
         self._touched.discard(table)
         self._keep(changed)
         return changed
@@ -415,7 +415,7 @@ class Catalog:
         definition = table.definition
         if not keep_rows:
             self._store.drop_table(definition.number)
-        self.stirred = True
+        self.has_changed = True
         self._store.delete_record(_KIND, _number(definition))
         self._store.delete_record(_COUNTS, _number(definition))
         self._touched.discard(table)
@@ -468,13 +468,13 @@ class Catalog:
         """Remove a log that nobody needs any more."""
         self._store.drop_log(number)
         self._logs.discard(number)
-        self.pasts.forget(number)
+        self.history.forget(number)
 
-    def touch(self, table: Table) -> None:
+    def mark_counts_changed(self, table: Table) -> None:
         """Note that a table's counts have changed and are to be kept with this transaction."""
         self._touched.add(table)
 
-    def keep_counts(self) -> None:
+    def save_counts(self) -> None:
         """Write the counts that have changed; the last act of a transaction."""
         for table in self._touched:
             self._store.put_record(_COUNTS, _number(table.definition), table.counts.encode())
@@ -508,7 +508,7 @@ class Catalog:
         )
 
     def _keep(self, table: Table) -> None:
-        self.stirred = True
+        self.has_changed = True
         definition = table.definition
         self._store.put_record(_KIND, _number(definition), msgspec.json.encode(definition))
         self._tables[definition.account, definition.region, definition.name] = table

@@ -50,7 +50,7 @@ from enum import Enum, auto
 from threading import get_ident
 
 from tavola.engine.catalog import Catalog
-from tavola.engine.observing import Observing
+from tavola.engine.observers import ObserverNotifier
 from tavola.engine.storage import Store, StoreError, StoreFailed
 from tavola.protocol.faults import InternalServerFault
 
@@ -101,7 +101,7 @@ class CommitGroup:
         self.call_has_written = False  # the current call opened the transaction, or wrote in it
         self.write_failure: str | None = None  # why every write is refused
         self.read_failure: str | None = None  # why every request is refused
-        self.observing: Observing | None = None  # notified when calls become durable, or are undone
+        self.observing: ObserverNotifier | None = None  # notified when calls become durable, or are undone
 
     def collect(self) -> None:
         """Let the calls of this thread join as the participant None, until that participant commits."""
@@ -172,7 +172,7 @@ class CommitGroup:
         """
         self.state = _COMMITTING
         try:
-            self._catalog.keep_counts()
+            self._catalog.save_counts()
             self._store.commit()
         except StoreError as error:
             self.roll_back(error)
@@ -183,7 +183,7 @@ class CommitGroup:
         self.state = _IDLE
         self._participants.clear()
         if self.observing is not None:
-            self.observing.settled()
+            self.observing.report_durable()
         if self._store.trouble is not None:
             self.write_failure = str(self._store.trouble)
 
@@ -224,4 +224,4 @@ class CommitGroup:
             self._participants.clear()
             self.state, self.error = _FAILED, error
         if self.observing is not None:
-            self.observing.undone(reason)
+            self.observing.report_undone(reason)

@@ -29,7 +29,7 @@ class CopyIncomplete(TavolaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CopyPosition:
     """How far a copy has come, and how many rows it takes next."""
 
     after: bytes = b""  # the last key that is done; empty: none yet
@@ -40,16 +40,16 @@ class Place:
         return {"after": self.after.hex(), "rows": self.rows}
 
     @classmethod
-    def decode(cls, state: dict[str, str | int]) -> Place:
+    def decode(cls, state: dict[str, str | int]) -> CopyPosition:
         """Return the place that a job has kept."""
         return cls(bytes.fromhex(str(state["after"])), int(state["rows"]))
 
 
-START = Place()
+START = CopyPosition()
 """Where a copy begins."""
 
 
-def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
+def copy_slice(source: Table, target: Table, place: CopyPosition) -> CopyPosition | None:
     """Copy the rows after a place, count them, and return the place reached; None when that was all."""
     bounds = Bounds(place.after + b"\x00" if place.after else b"", None)
     found = source.rows.rows(bounds, place.rows)
@@ -66,7 +66,7 @@ def copy_slice(source: Table, target: Table, place: Place) -> Place | None:
         rows_min=_SLICE_ROWS_MIN,
         rows_max=SLICE_ROWS_MAX,
     )
-    return Place(found[-1][0], rows_next)
+    return CopyPosition(found[-1][0], rows_next)
 
 
 def check_complete(target: Table, items: int, bytes_: int) -> None:
@@ -81,16 +81,16 @@ def check_complete(target: Table, items: int, bytes_: int) -> None:
 
 def _with_entries(source: Table, target: Table, rows: list[KeyedRow]) -> list[KeyedRow]:
     """Return rows with the target's entries in place of the source's."""
-    taken = [(index, _taken_over(source, index)) for index in every_index(target)]
+    taken = [(index, _reusable_columns(source, index)) for index in every_index(target)]
     if any(places is None for _, places in taken):
-        return [_looked_into(row, taken) for row in rows]
+        return [_with_computed_entries(row, taken) for row in rows]
     if source.columns == target.columns:
         return rows
     kept = [place for _, places in taken if places is not None for place in places]
     return [(row[0], row[1], row[2], row[3], *(row[place] for place in kept)) for row in rows]
 
 
-def _looked_into(row: KeyedRow, taken: Sequence[tuple[Index | Vector, range | None]]) -> KeyedRow:
+def _with_computed_entries(row: KeyedRow, taken: Sequence[tuple[Index | Vector, range | None]]) -> KeyedRow:
     item = decode_item(row[2])
     entries: list[Entry] = []
     for index, places in taken:
@@ -98,7 +98,7 @@ def _looked_into(row: KeyedRow, taken: Sequence[tuple[Index | Vector, range | No
     return row[0], row[1], row[2], row[3], *entries
 
 
-def _taken_over(source: Table, index: Index | Vector) -> range | None:
+def _reusable_columns(source: Table, index: Index | Vector) -> range | None:
     """Return where in a source's row the entries of an index are; None if it has no such index, complete."""
     for own in every_index(source):
         if own.name == index.name and own.definition.filled_to is None and _are_alike(own, index):

@@ -18,19 +18,19 @@ from typing import Any, get_args
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock, monotonic
+from tavola.engine.background import BackgroundTasks, upgrade
 from tavola.engine.catalog import Catalog
-from tavola.engine.changes import Streams
-from tavola.engine.chores import Chores, upgrade
 from tavola.engine.commit_group import CommitGroup, GroupState
-from tavola.engine.emulation import Emulation, Hottest, Switches, parse_switches, watching
-from tavola.engine.isolation import Tokens
+from tavola.engine.emulation import Emulation, Hottest, Switches, active_emulation, parse_switches
+from tavola.engine.isolation import ClientTokens
 from tavola.engine.jobs import Jobs
-from tavola.engine.observing import Observer, Observing, Watched
+from tavola.engine.observers import ObservedContext, Observer, ObserverNotifier
 from tavola.engine.operations import HANDLERS, OperationCall, Services
-from tavola.engine.seals import Seals
+from tavola.engine.request_context import ItemAccess, RequestContext
+from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store, StoreError, StoreFailed, StoreFull
+from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
-from tavola.engine.visits import Touch, Visit
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
@@ -60,13 +60,13 @@ class Engine:
         self._lock = RLock()
         self._closed = False
         self._wording: MessageStyle = wording
-        self._catalog = Catalog(store, clock, remembers=switches.remembers)
+        self._catalog = Catalog(store, clock, keeps_all_history=switches.needs_history)
         self._group = CommitGroup(store, self._catalog, self._reload)
-        self._observing: Observing | None = None  # who is told of every call; None: nobody
+        self._observing: ObserverNotifier | None = None  # who is told of every call; None: nobody
         self._tended_at_s = -_TENDED_S  # when somebody last called `tend`
         self._services = Services(
             catalog=self._catalog,
-            tokens=Tokens(store, clock),
+            tokens=ClientTokens(store, clock),
             clock=clock,
             entropy=entropy,
             wording=wording,
@@ -75,12 +75,12 @@ class Engine:
             begin_maintenance=self._group.begin,
             store=store,
             streams=Streams(store, self._catalog),
-            seals=Seals(store, entropy, self._group.begin),
+            token_signer=TokenSigner(store, entropy, self._group.begin),
             jobs=Jobs(store),
-            emulation=watching(Emulation(switches, clock), self._catalog, clock),
+            emulation=active_emulation(Emulation(switches, clock), self._catalog, clock),
             buckets=buckets,
         )
-        self._chores = Chores(self._services, ttl_interval_s)
+        self._chores = BackgroundTasks(self._services, ttl_interval_s)
         upgrade(self._services)
         if store.open_transaction:
             self._group.commit()
@@ -138,7 +138,7 @@ class Engine:
         operation: str,
         body: bytes,
         scope: Scope = DEFAULT_SCOPE,
-        visit: Visit | None = None,
+        visit: RequestContext | None = None,
         *,
         participant: object = None,
     ) -> bytes:
@@ -148,7 +148,7 @@ class Engine:
         `dirty` then, and if so commits by that name before anything is told of the answer. A name for each call is
         told of that call alone.
         """
-        if self._observing is not None and not isinstance(visit, Watched):
+        if self._observing is not None and not isinstance(visit, ObservedContext):
             return self._observed(self._observing, operation, body, scope, visit, participant)
         handler = HANDLERS.get(operation)
         if handler is None:
@@ -188,16 +188,16 @@ class Engine:
 
     def _observed(
         self,
-        observing: Observing,
+        observing: ObserverNotifier,
         operation: str,
         body: bytes,
         scope: Scope,
-        visit: Visit | None,
+        visit: RequestContext | None,
         by: object,
     ) -> bytes:
         """Answer a call and have it told; one whose answer must wait for a commit is told then."""
         began_s, began = self._services.clock.now(), monotonic()
-        watched = Watched.of(visit)
+        watched = ObservedContext.of(visit)
         fault: Fault | None = None
         with self._lock:  # nobody commits between the call and the look whether it must wait
             try:
@@ -210,15 +210,15 @@ class Engine:
                 raise
             finally:
                 if visit is not None:
-                    watched.hand_on(visit)
-                touches: Sequence[Touch] = watched.touches or ()
+                    watched.copy_to(visit)
+                touches: Sequence[ItemAccess] = watched.touches or ()
                 if self._services.emulation is not None:
                     touches = (*touches, *self._services.emulation.take_refused())
                 note = operation, scope, began_s, began, touches, fault, body
                 if self._group.state is GroupState.OPEN:
-                    observing.wait(note)
+                    observing.report_after_commit(note)
                 else:
-                    observing.tell(note)
+                    observing.report(note)
 
     def observe(self, observer: Observer | None) -> None:
         """Tell this one of every call from now on, in the place of whoever was told before; None: nobody.
@@ -228,14 +228,14 @@ class Engine:
         with self._lock:
             if self._services.emulation is not None:
                 self._services.emulation.take_refused()  # what nobody saw is not this one's
-            self._observing = self._group.observing = None if observer is None else Observing(observer)
+            self._observing = self._group.observing = None if observer is None else ObserverNotifier(observer)
 
     def call(
         self,
         operation: str,
         request: Mapping[str, Any],
         scope: Scope = DEFAULT_SCOPE,
-        visit: Visit | None = None,
+        visit: RequestContext | None = None,
     ) -> dict[str, Any]:
         """Return the answer to a request, both as DynamoDB JSON in Python's types."""
         answer: dict[str, Any] = msgspec.json.decode(
@@ -343,13 +343,13 @@ class Engine:
         if self._closed or group.state is GroupState.FAILED or group.write_failure is not None:
             return False
         if self._store.open_transaction:
-            return self._chores.waiting
+            return self._chores.may_have_work
         until = monotonic() + budget_ms / 1000
-        while self._chores.due():
+        while self._chores.has_due_work():
             group.call_has_written = False
             try:
                 group.begin()
-                self._chores.step()
+                self._chores.run_step()
                 group.commit()
             except (StoreFull, StoreFailed) as error:
                 group.roll_back(error)
@@ -359,14 +359,14 @@ class Engine:
                 if not self._give_up(error):
                     return False
             if monotonic() >= until:
-                return self._chores.due()
+                return self._chores.has_due_work()
         return False
 
     def _give_up(self, error: Exception) -> bool:
         """Let go of a job that cannot go on, and tell whether there was one; anything else is tried again."""
         try:
             self._group.begin()
-            given_up = self._chores.give_up(error)
+            given_up = self._chores.abandon_job(error)
             self._group.commit()
         except StoreError as second:
             self._group.roll_back(second)
@@ -426,7 +426,7 @@ class Engine:
         self._do_what_is_due()
 
     def _do_what_is_due(self) -> None:
-        if not self._chores.waiting or self._group.is_collecting or self._group.state is GroupState.OPEN:
+        if not self._chores.may_have_work or self._group.is_collecting or self._group.state is GroupState.OPEN:
             return
         if monotonic() - self._tended_at_s > _TENDED_S:
             while self._work(budget_ms=1000.0):
@@ -437,5 +437,5 @@ class Engine:
         services = self._services
         services.streams.load()
         services.jobs.load()
-        services.seals.forget()
-        services.emulation = watching(services.emulation, self._catalog, services.clock)
+        services.token_signer.forget_secret()
+        services.emulation = active_emulation(services.emulation, self._catalog, services.clock)

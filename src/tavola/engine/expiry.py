@@ -20,7 +20,7 @@ from tavola.values import decode_item
 _SLICE_ROWS = 256
 
 
-def set_up(catalog: Catalog, table: Table, attribute: str, changed_at_s: float) -> Table:
+def enable_expiry(catalog: Catalog, table: Table, attribute: str, changed_at_s: float) -> Table:
     """Switch expiry on: the column is made, and filled from the rows that are there a slice at a time."""
     definition = table.definition
     slot = definition.slots + 1
@@ -30,7 +30,7 @@ def set_up(catalog: Catalog, table: Table, attribute: str, changed_at_s: float) 
     return catalog.change(table, msgspec.structs.replace(definition, ttl=ttl, slots=slot))
 
 
-def take_down(catalog: Catalog, table: Table, changed_at_s: float) -> Table:
+def disable_expiry(catalog: Catalog, table: Table, changed_at_s: float) -> Table:
     """Switch expiry off and let go of its column."""
     definition = table.definition
     ttl = definition.ttl
@@ -67,12 +67,12 @@ def fill_slice(catalog: Catalog, table: Table) -> None:
     catalog.change(table, msgspec.structs.replace(table.definition, ttl=changed))
 
 
-def expiring(catalog: Catalog) -> list[Table]:
+def tables_with_expiry(catalog: Catalog) -> list[Table]:
     """Return the tables whose items expire."""
     return [table for table in catalog.tables() if table.expiry is not None]
 
 
-def sweep_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0.0) -> int:
+def delete_expired_slice(catalog: Catalog, table: Table, now_s: float, delay_s: float = 0.0) -> int:
     """Delete some of the items that are due, the oldest first, and return how many.
 
     What expired more than five years ago is left alone, as AWS does: it is more likely a mistake than a time.

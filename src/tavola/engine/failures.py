@@ -29,7 +29,7 @@ class Failure(msgspec.Struct, frozen=True):
         return f"{self.what} was given up at {at}: {self.why}"
 
 
-def note_failure(store: Store, arn: str, failure: Failure) -> None:
+def record_failure(store: Store, arn: str, failure: Failure) -> None:
     """Keep why the thing of an ARN did not come about, in the open transaction."""
     store.delete_due(_KIND, failure.at_s)
     store.put_record(_KIND, arn, msgspec.json.encode(failure), due_s=failure.at_s + _KEPT_S)

@@ -135,8 +135,8 @@ def recount(
     counts.items += (new is not None) - (old is not None)
     counts.bytes += new_size - old_size
     for vector in table.vectors:
-        was = None if old is None else vector.counted(old_size, old)
-        now = None if new is None else vector.counted(new_size, new)
+        was = None if old is None else vector.counted_size(old_size, old)
+        now = None if new is None else vector.counted_size(new_size, new)
         _recount(counts, vector.definition.slot, was, now)
     if not table.indexes:
         return

@@ -32,14 +32,14 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Tokens:
+class ClientTokens:
     """The client request tokens of the last ten minutes."""
 
     store: Store
     clock: Clock
     _since_sweep: int = _SWEEP_EVERY  # the first one after opening sweeps
 
-    def replayed(self, scope: Scope, token: str, digest: str) -> Receipt | None:
+    def find_receipt(self, scope: Scope, token: str, digest: str) -> Receipt | None:
         """Return the receipt of a transaction done before; refuse the token of another payload."""
         data = self.store.get_record(_KIND, _name(scope, token))
         if data is None:
@@ -51,7 +51,7 @@ class Tokens:
             raise IdempotentParameterMismatchFault()
         return receipt
 
-    def keep(self, scope: Scope, token: str, digest: str, reads: list[tuple[str, float]]) -> None:
+    def save_receipt(self, scope: Scope, token: str, digest: str, reads: list[tuple[str, float]]) -> None:
         """Keep a token in the transaction that did its writes, and sweep out old ones now and then."""
         now_s = self.clock.now()
         receipt = Receipt(digest, now_s + TRANSACTION_TOKEN_LIFE_S, reads)
@@ -64,7 +64,7 @@ class Tokens:
             self.store.delete_due(_KIND, now_s)
 
 
-def digest_of(payload: Any) -> str:
+def digest_payload(payload: Any) -> str:
     """Return the digest of a payload, the same whatever the order of its members."""
     return blake2b(msgspec.json.encode(payload, order="deterministic"), digest_size=16).hexdigest()
 

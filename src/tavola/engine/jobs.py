@@ -59,7 +59,7 @@ class Jobs:
         number = int(self._store.get_record(last, name) or b"0") + 1
         self._store.put_record(last, name, str(number).encode())
         job = Job(f"{number:010d}", kind, state)
-        self._keep(job)
+        self._save(job)
         return job.id
 
     def advance(self, job: Job, state: dict[str, Any] | None) -> None:
@@ -68,14 +68,14 @@ class Jobs:
         if state is None:
             self._store.delete_record(_KIND, job.id)
         else:
-            self._keep(Job(job.id, job.kind, state))
+            self._save(Job(job.id, job.kind, state))
 
     def cancel(self, id_: str) -> None:
         """Let go of a job that is not finished."""
         if self._waiting.pop(id_, None) is not None:
             self._store.delete_record(_KIND, id_)
 
-    def _keep(self, job: Job) -> None:
+    def _save(self, job: Job) -> None:
         self._store.put_record(_KIND, job.id, msgspec.json.encode(job))
         self._waiting[job.id] = job
 

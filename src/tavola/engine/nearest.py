@@ -128,7 +128,7 @@ class Matrix:
         The nearest comes first; of equals, the one that a scan meets first.
         """
         np = self._np
-        places = self._places(wanted)
+        places = self._matching_rows(wanted)
         if not len(places):
             return []
         sought = np.frombuffer(query, dtype="<f4").astype(np.float64)
@@ -139,13 +139,13 @@ class Matrix:
             ranks[start : start + _BLOCK] = self._ranks(block, sought)
         order = sorted(range(len(places)), key=lambda each: (ranks[each], self._keys[places[each]]))
         sign = -1.0 if self._distance == "DOT_PRODUCT" else 1.0
-        return [Hit(self._told(sign * ranks[each]), self._keys[places[each]]) for each in order[:most]]
+        return [Hit(self._display_score(sign * ranks[each]), self._keys[places[each]]) for each in order[:most]]
 
     def vector(self, key: bytes) -> list[str]:
         """Return the vector of an entry as texts, each the shortest that is this 32-bit float."""
         return [str(number) for number in self._data[self._rows[key]]]
 
-    def _places(self, wanted: Mapping[str, Value]) -> Places:
+    def _matching_rows(self, wanted: Mapping[str, Value]) -> Places:
         np = self._np
         count = len(self._keys)
         chosen = np.ones(count, dtype=bool)
@@ -209,7 +209,7 @@ class Matrix:
                 ranks = -(block @ sought)
         return ranks
 
-    def _told(self, score: float) -> float:
+    def _display_score(self, score: float) -> float:
         return min(max(float(score), -_FLOAT_MAX), _FLOAT_MAX) + 0.0  # and no zero with a sign
 
     def _grow(self) -> None:

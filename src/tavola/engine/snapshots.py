@@ -17,9 +17,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 from tavola.engine.catalog import Index, Table
+from tavola.engine.history import HistoryCache, IndexHistory
 from tavola.engine.indexes import entry_of, every_index, expiry_of
 from tavola.engine.journal import BY_SERVICE
-from tavola.engine.pasts import Past, Pasts
 from tavola.engine.storage import ChangeLog, Entry, ItemPage, ItemRow, KeyedRow, LogRow, StoredRow, TableStore
 from tavola.keys import Bounds
 from tavola.limits import PAGE_BYTES_MAX
@@ -39,7 +39,7 @@ _EVERY_BYTE = 1 << 62
 _SECOND_US = 1_000_000
 _DAY_US = 86_400 * _SECOND_US
 
-_Entered = tuple[bytes, bytes, bytes, int]  # index key, key, item, bytes in the index
+_IndexedItem = tuple[bytes, bytes, bytes, int]  # index key, key, item, bytes in the index
 
 
 class Version(NamedTuple):
@@ -50,7 +50,7 @@ class Version(NamedTuple):
     by_service: bool = False  # it expired: no caller deleted it
 
 
-def as_of(table: Table, log: ChangeLog, position: int, pasts: Pasts | None = None) -> Table:
+def table_at_position(table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None) -> Table:
     """Return a table whose rows are those that stood after a change of its log; `pasts` keeps what is undone."""
     past = copy(table)
     past.rows = AsOfTableStore(table, log, position, pasts)
@@ -85,7 +85,7 @@ def position_at(table: Table, at_us: int, now_s: float) -> int:
     return _position(table, at_us)
 
 
-def past_of(table: Table, at_us: int, now_s: float, begin: Callable[[], None], pasts: Pasts) -> Table:
+def table_at(table: Table, at_us: int, now_s: float, begin: Callable[[], None], pasts: HistoryCache) -> Table:
     """Return a table as it was at a moment; refuse one that is not kept."""
     earliest_us, latest_us = window_of(table, now_s)
     if not _is_kept(at_us, earliest_us, latest_us):
@@ -95,8 +95,8 @@ def past_of(table: Table, at_us: int, now_s: float, begin: Callable[[], None], p
         )
     position = _position(table, at_us)
     assert table.journal is not None, "a table with a window is journalled"
-    order_by_key(table.journal.log, position, begin)
-    return as_of(table, table.journal.log, position, pasts)
+    index_log_if_needed(table.journal.log, position, begin)
+    return table_at_position(table, table.journal.log, position, pasts)
 
 
 def _is_kept(at_us: int, earliest_us: int, latest_us: int) -> bool:
@@ -111,7 +111,7 @@ def _position(table: Table, at_us: int) -> int:
     return max(journal.log.id_at(at_us), recovery.since)
 
 
-def order_by_key(log: ChangeLog, position: int, begin: Callable[[], None]) -> None:
+def index_log_if_needed(log: ChangeLog, position: int, begin: Callable[[], None]) -> None:
     """Give a log its order by key if much has changed past a place; little is found as quickly without.
 
     Nobody pays for that order until the past is read, and it takes a second or so for a million changes.
@@ -124,29 +124,29 @@ def order_by_key(log: ChangeLog, position: int, begin: Callable[[], None]) -> No
 class AsOfTableStore:
     """The rows of a table as they were; it is read and never written."""
 
-    def __init__(self, table: Table, log: ChangeLog, position: int, pasts: Pasts | None = None) -> None:
+    def __init__(self, table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None) -> None:
         """Read a table at a place in its log, which has the old images of all changes past it."""
         self._table = table
-        self._rack: TableStore = table.rows
+        self._current: TableStore = table.rows
         self._log = log
         self._position = position
-        self._pasts = Pasts() if pasts is None else pasts
+        self._pasts = HistoryCache() if pasts is None else pasts
 
     def get(self, key: bytes) -> ItemRow | None:
         """Return item and size of the row with this key."""
         change = self._log.first_change(key, self._position)
         if change is None:
-            return self._rack.get(key)
+            return self._current.get(key)
         return None if change.old is None else (change.old, item_size(decode_item(change.old)), 0)
 
     def find(self, key: bytes) -> StoredRow | None:
         """Return all there is of the row with this key, but for the row's id: it may have none now."""
         change = self._log.first_change(key, self._position)
         if change is None:
-            return self._rack.find(key)
+            return self._current.find(key)
         if change.old is None:
             return None
-        row = self._undone(change.key, change.old)
+        row = self._row_of_image(change.key, change.old)
         return 0, row[1], row[2], row[3], *row[4:]
 
     def page(
@@ -159,8 +159,8 @@ class AsOfTableStore:
                 bounds = Bounds(lower, after if upper is None else min(upper, after))
             else:
                 bounds = Bounds(max(lower, after + b"\x00"), upper)
-        found = ((row[2], row[1], row[3]) for row in self._walked(bounds, reverse, _chunk(limit)))
-        return _taken(found, limit, budget)
+        found = ((row[2], row[1], row[3]) for row in self._rows_by_key(bounds, reverse, _chunk(limit)))
+        return _take_page(found, limit, budget)
 
     def index_page(
         self,
@@ -174,72 +174,72 @@ class AsOfTableStore:
         reverse: bool,
     ) -> ItemPage:
         """Return item and size column of rows by an index column and then the key, past a pair."""
-        found = self._entered(column, bounds, _chunk(limit), after, reverse)
-        return _taken(((item, size, 0) for _, _, item, size in found), limit, budget)
+        found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
+        return _take_page(((item, size, 0) for _, _, item, size in found), limit, budget)
 
     def rows(self, bounds: Bounds, limit: int, *, reverse: bool = False) -> list[KeyedRow]:
         """Return up to `limit` whole rows between the bounds, by key."""
-        return list(islice(self._walked(bounds, reverse, _chunk(limit)), limit))
+        return list(islice(self._rows_by_key(bounds, reverse, _chunk(limit)), limit))
 
     def index_rows(
         self, column: str, bounds: Bounds, limit: int, *, after: tuple[bytes, bytes] | None, reverse: bool
     ) -> list[KeyedRow]:
         """Return up to `limit` whole rows by an index column and then the key, past the pair `after`."""
-        found = self._entered(column, bounds, _chunk(limit), after, reverse)
-        return [self._undone(key, item) for _, key, item, _ in islice(found, limit)]
+        found = self._index_entries(column, bounds, _chunk(limit), after, reverse)
+        return [self._row_of_image(key, item) for _, key, item, _ in islice(found, limit)]
 
     def total(self, column: str, size_column: str, bounds: Bounds) -> int:
         """Return the sum of a size column over the rows between bounds of a column."""
         if column == "key":
-            return sum(row[1] for row in self._walked(bounds, False, _CHUNK_ROWS))
+            return sum(row[1] for row in self._rows_by_key(bounds, False, _CHUNK_ROWS))
         return self.index_page(column, size_column, bounds, -1, _EVERY_BYTE, after=None, reverse=False)[1]
 
     def entries(self, column: str) -> Iterator[tuple[bytes, bytes]]:
         """Return key and entry of every row that has one in a column."""
         place = 4 + self._table.columns.index(column)
-        for row in self._walked(_EVERYTHING, False, _CHUNK_ROWS):
+        for row in self._rows_by_key(_EVERYTHING, False, _CHUNK_ROWS):
             entry = row[place]
             if isinstance(entry, bytes):
                 yield row[0], entry
 
     def insert(self, key: bytes, size: int, item: bytes, entries: Sequence[Entry]) -> NoReturn:
         """Refuse."""
-        raise read_only()
+        raise read_only_fault()
 
     def replace(
         self, row: int, size: int, item: bytes, old: Sequence[Entry], entries: Sequence[Entry]
     ) -> NoReturn:
         """Refuse."""
-        raise read_only()
+        raise read_only_fault()
 
     def fill(self, row: int, entries: Sequence[Entry]) -> NoReturn:
         """Refuse."""
-        raise read_only()
+        raise read_only_fault()
 
     def delete(self, row: int) -> NoReturn:
         """Refuse."""
-        raise read_only()
+        raise read_only_fault()
 
     def insert_rows(self, rows: Sequence[KeyedRow]) -> NoReturn:
         """Refuse."""
-        raise read_only()
+        raise read_only_fault()
 
     def walk(self, after_row: int, limit: int) -> NoReturn:
         """Refuse: rows of the past have no ids to walk by; `rows` goes by key."""
-        raise read_only()
+        raise read_only_fault()
 
     def due(self, column: str, after: int, upto: int, limit: int) -> NoReturn:
         """Refuse: nothing of the past expires."""
-        raise read_only()
+        raise read_only_fault()
 
-    def _walked(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[KeyedRow]:
+    def _rows_by_key(self, bounds: Bounds, reverse: bool, chunk: int) -> Iterator[KeyedRow]:
         """Yield the rows of then by key: those that stand, with what has changed since undone.
 
         Both sides come in chunks, and are merged up to the end of the chunk that reaches less far: so neither
         a long stretch without changes nor one of rows that are all gone is held whole.
         """
         while True:
-            standing = self._rack.rows(bounds, chunk, reverse=reverse)
+            standing = self._current.rows(bounds, chunk, reverse=reverse)
             changes = self._log.first_changes(bounds, self._position, chunk, reverse=reverse)
             ends: list[bytes] = []
             if len(standing) == chunk:
@@ -263,10 +263,10 @@ class AsOfTableStore:
             if change.old is None:
                 rows.pop(change.key, None)
             else:
-                rows[change.key] = self._undone(change.key, change.old)
+                rows[change.key] = self._row_of_image(change.key, change.old)
         return [rows[key] for key in sorted(rows, reverse=reverse)]
 
-    def _undone(self, key: bytes, old: bytes) -> KeyedRow:
+    def _row_of_image(self, key: bytes, old: bytes) -> KeyedRow:
         """Return the row that an old image makes, with entries in the indexes that there are now."""
         item = decode_item(old)
         entries: list[Entry] = []
@@ -276,30 +276,30 @@ class AsOfTableStore:
             entries.append(expiry_of(item.get(self._table.expiry)))
         return key, item_size(item), old, 0, *entries
 
-    def _entered(
+    def _index_entries(
         self, column: str, bounds: Bounds, chunk: int, after: tuple[bytes, bytes] | None, reverse: bool
-    ) -> Iterator[_Entered]:
+    ) -> Iterator[_IndexedItem]:
         """Yield what an index held then, in its order: what has not changed, with what was there of the rest."""
         index = next(index for index in self._table.indexes if index.column == column)
         number = self._table.definition.number
-        past = self._pasts.find(number, column, self._log, self._position, partial(_entry, index))
-        standing = self._unchanged(index, past, bounds, after, reverse, chunk)
-        undone = self._images(past, bounds, after, reverse)
+        past = self._pasts.index_history(number, column, self._log, self._position, partial(_entry, index))
+        standing = self._unchanged_entries(index, past, bounds, after, reverse, chunk)
+        undone = self._changed_entries(past, bounds, after, reverse)
         return merge(standing, undone, key=itemgetter(0, 1), reverse=reverse)
 
-    def _unchanged(
+    def _unchanged_entries(
         self,
         index: Index,
-        past: Past,
+        past: IndexHistory,
         bounds: Bounds,
         after: tuple[bytes, bytes] | None,
         reverse: bool,
         chunk: int,
-    ) -> Iterator[_Entered]:
+    ) -> Iterator[_IndexedItem]:
         """Yield the entries of rows that have not changed since then, in the index's order."""
         place = 4 + self._table.columns.index(index.column)
         while True:
-            rows = self._rack.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
+            rows = self._current.index_rows(index.column, bounds, chunk, after=after, reverse=reverse)
             for row in rows:
                 if row[0] not in past.changed:
                     entry, size = row[place], row[1] if index.projected is None else row[place + 1]
@@ -311,9 +311,9 @@ class AsOfTableStore:
             last: Any = rows[-1][place]
             after = (last, rows[-1][0])
 
-    def _images(
-        self, past: Past, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool
-    ) -> Iterator[_Entered]:
+    def _changed_entries(
+        self, past: IndexHistory, bounds: Bounds, after: tuple[bytes, bytes] | None, reverse: bool
+    ) -> Iterator[_IndexedItem]:
         """Yield the entries of rows that have changed since then, with the items that they had."""
         for entry, key, size, change in past.between(bounds, after, reverse=reverse):
             image = self._log.read(change - 1, change, _EVERYTHING, 1)[0].old
@@ -332,7 +332,7 @@ def _entry(index: Index, image: bytes) -> tuple[bytes, int] | None:
     return entry, size
 
 
-def read_only() -> ValidationFault:
+def read_only_fault() -> ValidationFault:
     """Return the refusal of a write to the past."""
     return ValidationFault(
         "A request as of a time only reads, and this one would write; ask without the time to change what stands"
@@ -371,7 +371,7 @@ def _chunk(limit: int) -> int:
     return _CHUNK_ROWS if limit < 0 else max(16, min(limit + 1, 1024))
 
 
-def _taken(found: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
+def _take_page(found: Iterator[ItemRow], limit: int, budget: int) -> ItemPage:
     """Return lines up to the limit, or up to the one that brings their sizes to the budget."""
     lines: list[ItemRow] = []
     total = 0

@@ -118,7 +118,7 @@ class Vector:
         rest = sum(text_size(name) + value_size(item[name]) for name in projected if name != self.attribute)
         return _FLOAT_BYTES * self.dimensions + text_size(self.attribute) + rest
 
-    def counted(self, size: int, entries: Sequence[Entry]) -> int | None:
+    def counted_size(self, size: int, entries: Sequence[Entry]) -> int | None:
         """Return the bytes that a row counts for in the index, None where it is not in it."""
         if entries[self.place] is None:
             return None
@@ -126,7 +126,7 @@ class Vector:
         assert isinstance(own, int), "the second column of a projection is its size"
         return own
 
-    def follow(self, key: bytes, old: Sequence[Entry] | None, new: Sequence[Entry] | None) -> None:
+    def update_copy(self, key: bytes, old: Sequence[Entry] | None, new: Sequence[Entry] | None) -> None:
         """Bring the copy in memory in line with a row that came, changed or went (None: no row)."""
         if self.copy is None:
             return
@@ -138,7 +138,7 @@ class Vector:
         elif before is not None:
             self.copy.remove(key)
 
-    def adopt(self, former: Sequence[Vector]) -> None:
+    def adopt_copy(self, former: Sequence[Vector]) -> None:
         """Take over the copy in memory of the same index before its table changed."""
         for each in former:
             if each.column == self.column and each.definition.filled_to is None:
@@ -157,7 +157,7 @@ class Vector:
         packed: bytes | None = None
         if value is not None:
             try:
-                packed = self._packed(value)
+                packed = self._pack_value(value)
             except ValidationFault:
                 if written is None or self.attribute in written:
                     raise
@@ -179,7 +179,7 @@ class Vector:
             return packed
         return packed + msgspec.json.encode([item.get(name) for name in self.names])
 
-    def _packed(self, value: Value) -> bytes:
+    def _pack_value(self, value: Value) -> bytes:
         numbers = value.get("L")
         if numbers is None:
             raise ValidationFault(

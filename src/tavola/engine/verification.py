@@ -49,7 +49,7 @@ _TREE = re.compile(r"\b(?:sqlite_autoindex_)?(rack|log)([0-9]+)(?:_([a-z0-9]+))?
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StoreProblem:
     """One thing that is wrong, and where."""
 
     place: str
@@ -57,20 +57,20 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """What was gone through, and what was wrong with it."""
 
     tables: int = 0
     backups: int = 0
     items: int = 0  # of both
     changes: int = 0  # in the logs
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StoreProblem] = field(default_factory=list)
     untold: int = 0  # problems beyond those that are listed
 
     def add(self, place: str, what: str) -> None:
         """Note a problem."""
         if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(Problem(place, what))
+            self.problems.append(StoreProblem(place, what))
         else:
             self.untold += 1
 
@@ -81,10 +81,10 @@ def verify(
     key: str | None = None,
     clock: Clock = SYSTEM_CLOCK,
     progress: Progress | None = None,
-) -> Report:
+) -> VerificationReport:
     """Go through a store's file; nothing of it is changed, and nobody else may have it open meanwhile."""
     _check_form(path, key)
-    report = Report()
+    report = VerificationReport()
     try:
         store = Store.open(path, sync="full", cache_mb=_CACHE_MB, key=key, check_pages=False)
     except StoreDamaged as error:
@@ -110,20 +110,20 @@ def _check_form(path: str | os.PathLike[str], key: str | None) -> None:
         raise StoreLocked(f"{path} is encrypted, and no key was given")
 
 
-def _verify_store(store: Store, clock: Clock, report: Report, progress: Progress | None) -> None:
+def _verify_store(store: Store, clock: Clock, report: VerificationReport, progress: Progress | None) -> None:
     spoilt = store.problems(_LISTED_MAX)  # before a transaction, which a page that cannot be read would end
     checks: list[_TableCheck] = []
     logs: dict[int, ChangeLog] = {}
-    unreadable: list[Problem] = []
+    unreadable: list[StoreProblem] = []
     try:
         store.begin()  # so that what reading makes on its way is undone
         checks += [_TableCheck(store, table, report, progress) for table in Catalog(store, clock).tables()]
         logs = {number: store.log(number) for number in store.log_numbers()}
-        checks += _kept_aside(store, report, progress)
+        checks += _check_kept_tables(store, report, progress)
     except StoreError as error:
-        unreadable.append(Problem("catalog", str(error)))
+        unreadable.append(StoreProblem("catalog", str(error)))
     except msgspec.DecodeError as error:
-        unreadable.append(Problem("catalog", f"what is kept of a backup cannot be read: {error}"))
+        unreadable.append(StoreProblem("catalog", f"what is kept of a backup cannot be read: {error}"))
     owners = {check.table.definition.number: check for check in checks}
     for page, tree, what in spoilt:
         place = "file" if page is None else f"file, page {page}"
@@ -138,7 +138,7 @@ def _verify_store(store: Store, clock: Clock, report: Report, progress: Progress
         _verify_log(log, f"log of {names.get(number, f'table {number}, which is gone')}", report)
 
 
-def _kept_aside(store: Store, report: Report, progress: Progress | None) -> list[_TableCheck]:
+def _check_kept_tables(store: Store, report: VerificationReport, progress: Progress | None) -> list[_TableCheck]:
     """Return the checks of backups, and of the rows of deleted tables that a running copy still needs."""
     checks = [
         _TableCheck(store, Backups(store).table(backup), report, progress, backup)
@@ -172,7 +172,7 @@ class _TableCheck:
         self,
         store: Store,
         table: Table,
-        report: Report,
+        report: VerificationReport,
         progress: Progress | None,
         backup: Backup | None = None,
         kept_as: Literal["table", "backup", "rest"] = "table",
@@ -244,7 +244,7 @@ class _TableCheck:
         at = 0
         for index in _indexes(self.table):
             width = len(index.columns)
-            kept, expected = tuple(entries[at : at + width]), _expected(index, item)
+            kept, expected = tuple(entries[at : at + width]), _expected_entries(index, item)
             at += width
             if kept == expected or _is_unfilled(index.definition.filled_to, row, kept):
                 continue
@@ -306,7 +306,7 @@ def _is_row(line: KeyedRow) -> bool:
     return whole and all(entry is None or isinstance(entry, bytes | int) for entry in entries)
 
 
-def _expected(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
+def _expected_entries(index: Index | Vector, item: Item) -> tuple[Entry, ...]:
     """Return the entries that an item makes in an index; none where the index cannot take it."""
     if isinstance(index, Index):
         return entry_of(index, item)
@@ -321,7 +321,7 @@ def _is_unfilled(filled_to: int | None, row: int, kept: Sequence[Entry]) -> bool
     return filled_to is not None and row > filled_to and all(entry is None for entry in kept)
 
 
-def _verify_log(log: ChangeLog, place: str, report: Report) -> None:
+def _verify_log(log: ChangeLog, place: str, report: VerificationReport) -> None:
     """Note where a log's changes do not follow each other, or an image in it cannot be read."""
     try:
         first, last, _ = log.span()
@@ -341,7 +341,7 @@ def _verify_log(log: ChangeLog, place: str, report: Report) -> None:
         report.add(place, f"it cannot be read to its end: {error}")
 
 
-def _verify_change(change: LogRow, before: LogRow | None, place: str, report: Report) -> None:
+def _verify_change(change: LogRow, before: LogRow | None, place: str, report: VerificationReport) -> None:
     parts: tuple[Any, ...] = change
     if not (isinstance(parts[1], int) and isinstance(parts[2], bytes) and isinstance(parts[3], int)):
         report.add(place, f"change {change.id} is of another form than changes are")

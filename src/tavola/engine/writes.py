@@ -146,26 +146,26 @@ def apply_write(catalog: Catalog, write: ItemWrite, mark: int = 0) -> None:
         if row is not None:
             table.rows.delete(row[0])
             recount(table, row[1], row[4:], 0, None)
-            catalog.touch(table)
+            catalog.mark_counts_changed(table)
             if journal is not None:
                 item = current.item if journal.keys_alone else None
                 journal.note(current.key, REMOVE, row[2], None, item, mark)
     elif row is None:
         table.rows.insert(current.key, write.size, write.data, write.entries)
         recount(table, 0, None, write.size, write.entries)
-        catalog.touch(table)
+        catalog.mark_counts_changed(table)
         if journal is not None:
             journal.note(current.key, INSERT, None, write.data, write.item, mark)
     elif row[2] != write.data:
         table.rows.replace(row[0], write.size, write.data, row[4:], write.entries)
         if row[1] != write.size or row[4:] != write.entries:
             recount(table, row[1], row[4:], write.size, write.entries)
-            catalog.touch(table)
+            catalog.mark_counts_changed(table)
         if journal is not None:
             _log_modification(journal, write, row[2], mark)
     for vector in table.vectors:
         old = None if row is None else row[4:]
-        vector.follow(current.key, old, None if write.item is None else write.entries)
+        vector.update_copy(current.key, old, None if write.item is None else write.entries)
 
 
 def _log_modification(journal: Journal, write: ItemWrite, old: bytes, mark: int) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.entropy import SYSTEM_ENTROPY, Entropy
 from tavola.protocol.faults import AccessDeniedFault, Fault, InternalServerFault
 from tavola.server.callers import Caller
@@ -38,7 +38,7 @@ from tavola.server.records import (
     resources_of,
     touched_parameters,
 )
-from tavola.server.scrubbing import decoded, denying_policy, scrubbed_sentence
+from tavola.server.scrubbing import decode_body, denying_policy, scrub_message
 
 FLUSH_S: Final = 0.05
 BATCH_CALLS: Final = 64
@@ -57,7 +57,7 @@ _encode = msgspec.json.Encoder().encode
 _Units = float | tuple[float, ...]
 _Place = tuple[str, str | tuple[str | None, ...] | None, bool, _Units, _Units]  # True: without a key
 # Caller, operation, request's id, beginning, end; what was touched, or else the rest of the line.
-_Touched = Touch | tuple[Touch, ...] | None
+_Touched = ItemAccess | tuple[ItemAccess, ...] | None
 _Call = tuple[Caller, str, bytes, float, float, _Touched, bytes | None]
 _MARK = _encode("\x00")[1:-1]  # where the hash will stand; no name of a table or index has it
 
@@ -96,7 +96,7 @@ class AccessLog:
 
     def close(self) -> None:
         """Write every line that was noted."""
-        self._hand_over()
+        self._pass_batch()
         self._files.close()
 
     def note(
@@ -105,7 +105,7 @@ class AccessLog:
         operation: str,
         request_id: bytes,
         began_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         body: bytes,
         fault: Fault | None = None,
         denied: int = 0,
@@ -141,9 +141,9 @@ class AccessLog:
         if self._unsettled() and self._loop is not None:
             self._loop.call_soon(self.flush)
         else:
-            self._hand_over()
+            self._pass_batch()
 
-    def _hand_over(self) -> None:
+    def _pass_batch(self) -> None:
         self._write_lines()
         chunks, self._chunks = self._chunks, []
         if chunks:
@@ -174,12 +174,12 @@ class AccessLog:
                 assert rest is not None, "what touched nothing was told at once"
                 parts += (head, self._time, request_id, form % count, rest)
                 continue
-            if isinstance(touched, Touch):
+            if isinstance(touched, ItemAccess):
                 table, index, key, reads, writes, _ = touched
                 place = (table, index, key is None, reads, writes)
                 begins, ends = places.get(place) or self._place(place, (touched,))
             else:
-                key, (begins, ends) = self._joined(touched)
+                key, (begins, ends) = self._render_accesses(touched)
             if key is None:
                 shown = b""
             else:
@@ -203,7 +203,7 @@ class AccessLog:
         head = caller.heads[operation] = _encode(head_members(caller, operation))[:-1]
         return head
 
-    def _joined(self, touches: Sequence[Touch]) -> tuple[bytes | None, tuple[bytes, bytes]]:
+    def _render_accesses(self, touches: Sequence[ItemAccess]) -> tuple[bytes | None, tuple[bytes, bytes]]:
         """Return the one key of several touches and what stands around its hash; of many keys, all in one text."""
         tables, indexes, keys, reads, writes, _ = zip(*touches, strict=True)
         table, many = tables[0], len(touches)
@@ -219,7 +219,7 @@ class AccessLog:
         place = (table, indexes, key is None, reads, writes)
         return key, self._places.get(place) or self._place(place, touches)
 
-    def _touched_members(self, touches: Sequence[Touch]) -> dict[str, Any]:
+    def _touched_members(self, touches: Sequence[ItemAccess]) -> dict[str, Any]:
         hashed = [
             touch if touch.key is None else touch._replace(key=self._hash(touch.key)) for touch in touches
         ]
@@ -229,7 +229,7 @@ class AccessLog:
             "resources": resources_of(dict.fromkeys(touch.table for touch in touches)),
         }
 
-    def _place(self, place: _Place, touches: Sequence[Touch]) -> tuple[bytes, bytes]:
+    def _place(self, place: _Place, touches: Sequence[ItemAccess]) -> tuple[bytes, bytes]:
         """Return what stands before and behind the key's hash in a record that touches these places."""
         mark = b"\x00" if touches[-1].key is not None else None
         (named,) = touched_parameters([touch._replace(key=mark) for touch in touches])
@@ -253,20 +253,20 @@ class AccessLog:
     def _rest(
         self,
         caller: Caller,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         body: bytes,
         fault: Fault | None,
         took_us: int,
         denied: int,
     ) -> bytes:
         """Return the varying part of a record that touches several items or none, or failed."""
-        request = decoded(body)
+        request = decode_body(body)
         members: dict[str, Any] = {}
         decision = "denied" if denied and caller.decision == "allowed" else caller.decision
         decided_by: str | None = None
         if fault is not None:
             members["errorCode"] = fault.code
-            told = scrubbed_sentence(fault, request)
+            told = scrub_message(fault, request)
             if told is not None:
                 members["errorMessage"] = told
             if isinstance(fault, AccessDeniedFault) and decision == "allowed":

@@ -15,7 +15,7 @@ from tavola.clock import Clock
 from tavola.iam import ConnectionProperties, Credential, Directory, Guards, Principal
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
-from tavola.server.callers import Caller, Peer, agent_of, stranger
+from tavola.server.callers import Caller, Peer, agent_of, make_anonymous_caller
 from tavola.server.sigv4 import Claim, Verifier
 
 _log = logging.getLogger("tavola.server")
@@ -63,11 +63,11 @@ class StrictCallers:
         known = peer.known.get(claim)
         if known is not None and known[0] == agent:
             return known[1]
-        return peer.meet(claim, agent, self._caller(claim, peer, agent_of(fields)))
+        return peer.remember(claim, agent, self._caller(claim, peer, agent_of(fields)))
 
-    def stranger(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
+    def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
         """Return a caller who has proved nothing."""
-        return stranger(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
+        return make_anonymous_caller(DEFAULT_SCOPE, fields, url, peer, "unauthenticated")
 
     def _adopt(self, directory: Directory) -> None:
         self._directory = directory

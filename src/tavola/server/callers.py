@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tavola.engine import Guard, Visit
+from tavola.engine import AccessGuard, RequestContext
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope
 from tavola.server.scopes import scope_of_request
@@ -32,8 +32,8 @@ class Caller:
     agent: str
     secure: bool
     decision: str  # what the log says of a call that is not refused
-    guard: Guard | None = None
-    visit: Visit | None = None  # what the engine is told of each call; the dispatcher's own
+    guard: AccessGuard | None = None
+    visit: RequestContext | None = None  # what the engine is told of each call; the dispatcher's own
     heads: dict[str, bytes] = field(default_factory=dict)  # of log records, by operation
     tail: bytes = b""  # of log records; empty before the first
 
@@ -46,7 +46,7 @@ class Peer:
     secure: bool = False
     known: dict[object, tuple[bytes | None, Caller]] = field(default_factory=dict)
 
-    def meet(self, sign: object, agent: bytes | None, caller: Caller) -> Caller:
+    def remember(self, sign: object, agent: bytes | None, caller: Caller) -> Caller:
         """Remember a caller by what it is known by next time: its sign and its program."""
         if len(self.known) >= _KNOWN_MAX:
             self.known.clear()
@@ -61,7 +61,7 @@ class Callers(Protocol):
         """Return who sends a request, or raise a Fault if that is not proved."""
         ...
 
-    def stranger(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
+    def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
         """Return the caller of a request that is refused before anything is proved."""
         ...
 
@@ -80,18 +80,18 @@ class OpenCallers:
         known = peer.known.get(sign)
         if known is not None and known[0] == agent:
             return known[1]
-        caller = stranger(scope_of_request(fields, url), fields, url, peer, "open")
-        return peer.meet(sign, agent, caller)
+        caller = make_anonymous_caller(scope_of_request(fields, url), fields, url, peer, "open")
+        return peer.remember(sign, agent, caller)
 
-    def stranger(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
+    def anonymous_caller(self, url: bytes, fields: Mapping[bytes, bytes], peer: Peer) -> Caller:
         """Return who a refused request says it comes from."""
-        return stranger(DEFAULT_SCOPE, fields, url, peer, "refused")
+        return make_anonymous_caller(DEFAULT_SCOPE, fields, url, peer, "refused")
 
     def refresh(self) -> None:
         """Know of nothing that could change."""
 
 
-def stranger(scope: Scope, fields: Mapping[bytes, bytes], url: bytes, peer: Peer, decision: str) -> Caller:
+def make_anonymous_caller(scope: Scope, fields: Mapping[bytes, bytes], url: bytes, peer: Peer, decision: str) -> Caller:
     """Return a caller of whom nothing is proved; the key it names is told, if it looks like one."""
     found = _KEY_ID.search(fields.get(b"authorization") or url)
     identity: dict[str, Any] = {"type": "Unknown", "accountId": scope.account}

@@ -22,10 +22,10 @@ from tavola.server.responses import ResponseQueue
 from tavola.server.wire import CONTINUE, TEXT, Payload, Wire, payload_bytes
 
 # Where a connection is in its request. Plain numbers: they are compared several times for each one.
-_IDLE, _HEAD, _BODY, _DEAF = range(4)
+_IDLE, _HEAD, _BODY, _CLOSING = range(4)
 
 _Request = tuple[bytes, bytes, dict[bytes, bytes], bytes, bool]  # method, URL, headers, body, last of all
-_Said = tuple[Payload, bool]  # an answer that needs no work, and whether it is the last
+_ReadyResponse = tuple[Payload, bool]  # an answer that needs no work, and whether it is the last
 
 _HOP_BY_HOP = frozenset({b"connection", b"upgrade", b"http2-settings"})
 
@@ -51,7 +51,7 @@ class Service:
         idle = [connection for connection in self.connections if connection.idle_before(since_s)]
         if not idle:
             return False
-        min(idle, key=lambda connection: connection.idle_since_s).leave()
+        min(idle, key=lambda connection: connection.idle_since_s).close_when_idle()
         return True
 
 
@@ -60,16 +60,14 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_backlog",
-        "_begun",
         "_body",
-        "_choked_until_s",
+        "_closing_idle",
         "_deadline_s",
         "_deliver",
         "_dispatch",
         "_fields",
         "_head_bytes",
         "_head_bytes_max",
-        "_leaving",
         "_linger",
         "_parser",
         "_parts",
@@ -77,12 +75,14 @@ class Connection(asyncio.Protocol):
         "_reading",
         "_received",
         "_refusal",
-        "_seen",
+        "_request_count",
         "_service",
         "_stage",
+        "_swept_request_count",
         "_transport",
         "_upgrading",
         "_url",
+        "_write_deadline_s",
         "idle_since_s",
     )
 
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
         self._head_bytes_max = service.limits.head_bytes_max
         self._parser = httptools.HttpRequestParser(self)
         self._stage = _IDLE
-        self._begun = 0  # requests whose first byte has come
+        self._request_count = 0  # requests whose first byte has come
         self._url = b""
         self._received: dict[bytes, bytes] = {}  # headers as they come; the trailers too, which nobody reads
         self._fields: dict[bytes, bytes] = {}  # the headers of the request whose body is coming
@@ -104,14 +104,14 @@ class Connection(asyncio.Protocol):
         self._head_bytes = 0  # of a head that is still coming
         self._upgrading = False
         self._refusal: Payload | None = None  # the answer to the request at which a callback gave up
-        self._backlog: deque[_Request | _Said] = deque()
+        self._backlog: deque[_Request | _ReadyResponse] = deque()
         self._reading = True
         self._linger = False
-        self._leaving = False
+        self._closing_idle = False
         self._peer = Peer()
         self._deadline_s = 0.0  # of what is coming or leaving; 0: of nothing
-        self._choked_until_s = 0.0  # the client does not take its answers, and may so until then; 0: it does
-        self._seen = 0  # `_begun` at the last sweep
+        self._write_deadline_s = 0.0  # the client does not take its answers, and may so until then; 0: it does
+        self._swept_request_count = 0  # `_begun` at the last sweep
         self.idle_since_s = service.loop.time()
 
     # What the transport calls.
@@ -121,87 +121,87 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
         self._peer = peer_of(self._transport)
         if self._service.stopping:  # it was let in while the door was closing
-            self._stage = _DEAF
+            self._stage = _CLOSING
             self._transport.abort()
         elif self._service.make_room():
             self._service.connections.add(self)
         else:
-            self._stage = _DEAF
-            self.send(self._refused(503, "Too many connections; try again later."), True)
+            self._stage = _CLOSING
+            self.send(self._error_response(503, "Too many connections; try again later."), True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client; what it asked and did not yet get is dropped."""
-        self._stage = _DEAF
+        self._stage = _CLOSING
         self._backlog.clear()
-        self._let_go()
+        self._discard_body()
         self._service.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, answer what is whole, and note since when the rest is awaited."""
         before = self._stage
-        if before == _DEAF:
+        if before == _CLOSING:
             return
-        begun = self._begun
+        begun = self._request_count
         try:
             if before != _BODY and self._head_bytes + len(data) > self._head_bytes_max:
-                self._feed_warily(memoryview(data), begun + (before == _IDLE))
+                self._feed_within_head_limit(memoryview(data), begun + (before == _IDLE))
             else:
                 self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as stop:
             self._decline_upgrade(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
-            self._give_up()
+            self._reject_malformed()
         backlog = self._backlog
-        if len(backlog) == 1 and not self._choked_until_s:  # as it is nearly always
-            self._answer(backlog.popleft())
+        if len(backlog) == 1 and not self._write_deadline_s:  # as it is nearly always
+            self._process(backlog.popleft())
         elif backlog:
-            self._work()
+            self._process_backlog()
         if self._stage == _HEAD:
             # Only a head that this read did not begin behind another request has all of these bytes.
-            alone = self._begun == begun + (before == _IDLE)
+            alone = self._request_count == begun + (before == _IDLE)
             self._head_bytes = self._head_bytes + len(data) if alone else 0
             if not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.head_s
         elif self._stage == _BODY:
-            self._gather()
+            self._join_body()
             if len(self._body) > self._body_bytes_max:
-                self._say_last(self._too_large())
-                self._work()
+                self._respond_last(self._too_large_response())
+                self._process_backlog()
             elif self._service.waiting_bytes > self._service.limits.waiting_bytes_max:
-                self._say_last(self._refused(503, "Too many large requests at once; try again later."))
-                self._work()
+                self._respond_last(self._error_response(503, "Too many large requests at once; try again later."))
+                self._process_backlog()
             elif not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.body_s
 
     def eof_received(self) -> bool:
         """Answer what was asked before the client closed its side, then close ours."""
-        if self._stage == _DEAF:  # stay while the last answer is still to be given
+        if self._stage == _CLOSING:  # stay while the last answer is still to be given
             return not self._deadline_s and not self._peer.secure
         if self._stage == _IDLE:
             self._backlog.append((b"", True))
         else:
-            self._backlog.append((self._refused(400, "The request ends before its end."), True))
-        self._stage = _DEAF
+            self._backlog.append((self._error_response(400, "The request ends before its end."), True))
+        self._stage = _CLOSING
         self._deadline_s = 0.0
-        self._work()
+        self._process_backlog()
         return not self._peer.secure  # TLS has no half-open connection
 
     def pause_writing(self) -> None:
         """Do no more for a client that does not take its answers."""
-        self._choked_until_s = self._service.loop.time() + self._service.limits.answer_s
-        self._read(False)
+        self._write_deadline_s = self._service.loop.time() + self._service.limits.answer_s
+        self._set_reading(False)
 
     def resume_writing(self) -> None:
         """Go on where the client made us stop."""
-        self._choked_until_s = 0.0
-        self._work()
+        self._write_deadline_s = 0.0
+        self._process_backlog()
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
         """Note that a request has begun."""
         self._stage = _HEAD
-        self._begun += 1
+        self._request_count += 1
 
     def on_url(self, url: bytes) -> None:
         """Take the URL, or a part of it."""
@@ -238,11 +238,11 @@ class Connection(asyncio.Protocol):
         if len(parts) == 1 and not self._body:
             body = parts[0]
         else:
-            self._gather()
+            self._join_body()
             if len(self._body) > self._body_bytes_max:
                 self._refuse_large()
             body = bytes(self._body)
-            self._let_go()
+            self._discard_body()
         self._parts = []
         parser = self._parser
         last = not parser.should_keep_alive() or self._service.stopping
@@ -264,38 +264,38 @@ class Connection(asyncio.Protocol):
             transport.write(payload)
         else:
             transport.writelines(payload)
-        if close and self._leaving and self._peer.secure and not transport.get_write_buffer_size():
+        if close and self._closing_idle and self._peer.secure and not transport.get_write_buffer_size():
             transport.abort()  # TLS's goodbye wants an answer, and nobody reads on an idle connection
         elif close:
             self._finish()
 
     def sweep(self, now_s: float) -> None:
         """End what is past its deadline."""
-        if (self._choked_until_s and now_s >= self._choked_until_s) or (
-            self._stage == _DEAF and self._deadline_s and now_s >= self._deadline_s
+        if (self._write_deadline_s and now_s >= self._write_deadline_s) or (
+            self._stage == _CLOSING and self._deadline_s and now_s >= self._deadline_s
         ):
             self._transport.abort()
         elif self._deadline_s and now_s >= self._deadline_s:
-            self._say_last(self._refused(408, "The request took too long to arrive."))
-            self._work()
-        elif self._begun != self._seen or self._stage != _IDLE or self._backlog:
-            self._seen = self._begun
+            self._respond_last(self._error_response(408, "The request took too long to arrive."))
+            self._process_backlog()
+        elif self._request_count != self._swept_request_count or self._stage != _IDLE or self._backlog:
+            self._swept_request_count = self._request_count
             self.idle_since_s = now_s
         elif now_s - self.idle_since_s >= self._service.limits.idle_s:
-            self.leave()
+            self.close_when_idle()
 
     def idle_before(self, since_s: float) -> bool:
         """Tell whether nothing has been asked since a moment, as far as the last sweep saw."""
-        quiet = self._stage == _IDLE and self._begun == self._seen and not self._backlog
+        quiet = self._stage == _IDLE and self._request_count == self._swept_request_count and not self._backlog
         return quiet and self.idle_since_s <= since_s
 
-    def leave(self) -> None:
+    def close_when_idle(self) -> None:
         """Close as soon as what has begun is answered; `Service.stopping` sees to a request under way."""
         if self._stage == _IDLE:
-            self._stage = _DEAF
-            self._leaving = True
+            self._stage = _CLOSING
+            self._closing_idle = True
             self._backlog.append((b"", True))
-            self._work()
+            self._process_backlog()
 
     def abort(self) -> None:
         """Close at once."""
@@ -307,34 +307,34 @@ class Connection(asyncio.Protocol):
     def _body_bytes_max(self) -> int:
         return self._service.limits.body_bytes_max
 
-    def _work(self) -> None:
+    def _process_backlog(self) -> None:
         """Answer from the backlog until it is empty, the turn is over or the client takes no more."""
         service = self._service
         backlog = self._backlog
         requests_left = service.limits.turn_requests_max
         bytes_left = service.limits.turn_answer_bytes_max
-        while backlog and not self._choked_until_s:
+        while backlog and not self._write_deadline_s:
             if requests_left == 0 or bytes_left <= 0:
-                service.loop.call_soon(self._work)
+                service.loop.call_soon(self._process_backlog)
                 break
-            bytes_left -= self._answer(backlog.popleft())
+            bytes_left -= self._process(backlog.popleft())
             requests_left -= 1
-        self._read(not backlog and not self._choked_until_s)
+        self._set_reading(not backlog and not self._write_deadline_s)
 
-    def _answer(self, asked: _Request | _Said) -> int:
+    def _process(self, entry: _Request | _ReadyResponse) -> int:
         """Answer one entry of the backlog, and return how many bytes that took."""
-        if len(asked) == 5:
-            payload: Payload = self._dispatch(*asked, self._peer)
-            last = asked[4]
+        if len(entry) == 5:
+            payload: Payload = self._dispatch(*entry, self._peer)
+            last = entry[4]
         else:
-            payload, last = asked
+            payload, last = entry
         if last:
-            self._stage = _DEAF
+            self._stage = _CLOSING
             self._backlog.clear()
         self._deliver(self, payload, last)
         return payload_bytes(payload)
 
-    def _read(self, wanted: bool) -> None:
+    def _set_reading(self, wanted: bool) -> None:
         if wanted == self._reading or self._transport.is_closing():
             return
         self._reading = wanted
@@ -343,20 +343,20 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def _gather(self) -> None:
+    def _join_body(self) -> None:
         """Put the parts of a body together after each read: many tiny chunks would take much memory."""
         before = len(self._body)
         self._body += b"".join(self._parts)
         self._parts = []
         self._service.waiting_bytes += len(self._body) - before
 
-    def _let_go(self) -> None:
+    def _discard_body(self) -> None:
         """Forget the body that was put together."""
         self._service.waiting_bytes -= len(self._body)
         self._body = bytearray()
         self._parts = []
 
-    def _feed_warily(self, data: memoryview, begun: int) -> None:
+    def _feed_within_head_limit(self, data: memoryview, begun: int) -> None:
         """Parse what might hold a head that is too large: first as much of it as a head may have."""
         allowed = self._head_bytes_max - self._head_bytes
         for part in (data[:allowed], data[allowed:]):
@@ -364,11 +364,11 @@ class Connection(asyncio.Protocol):
                 self._parser.feed_data(part)
             except httptools.HttpParserUpgrade as stop:
                 self._decline_upgrade(part[stop.args[0] :])
-            if self._stage == _DEAF:
+            if self._stage == _CLOSING:
                 return
-            if self._stage == _HEAD and self._begun == begun:
+            if self._stage == _HEAD and self._request_count == begun:
                 told = f"The headers are larger than {self._head_bytes_max} bytes."
-                self._say_last(self._refused(400, told))
+                self._respond_last(self._error_response(400, told))
                 return
 
     def _decline_upgrade(self, rest: memoryview) -> None:
@@ -379,7 +379,7 @@ class Connection(asyncio.Protocol):
         """
         if not self._upgrading:  # it was CONNECT, which asks for a tunnel and is in the backlog already
             self._backlog.pop()
-            self._give_up()
+            self._reject_malformed()
             return
         kept = [(name, value) for name, value in self._fields.items() if name not in _HOP_BY_HOP]
         if b"close" in self._fields.get(b"connection", b"").lower():
@@ -397,24 +397,24 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(b"\r\n".join(head))
             self._parser.feed_data(rest)
         except httptools.HttpParserError:  # a second offer behind the first is no client's habit
-            self._give_up()
+            self._reject_malformed()
 
     def _refuse_large(self) -> None:
         """Stop the parser at a body that is too large."""
-        self._refusal = self._too_large()
+        self._refusal = self._too_large_response()
         raise ValueError("the body is too large")
 
-    def _give_up(self) -> None:
+    def _reject_malformed(self) -> None:
         """Refuse what cannot be parsed, or what a callback refused."""
-        self._say_last(self._refusal or self._refused(400, "The request is not well-formed HTTP."))
+        self._respond_last(self._refusal or self._error_response(400, "The request is not well-formed HTTP."))
 
-    def _say_last(self, payload: Payload) -> None:
+    def _respond_last(self, payload: Payload) -> None:
         """Answer this after what was asked before, listen to nothing more, and close without haste."""
         self._backlog.append((payload, True))
-        self._stage = _DEAF
+        self._stage = _CLOSING
         self._linger = True
         self._deadline_s = 0.0
-        self._let_go()
+        self._discard_body()
 
     def _finish(self) -> None:
         """Close when the last answer is out, or soon after if the client is still sending.
@@ -422,19 +422,19 @@ class Connection(asyncio.Protocol):
         To close on a client that sends would reset the connection, and with it the answer on its way.
         """
         limits = self._service.limits
-        self._stage = _DEAF
+        self._stage = _CLOSING
         self._deadline_s = self._service.loop.time() + (limits.linger_s if self._linger else limits.answer_s)
         if self._linger:
             if self._transport.can_write_eof():  # TLS cannot; there the client goes by the answer's headers
                 self._transport.write_eof()
-            self._read(True)
+            self._set_reading(True)
         else:
             self._transport.close()
 
-    def _too_large(self) -> Payload:
-        return self._refused(413, f"The body is larger than {self._body_bytes_max} bytes.")
+    def _too_large_response(self) -> Payload:
+        return self._error_response(413, f"The body is larger than {self._body_bytes_max} bytes.")
 
-    def _refused(self, status: int, sentence: str) -> Payload:
+    def _error_response(self, status: int, sentence: str) -> Payload:
         return self._service.wire.answer(status, TEXT, f"{sentence}\n".encode(), True)
 
 

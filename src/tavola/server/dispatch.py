@@ -15,7 +15,7 @@ import httptools
 import msgspec
 
 from tavola.clock import SYSTEM_CLOCK, Clock
-from tavola.engine import Touch, Visit
+from tavola.engine import ItemAccess, RequestContext
 from tavola.protocol.faults import (
     AccessDeniedFault,
     Fault,
@@ -55,14 +55,14 @@ class Dispatch:
     """Answers requests from one engine; `begin` opens the group that writes of this moment go into."""
 
     __slots__ = (
-        "_attended",
         "_begin",
         "_callers",
         "_engine",
         "_hosts",
+        "_identifies_callers",
         "_log",
         "_now",
-        "_tells",
+        "_shows_reasons",
         "_touches",
         "_wire",
     )
@@ -83,11 +83,11 @@ class Dispatch:
         self._wire = wire
         self._begin = begin
         self._hosts = hosts or Hosts("")
-        self._attended = callers is not None or log is not None
+        self._identifies_callers = callers is not None or log is not None
         self._callers: Callers = callers or OpenCallers()
-        self._tells = callers is None  # a probe of a strict server proves nothing, and is told no reasons
+        self._shows_reasons = callers is None  # a probe of a strict server proves nothing, and is told no reasons
         self._log = log
-        self._touches: list[Touch] | None = None if log is None else []
+        self._touches: list[ItemAccess] | None = None if log is None else []
         self._now = clock.now
 
     def answer(
@@ -107,9 +107,9 @@ class Dispatch:
         operation = TARGETS.get(fields.get(b"x-amz-target"))
         content_type = _CONTENT_TYPES.get(fields.get(b"content-type"))
         if operation is None or content_type is None or method != b"POST" or url != b"/":
-            return self._unusual(method, url, fields, body, close, peer)
-        if self._attended or _AS_OF in fields:
-            return self._attend(operation, url, fields, body, close, content_type, peer)
+            return self._answer_other(method, url, fields, body, close, peer)
+        if self._identifies_callers or _AS_OF in fields:
+            return self._execute_for_caller(operation, url, fields, body, close, content_type, peer)
         return self._execute(operation, url, fields, body, close, content_type)
 
     def _execute(
@@ -131,14 +131,14 @@ class Dispatch:
             )
         except Fault as fault:
             request_id = wire.request_id()
-            _tell(fault, request_id, operation)
+            _log_server_fault(fault, request_id, operation)
             return wire.answer(fault.status, content_type, fault.body(), close, request_id)
         except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
             request_id = wire.request_id()
             _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
             return wire.answer(500, content_type, InternalServerFault().body(), close, request_id)
 
-    def _attend(
+    def _execute_for_caller(
         self,
         operation: str,
         url: bytes,
@@ -154,7 +154,7 @@ class Dispatch:
         request_id = wire.request_id()
         touches = self._touches
         caller: Caller | None = None
-        visit: Visit | None = None
+        visit: RequestContext | None = None
         fault: Fault | None = None
         try:
             caller = self._callers.admit(url, fields, body, peer)
@@ -162,22 +162,22 @@ class Dispatch:
                 self._begin()
             visit = caller.visit
             if visit is None:
-                visit = caller.visit = Visit(caller.guard, None, touches)
+                visit = caller.visit = RequestContext(caller.guard, None, touches)
             if _AS_OF in fields:
-                visit = Visit(caller.guard, parse_instant(fields[_AS_OF].decode("latin-1")), touches)
+                visit = RequestContext(caller.guard, parse_instant(fields[_AS_OF].decode("latin-1")), touches)
             answer = self._engine.execute(operation, body, caller.scope, visit)
             payload = wire.answer(200, content_type, answer, close, request_id)
         except Fault as raised:
             # AWS looks at the JSON before it looks at the signature.
             fault = SerializationFault() if caller is None and not _is_json(body) else raised
-            _tell(fault, request_id, operation)
+            _log_server_fault(fault, request_id, operation)
             payload = wire.answer(fault.status, content_type, fault.body(), close, request_id)
         except Exception:  # noqa: BLE001 - the client is told that we failed, the log is told how
             fault = InternalServerFault()
             _log.exception("Request %s, %s, failed unexpectedly.", request_id.decode(), operation)
             payload = wire.answer(500, content_type, fault.body(), close, request_id)
         if self._log is not None and touches is not None:
-            caller = caller or self._callers.stranger(url, fields, peer)
+            caller = caller or self._callers.anonymous_caller(url, fields, peer)
             denied = 0
             if visit is not None and visit.denied:
                 denied, visit.denied = visit.denied, 0
@@ -198,10 +198,10 @@ class Dispatch:
         request_id = self._wire.request_id()
         if self._log is not None:
             operation = TARGETS.get(fields.get(b"x-amz-target"), UNKNOWN)
-            self._note_refused(operation, request_id, refusal, url, fields, body, peer)
+            self._log_refused(operation, request_id, refusal, url, fields, body, peer)
         return self._wire.answer(FORBIDDEN, JSON, refusal.body(), close, request_id)
 
-    def _note_refused(
+    def _log_refused(
         self,
         operation: str,
         request_id: bytes,
@@ -212,11 +212,11 @@ class Dispatch:
         peer: Peer,
     ) -> None:
         if self._log is not None:
-            caller = self._callers.stranger(url, fields, peer)
+            caller = self._callers.anonymous_caller(url, fields, peer)
             caller.decision = "refused"
             self._log.note(caller, operation, request_id, self._now(), (), body, fault)
 
-    def _unusual(
+    def _answer_other(
         self,
         method: bytes,
         url: bytes,
@@ -228,7 +228,7 @@ class Dispatch:
         """Answer what is no plain request of an SDK: health, a query string, a refusal."""
         path = _path_of(url)
         if method in (b"GET", b"HEAD"):
-            looked = self._looked_at(path, fields, url)
+            looked = self._probe_page(path, fields, url)
             if looked is None:
                 return self._not_found(method, url, fields, body, close, peer)
             make = self._wire.answer if method == b"GET" else self._wire.headers_only
@@ -238,13 +238,13 @@ class Dispatch:
         if method != b"POST" or path != b"/" or (content_type is None and body):
             return self._not_found(method, url, fields, body, close, peer)
         operation = TARGETS.get(fields.get(b"x-amz-target", b"").strip())
-        if operation is not None and (self._attended or _AS_OF in fields):
-            return self._attend(operation, url, fields, body, close, content_type or JSON, peer)
+        if operation is not None and (self._identifies_callers or _AS_OF in fields):
+            return self._execute_for_caller(operation, url, fields, body, close, content_type or JSON, peer)
         if operation is not None:
             return self._execute(operation, url, fields, body, close, content_type or JSON)
         fault = UnknownOperationFault() if _is_json(body) else SerializationFault()
         request_id = self._wire.request_id()
-        self._note_refused(UNKNOWN, request_id, fault, url, fields, body, peer)
+        self._log_refused(UNKNOWN, request_id, fault, url, fields, body, peer)
         return self._wire.answer(fault.status, content_type or JSON, fault.body(), close, request_id)
 
     def _not_found(
@@ -258,11 +258,11 @@ class Dispatch:
     ) -> Payload:
         """Answer what is no call at all as AWS does, and note it."""
         request_id = self._wire.request_id()
-        self._note_refused(UNKNOWN, request_id, UnknownOperationFault(), url, fields, body, peer)
+        self._log_refused(UNKNOWN, request_id, UnknownOperationFault(), url, fields, body, peer)
         make = self._wire.headers_only if method == b"HEAD" else self._wire.answer
         return make(404, TEXT, _NOT_FOUND, close, request_id)
 
-    def _looked_at(
+    def _probe_page(
         self, path: bytes, fields: Mapping[bytes, bytes], url: bytes
     ) -> tuple[int, bytes, bytes] | None:
         """Return status, content type and body of a page that a person or a probe looks at; None: it is none."""
@@ -276,13 +276,13 @@ class Dispatch:
                 failure = self._engine.write_failure
                 if failure is None:
                     return 200, PLAIN_JSON, b'{"status":"ok"}'
-                told = {"status": "failing", **({"reason": failure} if self._tells else {})}
+                told = {"status": "failing", **({"reason": failure} if self._shows_reasons else {})}
                 return 503, PLAIN_JSON, msgspec.json.encode(told)
             case _:
                 return None
 
 
-def _tell(fault: Fault, request_id: bytes, operation: str) -> None:
+def _log_server_fault(fault: Fault, request_id: bytes, operation: str) -> None:
     """Log a fault that is ours."""
     if fault.status >= 500:
         _log.error("Request %s, %s: %s", request_id.decode(), operation, fault)

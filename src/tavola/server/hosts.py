@@ -37,14 +37,14 @@ class Hosts:
         told = fields.get(b"host")
         origin = fields.get(b"origin")
         if origin is not None:
-            if told is None or not self._is_ours(told) or not _is_of(origin, told):
+            if told is None or not self._is_served(told) or not _is_same_host(origin, told):
                 return AccessDeniedFault(
-                    f"Requests from the web page {_shown(origin)} are refused: this server takes them from "
+                    f"Requests from the web page {_printable(origin)} are refused: this server takes them from "
                     f"programs, and from pages of its own names alone."
                 )
         elif told not in self.known and told is not None:
-            if not self._any_name and not self._is_ours(told):
-                name = _shown(name_of(told).encode())
+            if not self._any_name and not self._is_served(told):
+                name = _printable(name_of(told).encode())
                 return AccessDeniedFault(
                     f"This server listens on this machine alone and does not answer to the name {name}. If the "
                     f"name is yours, start the server with --allow-host and that name."
@@ -53,7 +53,7 @@ class Hosts:
                 self.known.add(told)
         return None
 
-    def _is_ours(self, told: bytes) -> bool:
+    def _is_served(self, told: bytes) -> bool:
         name = name_of(told)
         if name in self._names or name == "localhost" or name.endswith(".localhost"):
             return True
@@ -82,12 +82,12 @@ def name_of(told: bytes) -> str:
     return text.partition(":")[0].rstrip(".")
 
 
-def _is_of(origin: bytes, told: bytes) -> bool:
+def _is_same_host(origin: bytes, told: bytes) -> bool:
     scheme, _, place = origin.strip().lower().partition(b"://")
     return scheme in {b"http", b"https"} and place == told.strip().lower()
 
 
-def _shown(text: bytes) -> str:
+def _printable(text: bytes) -> str:
     return (
         "'"
         + "".join(letter if letter.isprintable() else "?" for letter in text[:200].decode("latin-1"))

@@ -26,7 +26,7 @@ from tavola.server.errors import AddressInUse, AddressUnusable
 from tavola.server.hosts import Hosts
 from tavola.server.limits import ServerLimits
 from tavola.server.responses import ResponseQueue
-from tavola.server.safeguards import OPEN_DOORS, Safeguards
+from tavola.server.safeguards import NO_SAFEGUARDS, Safeguards
 from tavola.server.served_engine import ServedEngine
 from tavola.server.wire import Wire
 
@@ -77,7 +77,7 @@ class Server:
         host: str = "127.0.0.1",
         port: int = 8000,
         limits: ServerLimits = _DEFAULT_LIMITS,
-        safeguards: Safeguards = OPEN_DOORS,
+        safeguards: Safeguards = NO_SAFEGUARDS,
         clock: Clock = SYSTEM_CLOCK,
         entropy: Entropy = SYSTEM_ENTROPY,
     ) -> None:
@@ -124,7 +124,7 @@ class Server:
             )
         self._swept_s = loop.time()
         self._sweep()
-        self._tend()
+        self._run_background_work()
 
     async def stop(self) -> None:
         """Take no more clients, answer what is under way for a few seconds, and let the timers go."""
@@ -133,7 +133,7 @@ class Server:
         for server in self._servers:
             server.close()
         for connection in tuple(service.connections):
-            connection.leave()
+            connection.close_when_idle()
         patience_s = service.loop.time() + self._limits.stop_s
         while service.connections and service.loop.time() < patience_s:
             await asyncio.sleep(0.01)
@@ -163,7 +163,7 @@ class Server:
         for connection in tuple(service.connections):
             connection.sweep(now_s)
 
-    def _tend(self) -> None:
+    def _run_background_work(self) -> None:
         service = self._service
         more = False
         try:
@@ -177,7 +177,7 @@ class Server:
         delay_s = TEND_LATER_S
         if more:
             delay_s = TEND_AGAIN_S if asked else 0.0
-        self._timers["tend"] = service.loop.call_later(delay_s, self._tend)
+        self._timers["tend"] = service.loop.call_later(delay_s, self._run_background_work)
 
 
 def serve(
@@ -186,7 +186,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     limits: ServerLimits = _DEFAULT_LIMITS,
-    safeguards: Safeguards = OPEN_DOORS,
+    safeguards: Safeguards = NO_SAFEGUARDS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
     ready: Callable[[Endpoint], None] = lambda _endpoint: None,
@@ -226,7 +226,7 @@ def running(
     host: str = "127.0.0.1",
     port: int = 0,
     limits: ServerLimits = _DEFAULT_LIMITS,
-    safeguards: Safeguards = OPEN_DOORS,
+    safeguards: Safeguards = NO_SAFEGUARDS,
     clock: Clock = SYSTEM_CLOCK,
     entropy: Entropy = SYSTEM_ENTROPY,
 ) -> Iterator[Endpoint]:

@@ -122,9 +122,9 @@ class LogFiles:
     def _rotate(self) -> None:
         """Begin a new file; the older ones move on by one, and the oldest goes."""
         for number in range(self._files_max - 1, 0, -1):
-            newer = numbered(self._path, number - 1)
+            newer = numbered_path(self._path, number - 1)
             if newer.exists():
-                newer.replace(numbered(self._path, number))
+                newer.replace(numbered_path(self._path, number))
         if self._files_max == 1:
             self._path.unlink(missing_ok=True)
         fresh = _open(self._path)
@@ -139,7 +139,7 @@ def check_place(path: Path) -> None:
         raise AccessLogUnusable(path, "it is no plain file, and cannot rotate")
 
 
-def numbered(path: Path, number: int) -> Path:
+def numbered_path(path: Path, number: int) -> Path:
     """Return where the file that was rotated so many times is."""
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
@@ -147,11 +147,11 @@ def numbered(path: Path, number: int) -> Path:
 def files_of(path: Path) -> Iterator[Path]:
     """Give the files of a log, the oldest first."""
     count = 0
-    while numbered(path, count + 1).exists():
+    while numbered_path(path, count + 1).exists():
         count += 1
     for number in range(count, -1, -1):
-        if numbered(path, number).exists():
-            yield numbered(path, number)
+        if numbered_path(path, number).exists():
+            yield numbered_path(path, number)
 
 
 def _end_line(file: int, path: Path) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.protocol.arns import Scope, parse_resource_arn, table_arn
 from tavola.server.callers import Caller
 from tavola.server.scrubbing import arns_in, tables_in
@@ -125,7 +125,7 @@ def _tables(parameters: Any) -> list[dict[str, Any]]:
     return found
 
 
-def touched_parameters(touches: Sequence[Touch]) -> list[dict[str, Any]]:
+def touched_parameters(touches: Sequence[ItemAccess]) -> list[dict[str, Any]]:
     """Return the tables that a call touched, each with the keys; here a touch's key is a hash, or nothing.
 
     The index of a read is named; those that a write keeps up to date were not asked for.
@@ -146,7 +146,7 @@ def touched_parameters(touches: Sequence[Touch]) -> list[dict[str, Any]]:
     ]
 
 
-def consumed_units(touches: Sequence[Touch]) -> list[dict[str, Any]]:
+def consumed_units(touches: Sequence[ItemAccess]) -> list[dict[str, Any]]:
     """Return the units that a call consumed, by table and index."""
     units: dict[tuple[str, str | None], tuple[float, float]] = {}
     for touch in touches:

@@ -19,4 +19,4 @@ class Safeguards:
     hosts: tuple[str, ...] = ()  # names of this server, beside the one it listens on
 
 
-OPEN_DOORS = Safeguards()
+NO_SAFEGUARDS = Safeguards()

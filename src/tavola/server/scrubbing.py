@@ -52,7 +52,7 @@ _STATEMENT = re.compile(
 _decode = msgspec.json.Decoder().decode
 
 
-def decoded(body: bytes) -> Any:
+def decode_body(body: bytes) -> Any:
     """Return a request's JSON for a look inside; None where there is none, or too much."""
     if len(body) > BODY_BYTES_MAX:
         return None
@@ -62,7 +62,7 @@ def decoded(body: bytes) -> Any:
         return None
 
 
-def scrubbed_sentence(fault: Fault, request: Any) -> str | None:
+def scrub_message(fault: Fault, request: Any) -> str | None:
     """Return what may be told of a fault's sentence; `request` is the decoded body, None if it is unknown."""
     text = fault.message
     if text is None or fault.code in _WHOLE:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tavola.engine import Visit
+from tavola.engine import RequestContext
 from tavola.protocol.arns import Scope
 
 
 class ServedEngine(Protocol):
     """An engine as the server sees it; `tavola.engine.Engine` is one."""
 
-    def execute(self, operation: str, body: bytes, scope: Scope, visit: Visit | None = None) -> bytes:
+    def execute(self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None) -> bytes:
         """Return the JSON response to a JSON request, or raise a Fault."""
         ...
 

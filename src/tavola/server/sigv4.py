@@ -108,7 +108,7 @@ class _Key(NamedTuple):
         return hexlify(outer.digest())
 
 
-class _Told(NamedTuple):
+class _SignatureParts(NamedTuple):
     """What a request says of its signature."""
 
     algorithm: bytes
@@ -245,7 +245,7 @@ class Verifier(Generic[C]):
             self._keys[place] = found
         return found
 
-    def _remember(self, claim: Claim[C], told: _Told, fields: Mapping[bytes, bytes], at_s: float) -> Claim[C]:
+    def _remember(self, claim: Claim[C], told: _SignatureParts, fields: Mapping[bytes, bytes], at_s: float) -> Claim[C]:
         """Keep a claim that was proved, if its header has the signature at its end, as SDKs write it."""
         authorization = fields.get(b"authorization", b"")
         begins = authorization[:-_SIGNATURE_CHARACTERS]
@@ -309,7 +309,7 @@ def render_date(epoch_s: float) -> str:
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
-def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _Told:
+def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _SignatureParts:
     """Find the parts of the signature in the header or in the query; refuse both, neither, or too few."""
     authorization = fields.get(b"authorization", b"").strip()
     asked = {unquote_to_bytes(name): unquote_to_bytes(value) for name, value in reversed(pairs)}
@@ -333,7 +333,7 @@ def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _T
         missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
     if missing:
         raise IncompleteSignatureFault(f"{missing}Authorization={authorization.decode('latin-1')}")
-    return _Told(
+    return _SignatureParts(
         algorithm=algorithm,
         credential=parts[b"Credential"],
         signature=parts[b"Signature"],
@@ -344,7 +344,7 @@ def _read(fields: Mapping[bytes, bytes], pairs: list[tuple[bytes, bytes]]) -> _T
     )
 
 
-def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _Told:
+def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _SignatureParts:
     """Find the parts in the query; `token` is a header's, which counts if it is there too."""
     missing = "".join(
         f"AWS query-string parameters must include '{name.decode()}'. "
@@ -357,7 +357,7 @@ def _read_query(asked: Mapping[bytes, bytes], token: bytes | None) -> _Told:
     lasts = asked.get(b"X-Amz-Expires", str(SKEW_S).encode())
     if not (lasts.isdigit() and len(lasts) < 10):
         raise IncompleteSignatureFault("X-Amz-Expires must be a number of seconds.")
-    return _Told(
+    return _SignatureParts(
         algorithm,
         credential,
         signature,
@@ -387,7 +387,7 @@ def _check_scope(day: str, region: str, service: str, terminator: str, date: byt
         raise InvalidSignatureFault(complaints)
 
 
-def _check_skew(told: _Told, at_s: float, now_s: float) -> None:
+def _check_skew(told: _SignatureParts, at_s: float, now_s: float) -> None:
     date, now = told.date.decode("ascii"), render_date(now_s)
     if now_s - at_s > told.lasts_s:
         allowed = "15 min." if told.lasts_s == SKEW_S else f"{told.lasts_s} sec."
@@ -419,7 +419,7 @@ def _bad_token() -> Fault:
 
 def _matches(
     key: _Key,
-    told: _Told,
+    told: _SignatureParts,
     pairs: list[tuple[bytes, bytes]],
     names: list[bytes],
     fields: Mapping[bytes, bytes],

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tavola.clock import ManualClock
-from tavola.engine import Engine, Touch
+from tavola.engine import Engine, ItemAccess
 from tavola.model.document import Design
 from tavola.protocol.arns import table_arn
 from tests.browser.stage import accessibility_faults, overflow
@@ -209,7 +209,7 @@ def test_zooming_into_ranges_of_keys_shows_the_keys(
     assert watch is not None
     with watch.lock:
         for number in range(4_000):
-            touch = Touch(table_arn(SCOPE, "Tickets"), None, _key(f"KEY#{number}"), 0.0, 1.0)
+            touch = ItemAccess(table_arn(SCOPE, "Tickets"), None, _key(f"KEY#{number}"), 0.0, 1.0)
             watch.heat.note("PutItem", SCOPE, desk.clock.now() + number // 800, 0.0, (touch,), None, b"")
     desk.clock.advance(5.0)
     page = pages(studio_server, "/heat/Tickets?metric=writes&span=60")
@@ -320,7 +320,7 @@ def fill(studio_server: ServedStudio, clock: ManualClock) -> None:
     with watch.lock:
         for second in range(600):
             for key in schema_keys[second % 10 :: 10]:
-                touch = Touch(arn, None, key, 0.0, 1.0 + second % 7)
+                touch = ItemAccess(arn, None, key, 0.0, 1.0 + second % 7)
                 watch.heat.note("PutItem", SCOPE, start + second, 0.0, (touch,), None, b"")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tavola.clock import ManualClock
-from tavola.engine.emulation.chance import Chance
-from tavola.engine.emulation.conflicts import Conflicts, Held
+from tavola.engine.emulation.chance import SeededChance
+from tavola.engine.emulation.conflicts import Conflicts, HeldUntil
 from tavola.protocol.arns import Scope
 
 HERE = Scope("000000000000", "us-east-1")
@@ -12,7 +12,7 @@ HERE = Scope("000000000000", "us-east-1")
 
 def test_an_item_held_twice_is_held_until_the_later_end() -> None:
     """A second hold never ends the first one early."""
-    held = Held()
+    held = HeldUntil()
     held.hold("a", 0.0, 10.0)
     held.hold("a", 1.0, 2.0)
 
@@ -22,7 +22,7 @@ def test_an_item_held_twice_is_held_until_the_later_end() -> None:
 
 def test_what_is_over_is_forgotten() -> None:
     """Holding goes on for ever in little room: what is over goes when something new comes."""
-    held = Held()
+    held = HeldUntil()
     for number in range(10_000):
         held.hold(number, number * 1.0, number + 5.0)
 
@@ -32,16 +32,16 @@ def test_what_is_over_is_forgotten() -> None:
 def test_holds_are_of_the_stated_length_at_most() -> None:
     """Whatever chance says, an item is free after the longest time, and a token is its owner's alone."""
     clock = ManualClock()
-    conflicts = Conflicts(clock, 2.0, Chance("conflicts:1"))
+    conflicts = Conflicts(clock, 2.0, SeededChance("conflicts:1"))
     lengths = []
     for number in range(200):
-        conflicts.transacted([(1, b"%d" % number)], HERE, f"t{number}")
+        conflicts.hold_transaction([(1, b"%d" % number)], HERE, f"t{number}")
         held_s = 0.0
-        while conflicts.meets_write((1, b"%d" % number)):
+        while conflicts.blocks_write((1, b"%d" % number)):
             clock.advance(1 / 16)
             held_s += 1 / 16
         lengths.append(held_s)
-    conflicts.transacted([], HERE, "mine")
+    conflicts.hold_transaction([], HERE, "mine")
 
     assert max(lengths) <= 2.0
     assert 0.8 < sum(lengths) / len(lengths) < 1.2

@@ -436,7 +436,7 @@ def test_whether_keys_are_watched_is_what_is_stored(action: str, monkeypatch: py
         )
     before = engine._services.emulation
     with monkeypatch.context() as broken:
-        broken.setattr(engine._catalog.__class__, "keep_counts", lambda *_: 1 / 0)
+        broken.setattr(engine._catalog.__class__, "save_counts", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             engine.call(
                 "UpdateContributorInsights", {"TableName": "notes", "ContributorInsightsAction": action}

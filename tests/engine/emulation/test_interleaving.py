@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tavola.engine import Engine
-from tavola.engine.emulation import interleaved
+from tavola.engine.emulation import interleave
 from tavola.engine.storage import LogRow
 from tests.engine.emulation.load import item, make, opened, put
 
@@ -38,7 +38,7 @@ def test_every_item_keeps_its_order(keys: list[int], seed: int) -> None:
     """Whatever the changes and the seed, ids rise as before and no item's changes overtake each other."""
     rows = _rows(keys)
 
-    assert _keeps_order(rows, interleaved(rows, f"interleave:{seed}"))
+    assert _keeps_order(rows, interleave(rows, f"interleave:{seed}"))
 
 
 def test_the_check_of_the_order_finds_two_changes_exchanged() -> None:
@@ -52,7 +52,7 @@ def test_the_check_of_the_order_finds_two_changes_exchanged() -> None:
 def test_different_items_change_places_by_the_seed() -> None:
     """Records of different items come in another order, the same for one seed and another for the next."""
     rows = _rows(list(range(12)))
-    orders = [tuple(row.key for row in interleaved(rows, f"interleave:{seed}")) for seed in (1, 1, 2)]
+    orders = [tuple(row.key for row in interleave(rows, f"interleave:{seed}")) for seed in (1, 1, 2)]
 
     assert orders[0] == orders[1] != orders[2]
     assert orders[0] != tuple(row.key for row in rows)

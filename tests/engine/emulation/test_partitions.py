@@ -34,7 +34,7 @@ def _heat(
             number += 1
             partitions.cool(partitions.find(key), after_s, now_s)
             partition = partitions.find(key)
-            fits = partition.writes.open(now_s)
+            fits = partition.writes.has_tokens(now_s)
             if fits:
                 partition.writes.take(10.0)
             partition.note(key, 0.0, 10.0, now_s, throttled=not fits)

@@ -349,7 +349,7 @@ def test_the_load_finds_a_partition_without_a_limit(monkeypatch: pytest.MonkeyPa
 
     def wide(self: Partition, lower: bytes, upper: bytes | None, now_s: float) -> None:
         made(self, lower, upper, now_s)
-        self.writes.change(10_000.0, now_s)
+        self.writes.set_rate(10_000.0, now_s)
 
     monkeypatch.setattr(Partition, "__init__", wide)
 

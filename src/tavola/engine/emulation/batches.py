@@ -6,17 +6,17 @@ again loses them. One member at least is always done, so whoever asks again come
 
 from __future__ import annotations
 
-from tavola.engine.emulation.chance import Chance
+from tavola.engine.emulation.chance import SeededChance
 
 
-class Unprocessed:
+class UnprocessedMembers:
     """Chooses the members of batches that are left undone."""
 
-    def __init__(self, share: float, chance: Chance) -> None:
+    def __init__(self, share: float, chance: SeededChance) -> None:
         self._share = share
         self._chance = chance
 
-    def left(self, members: int) -> frozenset[int]:
+    def choose_unprocessed(self, members: int) -> frozenset[int]:
         """Return the places of the members that a batch of so many leaves undone."""
         shares = [self._chance.share() for _ in range(members)]
         done = max(range(members), key=lambda place: shares[place], default=0)

@@ -8,7 +8,7 @@ was saved allow.
 from __future__ import annotations
 
 
-class Bucket:
+class TokenBucket:
     """Tokens at a rate, of which so many seconds' worth can be saved."""
 
     __slots__ = ("_at_s", "_kept_s", "level", "rate")
@@ -19,7 +19,7 @@ class Bucket:
         self._kept_s = kept_s
         self._at_s = at_s
 
-    def left(self, now_s: float) -> float:
+    def level_at(self, now_s: float) -> float:
         """Return what is there now, below 0 where there is a debt."""
         passed = now_s - self._at_s
         if passed > 0:
@@ -28,17 +28,17 @@ class Bucket:
         self._at_s = now_s
         return self.level
 
-    def open(self, now_s: float) -> bool:
+    def has_tokens(self, now_s: float) -> bool:
         """Tell whether a request is let in now."""
-        return self.left(now_s) > 0
+        return self.level_at(now_s) > 0
 
     def take(self, units: float) -> None:
         """Charge a request that was let in."""
         self.level -= units
 
-    def change(self, rate: float, now_s: float) -> None:
+    def set_rate(self, rate: float, now_s: float) -> None:
         """Take another rate from now on; what was saved stays, up to what the new rate may save."""
         if rate != self.rate:
-            self.left(now_s)
+            self.level_at(now_s)
             self.rate = rate
             self.level = min(self.level, rate * self._kept_s)

@@ -12,7 +12,7 @@ from tavola.entropy import SeededEntropy
 _SPACE = 1 << 64
 
 
-class Chance:
+class SeededChance:
     """A repeatable sequence of shares, from a seed."""
 
     def __init__(self, seed: str) -> None:

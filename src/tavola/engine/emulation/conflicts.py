@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterable
 
 from tavola.clock import Clock
-from tavola.engine.emulation.chance import Chance
+from tavola.engine.emulation.chance import SeededChance
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import CancellationReason
 
-Place = tuple[int, bytes]  # a table's number and an item's key
+ItemAddress = tuple[int, bytes]  # a table's number and an item's key
 
 ONGOING = CancellationReason("TransactionConflict", "Transaction is ongoing for the item")
 
@@ -23,15 +23,15 @@ ONGOING = CancellationReason("TransactionConflict", "Transaction is ongoing for 
 class Conflicts:
     """The items and tokens that are held now."""
 
-    def __init__(self, clock: Clock, longest_s: float, chance: Chance) -> None:
+    def __init__(self, clock: Clock, longest_s: float, chance: SeededChance) -> None:
         self._clock = clock
         self._longest_s = longest_s
         self._chance = chance
-        self._transacted = Held()
-        self._written = Held()
-        self._tokens = Held()
+        self._transacted = HeldUntil()
+        self._written = HeldUntil()
+        self._tokens = HeldUntil()
 
-    def transacted(self, places: Iterable[Place], scope: Scope, token: str | None) -> None:
+    def hold_transaction(self, places: Iterable[ItemAddress], scope: Scope, token: str | None) -> None:
         """Hold the items of a write transaction that was done, and its token, for as long as chance says."""
         now_s = self._clock.now()
         until_s = now_s + self._longest_s * self._chance.share()
@@ -40,16 +40,16 @@ class Conflicts:
         if token is not None:
             self._tokens.hold((scope.account, scope.region, token), now_s, until_s)
 
-    def written(self, place: Place) -> None:
+    def hold_write(self, place: ItemAddress) -> None:
         """Hold the item of a single write, against TransactGetItems alone."""
         now_s = self._clock.now()
         self._written.hold(place, now_s, now_s + self._longest_s * self._chance.share())
 
-    def meets_write(self, place: Place) -> bool:
+    def blocks_write(self, place: ItemAddress) -> bool:
         """Tell whether a write meets a transaction on its item."""
         return self._transacted.holds(place, self._clock.now())
 
-    def meets_read(self, place: Place) -> bool:
+    def blocks_read(self, place: ItemAddress) -> bool:
         """Tell whether a transactional read meets a write on its item."""
         now_s = self._clock.now()
         return self._transacted.holds(place, now_s) or self._written.holds(place, now_s)
@@ -59,7 +59,7 @@ class Conflicts:
         return self._tokens.holds((scope.account, scope.region, token), self._clock.now())
 
 
-class Held:
+class HeldUntil:
     """What is held, and until when."""
 
     __slots__ = ("_queue", "_until_s")

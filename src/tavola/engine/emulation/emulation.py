@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Catalog, Index, Table
-from tavola.engine.changes import Shard
-from tavola.engine.emulation.batches import Unprocessed
-from tavola.engine.emulation.chance import Chance, share_of
+from tavola.engine.emulation.batches import UnprocessedMembers
+from tavola.engine.emulation.chance import SeededChance, share_of
 from tavola.engine.emulation.charges import Charge, check_charges, page_charge, write_charges
 from tavola.engine.emulation.conflicts import ONGOING, Conflicts
-from tavola.engine.emulation.hot_keys import Counters, Watch
-from tavola.engine.emulation.interleaving import read_mixed, window_start_us
+from tavola.engine.emulation.hot_keys import Counters, HotKeyCounters
+from tavola.engine.emulation.interleaving import read_interleaved, window_start_us
 from tavola.engine.emulation.staleness import Staleness
 from tavola.engine.emulation.switches import Switches
-from tavola.engine.emulation.throughput import Throttle, Throughput, fault_of, reason_of
+from tavola.engine.emulation.throughput import Throttle, ThroughputMeter, fault_of, reason_of
 from tavola.engine.reads import Span
+from tavola.engine.request_context import ItemAccess
 from tavola.engine.storage import ChangeLog, LogRow
-from tavola.engine.visits import Touch
+from tavola.engine.streams import Shard
 from tavola.engine.writes import CurrentItem, ItemWrite
 from tavola.keys import bounds_around, values_of
 from tavola.limits import TRANSACTION_UNITS_FACTOR
@@ -67,15 +67,15 @@ class Emulation:
     def __init__(self, switches: Switches, clock: Clock) -> None:
         self.switches = switches
         self._clock = clock
-        self.throughput: Throughput | None = None
+        self.throughput: ThroughputMeter | None = None
         self.staleness: Staleness | None = None
         self.conflicts: Conflicts | None = None
-        self.unprocessed: Unprocessed | None = None
-        self._watches: dict[tuple[int, int], Watch] = {}
-        self._refused: deque[Touch] = deque(maxlen=_REFUSED_MAX)  # since somebody last asked
+        self.unprocessed: UnprocessedMembers | None = None
+        self._watches: dict[tuple[int, int], HotKeyCounters] = {}
+        self._refused: deque[ItemAccess] = deque(maxlen=_REFUSED_MAX)  # since somebody last asked
         if switches.throughput:
-            self.throughput = Throughput(clock, switches.split_after_s)
-        if switches.remembers:
+            self.throughput = ThroughputMeter(clock, switches.split_after_s)
+        if switches.needs_history:
             self.staleness = Staleness(
                 clock,
                 stale_s=switches.stale_reads_s,
@@ -86,78 +86,78 @@ class Emulation:
         if switches.conflicts_s is not None:
             self.conflicts = Conflicts(clock, switches.conflicts_s, self._chance("conflicts"))
         if switches.unprocessed is not None:
-            self.unprocessed = Unprocessed(switches.unprocessed, self._chance("unprocessed"))
+            self.unprocessed = UnprocessedMembers(switches.unprocessed, self._chance("unprocessed"))
 
-    def _chance(self, switch: str) -> Chance:
-        return Chance(self.switches.seed_of(switch))
+    def _chance(self, switch: str) -> SeededChance:
+        return SeededChance(self.switches.seed_of(switch))
 
     # Reads.
 
-    def seen(self, table: Table, index: Index | None, consistent: bool | None) -> Table:
+    def table_view(self, table: Table, index: Index | None, consistent: bool | None) -> Table:
         """Return a table as a read sees it."""
         if self.staleness is None:
             return table
-        return self.staleness.seen(table, index, consistent=bool(consistent))
+        return self.staleness.table_view(table, index, consistent=bool(consistent))
 
-    def read_item(self, table: Table, key: bytes, units: float) -> None:
+    def charge_item_read(self, table: Table, key: bytes, units: float) -> None:
         """Let a read of one item pass, or throttle it."""
         if self._meters(table):
-            self._pass([Charge(table, None, "Read", key, units)])
+            self._charge_or_throttle([Charge(table, None, "Read", key, units)])
 
-    def read_page(self, span: Span, units: float) -> None:
+    def charge_page(self, span: Span, units: float) -> None:
         """Let a page of a query or scan pass, or throttle it."""
         if self._meters(span.table):
-            self._pass([page_charge(span, units)])
+            self._charge_or_throttle([page_charge(span, units)])
 
-    def read_transacted(self, reads: Sequence[tuple[Table, bytes, float]]) -> None:
+    def charge_transaction_reads(self, reads: Sequence[tuple[Table, bytes, float]]) -> None:
         """Let a transactional read pass, or cancel it with a reason for each item."""
         if self.conflicts is not None:
-            met = [self.conflicts.meets_read(_place(table, key)) for table, key, _ in reads]
+            met = [self.conflicts.blocks_read(_place(table, key)) for table, key, _ in reads]
             _cancel([ONGOING if each else _PASSED for each in met])
-        self._pass_all([[Charge(table, None, "Read", key, units)] for table, key, units in reads])
+        self._charge_all_or_throttle([[Charge(table, None, "Read", key, units)] for table, key, units in reads])
 
     # Writes.
 
-    def meet(self, table: Table, key: bytes) -> None:
+    def check_conflict(self, table: Table, key: bytes) -> None:
         """Refuse a single write that meets a transaction on its item."""
-        if self.conflicts is not None and self.conflicts.meets_write(_place(table, key)):
+        if self.conflicts is not None and self.conflicts.blocks_write(_place(table, key)):
             raise TransactionConflictFault()
 
-    def write(self, change: ItemWrite) -> None:
+    def charge_write(self, change: ItemWrite) -> None:
         """Let a single write pass, or throttle it."""
         if self._meters(change.table):
-            self._pass(write_charges(change))
-        self._wrote(change.current)
+            self._charge_or_throttle(write_charges(change))
+        self._hold_written_item(change.current)
 
-    def refuse(self, standing: CurrentItem) -> None:
+    def charge_failed_condition(self, standing: CurrentItem) -> None:
         """Charge a write whose condition was not met, or throttle it instead."""
-        self._pass(check_charges(standing))
+        self._charge_or_throttle(check_charges(standing))
 
-    def begin_transaction(self, scope: Scope, token: str) -> None:
+    def check_token(self, scope: Scope, token: str) -> None:
         """Refuse a transaction whose token is still at work."""
         if self.conflicts is not None and self.conflicts.in_progress(scope, token):
             raise TransactionInProgressFault()
 
-    def meet_transaction(self, places: Sequence[tuple[Table, bytes] | None]) -> None:
+    def check_transaction_conflicts(self, places: Sequence[tuple[Table, bytes] | None]) -> None:
         """Cancel a write transaction that meets another on one of its items."""
         if self.conflicts is not None:
             _cancel(
                 [
-                    ONGOING if place is not None and self.conflicts.meets_write(_place(*place)) else _PASSED
+                    ONGOING if place is not None and self.conflicts.blocks_write(_place(*place)) else _PASSED
                     for place in places
                 ]
             )
 
-    def transact(
+    def charge_transaction(
         self, staged: Sequence[tuple[CurrentItem, ItemWrite | None]], scope: Scope, token: str | None
     ) -> None:
         """Let a write transaction pass and hold its items, or cancel it with a reason for each action."""
-        self._pass_all([_action_charges(*each) for each in staged])
+        self._charge_all_or_throttle([_action_charges(*each) for each in staged])
         if self.conflicts is not None:
             places = [_place(standing.table, standing.key) for standing, _ in staged]
-            self.conflicts.transacted(places, scope, token)
+            self.conflicts.hold_transaction(places, scope, token)
 
-    def cancelled(self, standings: Sequence[CurrentItem]) -> None:
+    def charge_cancelled_transaction(self, standings: Sequence[CurrentItem]) -> None:
         """Charge a transaction that was cancelled: it took what it would have taken."""
         charges = [
             charge for standing in standings for charge in check_charges(standing, TRANSACTION_UNITS_FACTOR)
@@ -168,15 +168,15 @@ class Emulation:
 
     # Batches.
 
-    def left_unwritten(self, changes: Sequence[ItemWrite]) -> frozenset[int]:
+    def choose_unwritten(self, changes: Sequence[ItemWrite]) -> frozenset[int]:
         """Return the places of a batch's writes that are left undone; throttle it where all would be."""
-        left = set() if self.unprocessed is None else set(self.unprocessed.left(len(changes)))
+        left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(changes)))
         refused: list[Throttle] = []
         for place, change in enumerate(changes):
             if place in left:
                 continue
             standing = change.current
-            met = self.conflicts is not None and self.conflicts.meets_write(
+            met = self.conflicts is not None and self.conflicts.blocks_write(
                 _place(standing.table, standing.key)
             )
             throttles = [] if met else self._throttles(write_charges(change))
@@ -184,14 +184,14 @@ class Emulation:
             if met or throttles:
                 left.add(place)
             else:
-                self._wrote(standing)
+                self._hold_written_item(standing)
         if refused and len(left) == len(changes):
             raise fault_of(list(dict.fromkeys(refused)))
         return frozenset(left)
 
-    def left_unread(self, reads: Sequence[tuple[Table, bytes, float]]) -> frozenset[int]:
+    def choose_unread(self, reads: Sequence[tuple[Table, bytes, float]]) -> frozenset[int]:
         """Return the places of a batch's reads that are left undone; throttle it where all would be."""
-        left = set() if self.unprocessed is None else set(self.unprocessed.left(len(reads)))
+        left = set() if self.unprocessed is None else set(self.unprocessed.choose_unprocessed(len(reads)))
         refused: list[Throttle] = []
         for place, (table, key, units) in enumerate(reads):
             if place not in left:
@@ -214,7 +214,7 @@ class Emulation:
         """Return changes of a shard past an id, mixed across items, and the id to go on after."""
         window_s = self.switches.interleave_s
         assert window_s is not None, "what does not interleave is read as it is"
-        return read_mixed(
+        return read_interleaved(
             log, shard, after, limit, self._clock.now(), window_s, self.switches.seed_of("interleave")
         )
 
@@ -240,7 +240,7 @@ class Emulation:
 
     def hottest(self, table: Table, index: Index | None, count: int) -> Hottest:
         """Return the hottest keys of a table or global index since it was first watched."""
-        watch = self._watches.get(_watched(table, index)) or Watch()
+        watch = self._watches.get(_watched(table, index)) or HotKeyCounters()
         schema = table.schema if index is None else index.schema
         bare = not schema.range  # every partition key is a whole key
 
@@ -256,7 +256,7 @@ class Emulation:
             throttled_items=told(watch.throttled if bare else watch.throttled_items),
         )
 
-    def take_refused(self) -> tuple[Touch, ...]:
+    def take_refused(self) -> tuple[ItemAccess, ...]:
         """Return what was refused for want of throughput since this was last asked, as touches without units."""
         if not self._refused:
             return ()
@@ -280,12 +280,12 @@ class Emulation:
         """Tell whether anybody asks what an access of a table takes."""
         return self.throughput is not None or bool(table.definition.insights)
 
-    def _pass(self, charges: list[Charge]) -> None:
+    def _charge_or_throttle(self, charges: list[Charge]) -> None:
         throttles = self._throttles(charges)
         if throttles:
             raise fault_of(throttles)
 
-    def _pass_all(self, actions: list[list[Charge]]) -> None:
+    def _charge_all_or_throttle(self, actions: list[list[Charge]]) -> None:
         """Let every action of a transaction pass, or none, with a reason for each."""
         everything = [charge for charges in actions for charge in charges]
         if self.throughput is None:
@@ -333,7 +333,7 @@ class Emulation:
             if charge.reach == "scan":
                 continue  # it is at no key
             schema = charge.table.schema if charge.index is None else charge.index.schema
-            watch = self._watches.setdefault(_watched(charge.table, charge.index), Watch())
+            watch = self._watches.setdefault(_watched(charge.table, charge.index), HotKeyCounters())
             partition = bounds_around(schema, charge.key).lower
             item = charge.key if charge.reach == "item" and schema.range else None
             if throttled:
@@ -341,9 +341,9 @@ class Emulation:
             else:
                 watch.note_accessed(partition, item, charge.units)
 
-    def _wrote(self, standing: CurrentItem) -> None:
+    def _hold_written_item(self, standing: CurrentItem) -> None:
         if self.conflicts is not None:
-            self.conflicts.written(_place(standing.table, standing.key))
+            self.conflicts.hold_write(_place(standing.table, standing.key))
 
 
 def insights_mode(table: Table, index: Index | None) -> str | None:
@@ -355,27 +355,27 @@ def insights_mode(table: Table, index: Index | None) -> str | None:
     return setting.mode if setting is not None and setting.enabled else None
 
 
-def watching(standing: Emulation | None, catalog: Catalog, clock: Clock) -> Emulation | None:
+def active_emulation(standing: Emulation | None, catalog: Catalog, clock: Clock) -> Emulation | None:
     """Return what there is to emulate, or to watch by what the catalog says; None, and nobody pays for it."""
     if standing is not None and standing.switches.any:
         return standing
-    if not is_watched(catalog):
+    if not has_insights(catalog):
         return None
     return standing or Emulation(Switches(), clock)
 
 
-def is_watched(catalog: Catalog) -> bool:
+def has_insights(catalog: Catalog) -> bool:
     """Tell whether the keys of any table or index are watched."""
     return any(
         setting.enabled for table in catalog.tables() for setting in table.definition.insights.values()
     )
 
 
-def _refusal(charge: Charge) -> Touch:
+def _refusal(charge: Charge) -> ItemAccess:
     key = None if charge.reach == "scan" else charge.key
     if charge.index is None:
-        return Touch(charge.table.arn, None, key, 0.0, 0.0)
-    return Touch(charge.table.arn, charge.index.name, None, 0.0, 0.0, key)
+        return ItemAccess(charge.table.arn, None, key, 0.0, 0.0)
+    return ItemAccess(charge.table.arn, charge.index.name, None, 0.0, 0.0, key)
 
 
 def _place(table: Table, key: bytes) -> tuple[int, bytes]:

@@ -66,7 +66,7 @@ class Counters:
         self._errors = {key: self._errors[key] for key, _ in kept if key in self._errors}
 
 
-class Watch:
+class HotKeyCounters:
     """The hottest keys of one table or global index: by partition key, and by whole key where there is more.
 
     What was accessed weighs the units that it took; what was throttled, the requests.

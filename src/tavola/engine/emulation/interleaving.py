@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
-from tavola.engine.changes import Shard
 from tavola.engine.emulation.chance import share_of
 from tavola.engine.storage import ChangeLog, LogRow
+from tavola.engine.streams import Shard
 from tavola.keys import Bounds
 
 _BLOCK_ROWS = 256  # that change places with each other at most
 _CHUNK_ROWS = 1024
 
 
-def interleaved(rows: Sequence[LogRow], seed: str) -> list[LogRow]:
+def interleave(rows: Sequence[LogRow], seed: str) -> list[LogRow]:
     """Return the changes of one window with their places mixed: ids as they rose, each key's in its order."""
     queues: dict[bytes, list[LogRow]] = {}
     for row in rows:
@@ -41,7 +41,7 @@ def window_start_us(at_us: int, window_s: float) -> int:
     return at_us // window_us * window_us
 
 
-def read_mixed(
+def read_interleaved(
     log: ChangeLog, shard: Shard, after: int, limit: int, now_s: float, window_s: float, seed: str
 ) -> tuple[list[LogRow], int]:
     """Return up to `limit` changes of a shard past an id, mixed, and the id to go on after.
@@ -59,7 +59,7 @@ def read_mixed(
     found: list[LogRow] = []
     for block in _blocks(_rows(log, shard.bounds, begin, upto), window_us):
         if block[-1].id > after:
-            found.extend(row for row in interleaved(block, seed) if row.id > after)
+            found.extend(row for row in interleave(block, seed) if row.id > after)
         if len(found) >= limit:
             return found[:limit], found[limit - 1].id
     return found, max(after, upto)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
-from tavola.engine.emulation.buckets import Bucket
+from tavola.engine.emulation.buckets import TokenBucket
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
 _WINDOW_S = 10.0  # over which heat is judged
@@ -48,8 +48,8 @@ class Partition:
     def __init__(self, lower: bytes, upper: bytes | None, now_s: float) -> None:
         self.lower = lower
         self.upper = upper
-        self.reads = Bucket(PARTITION_READS_PER_S, 1.0, now_s)
-        self.writes = Bucket(PARTITION_WRITES_PER_S, 1.0, now_s)
+        self.reads = TokenBucket(PARTITION_READS_PER_S, 1.0, now_s)
+        self.writes = TokenBucket(PARTITION_WRITES_PER_S, 1.0, now_s)
         self._samples: deque[tuple[bytes, float]] = deque(maxlen=_SAMPLES)
         self._window_at_s = now_s
         self._reads = self._writes = 0.0
@@ -158,7 +158,7 @@ def divide(
 ) -> bytes | None:
     """Return the key that leaves as much heat on either side as can be, None where one key has it all."""
     sampled = list(samples)
-    uncut = set[bytes]() if whole_collections else _ordered((key for key, _ in sampled), collection_of)
+    uncut = set[bytes]() if whole_collections else _collections_in_order((key for key, _ in sampled), collection_of)
     heat: dict[bytes, float] = {}
     for key, weight in sampled:
         collection = collection_of(key)
@@ -175,7 +175,7 @@ def divide(
     return best
 
 
-def _ordered(keys: Iterable[bytes], collection_of: CollectionOf) -> set[bytes]:
+def _collections_in_order(keys: Iterable[bytes], collection_of: CollectionOf) -> set[bytes]:
     """Return the collections whose keys come in order, one way or the other."""
     seen: dict[bytes, list[bytes]] = {}
     for key in keys:

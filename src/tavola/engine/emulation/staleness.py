@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Index, Table
-from tavola.engine.emulation.chance import Chance
-from tavola.engine.snapshots import AsOfTableStore, as_of
+from tavola.engine.emulation.chance import SeededChance
+from tavola.engine.snapshots import AsOfTableStore, table_at_position
 
 _REPLICAS = 3
 
@@ -24,8 +24,8 @@ class Staleness:
         *,
         stale_s: float | None,
         lag_s: float | None,
-        reads: Chance,
-        lags: Chance,
+        reads: SeededChance,
+        lags: SeededChance,
     ) -> None:
         self._clock = clock
         self._stale_s = stale_s
@@ -33,7 +33,7 @@ class Staleness:
         self._reads = reads
         self._lags = lags
 
-    def seen(self, table: Table, index: Index | None, *, consistent: bool) -> Table:
+    def table_view(self, table: Table, index: Index | None, *, consistent: bool) -> Table:
         """Return a table as a read sees it: as it stands, or as it stood a moment ago."""
         if consistent or isinstance(table.rows, AsOfTableStore):
             return table
@@ -44,7 +44,7 @@ class Staleness:
         if not behind_s or journal is None or not journal.history:
             return table
         position = journal.log.id_at(int((self._clock.now() - behind_s) * 1_000_000))
-        return table if position >= journal.position else as_of(table, journal.log, position)
+        return table if position >= journal.position else table_at_position(table, journal.log, position)
 
     def _behind_s(self) -> float:
         if self._stale_s is None:

@@ -118,7 +118,7 @@ class Switches:
         return f"{switch}:{dict(self.seeds).get(switch, self.seed)}"
 
     @property
-    def remembers(self) -> bool:
+    def needs_history(self) -> bool:
         """Tell whether reads may need the past of any table."""
         return self.gsi_lag_s is not None or self.stale_reads_s is not None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Index, Table
-from tavola.engine.emulation.buckets import Bucket
+from tavola.engine.emulation.buckets import TokenBucket
 from tavola.engine.emulation.charges import Access, Charge
 from tavola.engine.emulation.partitions import Partitions
 from tavola.keys import KeySchema, bounds_around
@@ -113,7 +113,7 @@ class Throttle:
         return _INDEXES_EXCEEDED if indexes else _INDEX_EXCEEDED
 
 
-class Resource:
+class MeteredResource:
     """One table or global index as it is metered."""
 
     __slots__ = (
@@ -136,8 +136,8 @@ class Resource:
         self.arn = table.arn if index is None else index_arn(table.scope, table.name, index.name)
         self.allowance = allowance_of(table, index)
         kept_s = 1.0 if self.allowance.on_demand else BURST_S
-        self.reads = Bucket(self.allowance.reads, kept_s, now_s)
-        self.writes = Bucket(self.allowance.writes, kept_s, now_s)
+        self.reads = TokenBucket(self.allowance.reads, kept_s, now_s)
+        self.writes = TokenBucket(self.allowance.writes, kept_s, now_s)
         self.partitions = Partitions(
             self.allowance.partitions,
             now_s,
@@ -154,10 +154,10 @@ class Resource:
         changed = allowance_of(table, index)
         if changed.on_demand != self.allowance.on_demand:
             kept_s = 1.0 if changed.on_demand else BURST_S
-            self.reads = Bucket(changed.reads, kept_s, now_s)
-            self.writes = Bucket(changed.writes, kept_s, now_s)
-        self.reads.change(changed.reads, now_s)
-        self.writes.change(changed.writes, now_s)
+            self.reads = TokenBucket(changed.reads, kept_s, now_s)
+            self.writes = TokenBucket(changed.writes, kept_s, now_s)
+        self.reads.set_rate(changed.reads, now_s)
+        self.writes.set_rate(changed.writes, now_s)
         self.allowance = changed
         self.partitions.grow(changed.partitions, now_s)
 
@@ -166,9 +166,9 @@ class Resource:
         found: list[str] = []
         partition = self.partitions.find(key)
         whole, part = (self.reads, partition.reads) if access == "Read" else (self.writes, partition.writes)
-        if not whole.open(now_s):
+        if not whole.has_tokens(now_s):
             found.append(self.allowance.limit(access))
-        if not part.open(now_s):
+        if not part.has_tokens(now_s):
             found.append(KEY_RANGE)
         on_demand = self.allowance.on_demand
         return [Throttle(self.arn, self.of_index, on_demand, access, limit) for limit in found]
@@ -209,13 +209,13 @@ class Resource:
         self._window[charge.access == "Write"] += charge.units
 
 
-class Throughput:
+class ThroughputMeter:
     """Every table and index that was accessed since the engine was opened."""
 
     def __init__(self, clock: Clock, split_after_s: float) -> None:
         self._clock = clock
         self._split_after_s = split_after_s
-        self._resources: dict[tuple[int, int], Resource] = {}
+        self._resources: dict[tuple[int, int], MeteredResource] = {}
 
     def throttles(self, charges: Sequence[Charge]) -> list[Throttle]:
         """Return every limit that stands in the way of a request, each once; take nothing."""
@@ -239,12 +239,12 @@ class Throughput:
             resource.take(charge, now_s)
             resource.heat(charge, now_s, self._split_after_s, throttled=False)
 
-    def resource(self, table: Table, index: Index | None) -> Resource:
+    def resource(self, table: Table, index: Index | None) -> MeteredResource:
         """Return a table or global index as it is metered."""
         place = (table.definition.number, 0 if index is None else index.definition.slot)
         found = self._resources.get(place)
         if found is None:
-            found = self._resources[place] = Resource(table, index, self._clock.now())
+            found = self._resources[place] = MeteredResource(table, index, self._clock.now())
         elif found.definition is not table.definition:
             found.renew(table, index, self._clock.now())
         return found

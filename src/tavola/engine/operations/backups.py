@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.backups import Backup, Backups, BackupType, leave, pin, pinned_past, unpin
+from tavola.engine.backups import Backup, Backups, BackupType, keep_table, pin, pinned_table, unpin
 from tavola.engine.catalog import Table
-from tavola.engine.copies import START, Place, copy_slice
-from tavola.engine.failures import Failure, failure_of, note_failure
+from tavola.engine.copies import START, CopyPosition, copy_slice
+from tavola.engine.failures import Failure, failure_of, record_failure
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.descriptions import describe
 from tavola.engine.operations.responses import encode
@@ -49,8 +49,8 @@ def create_backup(call: OperationCall, request: CreateBackupRequest) -> bytes:
         raise TableNotFoundFault.of_table(table.name)
     services.begin()
     backups = Backups(services.store)
-    backup = backups.keep(_new(services, table, request.backup_name, "USER", services.catalog.next_number()))
-    backups.make_place(backup)
+    backup = backups.save(_new(services, table, request.backup_name, "USER", services.catalog.next_number()))
+    backups.create_table(backup)
     pinned, position = pin(services.catalog, table)
     services.jobs.start(
         BACKUP_JOB,
@@ -127,13 +127,13 @@ def put_aside(services: Services, table: Table) -> None:
     """
     definition = table.definition
     if definition.pins:
-        leave(services.store, definition)
+        keep_table(services.store, definition)
     if definition.recovery is not None:
         backups = Backups(services.store)
         backups.drop_expired(services.clock.now())
         made = _new(services, table, f"{table.name}$DeletedTableBackup", "SYSTEM", definition.number)
         expires_at_s = made.created_at_s + SYSTEM_BACKUP_DAYS * _DAY_S
-        backups.keep(msgspec.structs.replace(made, status="AVAILABLE", expires_at_s=expires_at_s))
+        backups.save(msgspec.structs.replace(made, status="AVAILABLE", expires_at_s=expires_at_s))
     services.catalog.drop(table, keep_rows=definition.recovery is not None or definition.pins > 0)
 
 
@@ -143,9 +143,9 @@ def backup_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | N
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
     assert backup is not None, "a backup that is being made cannot be deleted"
     target = backups.table(backup)
-    source = pinned_past(services.catalog, services.store, state["source"], state["position"])
-    place = copy_slice(source, target, Place.decode(state["place"]))
-    backups.keep(
+    source = pinned_table(services.catalog, services.store, state["source"], state["position"])
+    place = copy_slice(source, target, CopyPosition.decode(state["place"]))
+    backups.save(
         msgspec.structs.replace(
             backup,
             items=target.counts.items,
@@ -167,7 +167,7 @@ def backup_abandoned(services: Services, state: dict[str, Any]) -> None:
         what = f"Backup {backup.name} of table {backup.definition.name}"
         failure = Failure(services.clock.now(), what, state["failure"])
         _log.error("%s", failure.sentence)
-        note_failure(services.store, backup.arn, failure)
+        record_failure(services.store, backup.arn, failure)
         backups.drop(backup)
     unpin(services.catalog, services.store, state["source"])
 

@@ -132,7 +132,7 @@ def _throttled_keys(
     reads: list[tuple[Table, bytes, float]] = []
     positions: list[tuple[str, int]] = []
     for name, keys_and_attributes in request.request_items.items():
-        tables[name] = table = emulation.seen(tables[name], None, keys_and_attributes.consistent_read)
+        tables[name] = table = emulation.table_view(tables[name], None, keys_and_attributes.consistent_read)
         for position, key in enumerate(keys[name]):
             row = table.rows.get(key)
             units = read_units(
@@ -141,7 +141,7 @@ def _throttled_keys(
             reads.append((table, key, units))
             positions.append((name, position))
     throttled: dict[str, set[int]] = {}
-    for at in emulation.left_unread(reads):
+    for at in emulation.choose_unread(reads):
         name, position = positions[at]
         throttled.setdefault(name, set()).add(position)
     return {name: frozenset(positions) for name, positions in throttled.items()}
@@ -174,7 +174,7 @@ def batch_write_item(call: OperationCall, request: BatchWriteItemRequest) -> byt
                 item_writes.append((name, prepare_delete(current), write.delete_request.key))
     unprocessed: dict[str, list[Any]] = {}
     if call.services.emulation is not None:
-        throttled = call.services.emulation.left_unwritten([change for _, change, _ in item_writes])
+        throttled = call.services.emulation.choose_unwritten([change for _, change, _ in item_writes])
         for position in sorted(throttled):
             name, item_write, item = item_writes[position]
             again = (

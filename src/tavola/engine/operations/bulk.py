@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.transfers import (
@@ -61,7 +61,7 @@ def start_bulk_put_items(call: OperationCall, request: StartBulkPutItemsRequest)
     table = call.table(request.table_name)
     records = Records(services.store, "bulk")
     now_s = services.clock.now()
-    digest = digest_of(msgspec.to_builtins(request))
+    digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
     known = records.given(call.scope, token, now_s)
     if known is not None:

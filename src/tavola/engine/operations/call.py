@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 
 from tavola.clock import Clock
 from tavola.engine.catalog import Catalog, Table
-from tavola.engine.changes import Streams
 from tavola.engine.emulation import Emulation
-from tavola.engine.isolation import Tokens
+from tavola.engine.isolation import ClientTokens
 from tavola.engine.jobs import Jobs
-from tavola.engine.seals import Seals
-from tavola.engine.snapshots import past_of, read_only
+from tavola.engine.request_context import ItemAccess, RequestContext
+from tavola.engine.signed_tokens import TokenSigner
+from tavola.engine.snapshots import read_only_fault, table_at
 from tavola.engine.storage import Store
+from tavola.engine.streams import Streams
 from tavola.engine.transfer import Buckets
-from tavola.engine.visits import Touch, Visit
 from tavola.entropy import Entropy
 from tavola.expressions.errors import ExpressionError
 from tavola.limits import EXPRESSION_SUBSTITUTION_BYTES_MAX
@@ -35,7 +35,7 @@ class Services:
     """The parts of the engine that operations use."""
 
     catalog: Catalog
-    tokens: Tokens
+    tokens: ClientTokens
     clock: Clock
     entropy: Entropy
     wording: MessageStyle
@@ -46,7 +46,7 @@ class Services:
     ]  # the same for the engine's own bookkeeping, allowed in read-only calls too
     store: Store
     streams: Streams
-    seals: Seals
+    token_signer: TokenSigner
     jobs: Jobs
     emulation: Emulation | None = None  # simulated throttling, conflicts and latency; None: off
     buckets: Buckets | None = None  # the folder used as S3; None: not configured
@@ -86,7 +86,7 @@ class OperationCall:
     body: bytes
     scope: Scope
     services: Services
-    visit: Visit | None = None
+    visit: RequestContext | None = None
 
     @property
     def records_accesses(self) -> bool:
@@ -98,7 +98,7 @@ class OperationCall:
     ) -> None:
         """Record consumed units, if the request is observed."""
         if self.visit is not None and self.visit.touches is not None:
-            self.visit.touches.append(Touch(table.arn, index, key, reads, writes))
+            self.visit.touches.append(ItemAccess(table.arn, index, key, reads, writes))
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
         """Return the facts about a table that a guard may use."""
@@ -106,7 +106,7 @@ class OperationCall:
 
     def iterator_stream(self, iterator: str) -> str | None:
         """Return the ARN of the stream that a shard iterator of this caller reads."""
-        opened = self.services.seals.open(ITERATOR, self.scope, iterator)
+        opened = self.services.token_signer.open(ITERATOR, self.scope, iterator)
         return None if opened is None else opened["stream"]
 
     def table(self, name_or_arn: str) -> Table:
@@ -124,8 +124,8 @@ class OperationCall:
     def _table_as_of(self, table: Table, at_us: int) -> Table:
         now_s = self.services.clock.now()
         catalog = self.services.catalog
-        past = past_of(table, at_us, now_s, self.services.begin_maintenance, catalog.pasts)
-        catalog.looked_back[table.definition.number] = now_s
+        past = table_at(table, at_us, now_s, self.services.begin_maintenance, catalog.history)
+        catalog.as_of_read_at_s[table.definition.number] = now_s
         catalog.timeline.reach(
             at_us + 1
         )  # later writes get later times even if the clock goes back, so this read stays repeatable
@@ -203,4 +203,4 @@ class OperationCall:
 
 
 def _refuse_write() -> NoReturn:
-    raise read_only()
+    raise read_only_fault()

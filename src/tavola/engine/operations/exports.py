@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.backups import pin, pinned_past, unpin
+from tavola.engine.backups import pin, pinned_table, unpin
 from tavola.engine.catalog import Table
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.request_expressions import (
     bind_placeholders,
@@ -32,7 +32,7 @@ from tavola.engine.operations.transfers import (
     shown,
     start,
 )
-from tavola.engine.snapshots import order_by_key, position_at, window_of
+from tavola.engine.snapshots import index_log_if_needed, position_at, window_of
 from tavola.engine.transfer import (
     Export,
     Period,
@@ -79,7 +79,7 @@ def export_table_to_point_in_time(call: OperationCall, request: ExportTableToPoi
     table = _source(call, request.table_arn)
     records = Records(services.store, "export")
     now_s = services.clock.now()
-    digest = digest_of(msgspec.to_builtins(request))
+    digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
     known = records.given(call.scope, token, now_s)
     if known is not None:
@@ -197,8 +197,8 @@ def export_abandoned(services: Services, state: dict[str, Any]) -> None:
 
 def _work(services: Services, scope: Scope, transfer: Transfer, state: dict[str, Any]) -> Export:
     log = services.store.log(state["number"])
-    order_by_key(log, state["position"] if state["after"] is None else state["after"], services.begin)
-    past = pinned_past(services.catalog, services.store, state["number"], state["position"])
+    index_log_if_needed(log, state["position"] if state["after"] is None else state["after"], services.begin)
+    past = pinned_table(services.catalog, services.store, state["number"], state["position"])
     specification = transfer.description.get("FilterSpecification")
     wanted = Wanted()
     if specification is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Table
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import create_table
@@ -71,7 +71,7 @@ def import_table(call: OperationCall, request: ImportTableRequest) -> bytes:
     if standing is not None and not _is_importing(call, standing):
         raise ResourceInUseFault(f"Table already exists: {name}")
     now_s = services.clock.now()
-    digest = digest_of(msgspec.to_builtins(request))
+    digest = digest_payload(msgspec.to_builtins(request))
     token = request.client_token or services.entropy.uuid()
     known = records.given(call.scope, token, now_s)
     if known is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.catalog import Index, Insights, Table
-from tavola.engine.emulation import HotItem, watching
+from tavola.engine.emulation import HotItem, active_emulation
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.descriptions import is_index_active
 from tavola.engine.operations.responses import encode
@@ -67,7 +67,7 @@ def update_contributor_insights(call: OperationCall, request: UpdateContributorI
     changed = msgspec.structs.replace(table.definition, insights=insights)
     services = call.services
     services.catalog.change(table, changed)
-    services.emulation = watching(services.emulation, services.catalog, services.clock)
+    services.emulation = active_emulation(services.emulation, services.catalog, services.clock)
     if services.emulation is not None and (standing is None or not standing.enabled):
         services.emulation.forget(table, index)
     return encode(_summary(table, index, "ENABLING" if enable else "DISABLING", mode))
@@ -90,7 +90,7 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
                 found.append((place, _summary(table, index, _status(setting), setting.mode)))
     found.sort(key=lambda each: each[0])
     if request.next_token is not None:
-        opened = call.services.seals.open(_TOKEN, call.scope, request.next_token)
+        opened = call.services.token_signer.open(_TOKEN, call.scope, request.next_token)
         if opened is None:
             raise ValidationFault("Invalid NextToken")
         found = [each for each in found if each[0] > tuple(opened["after"])]
@@ -99,7 +99,7 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
         limit = INSIGHTS_LISTED_MAX
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in found[:limit]]}
     if len(found) > limit:
-        answer["NextToken"] = call.services.seals.seal(_TOKEN, call.scope, {"after": found[limit - 1][0]})
+        answer["NextToken"] = call.services.token_signer.sign(_TOKEN, call.scope, {"after": found[limit - 1][0]})
     return encode(answer)
 
 

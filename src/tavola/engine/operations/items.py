@@ -25,7 +25,7 @@ from tavola.engine.operations.request_expressions import (
     parse_update,
 )
 from tavola.engine.operations.responses import EMPTY, add_members, add_raw_member, encode
-from tavola.engine.visits import Touch
+from tavola.engine.request_context import ItemAccess
 from tavola.engine.writes import (
     CurrentItem,
     ItemWrite,
@@ -89,13 +89,13 @@ def read_item(
     """Return an item's bytes (None: no such item) and the read units it costs."""
     emulation = call.services.emulation
     if emulation is not None:
-        table = emulation.seen(table, None, consistent)
+        table = emulation.table_view(table, None, consistent)
     row = table.rows.get(key)
     units = read_units(row[1] if row else 0, consistent=bool(consistent))
     if emulation is not None:
-        emulation.read_item(table, key, units)
+        emulation.charge_item_read(table, key, units)
     if call.visit is not None and call.visit.touches is not None:
-        call.visit.touches.append(_tuple(Touch, (table.arn, None, key, units, 0.0, None)))
+        call.visit.touches.append(_tuple(ItemAccess, (table.arn, None, key, units, 0.0, None)))
     return None if row is None else project_row(row[0], projection), units
 
 
@@ -180,7 +180,7 @@ def update_item(call: OperationCall, request: UpdateItemRequest) -> bytes:
 def read_current(call: OperationCall, table: Table, key: bytes) -> CurrentItem:
     """Return the item that a single write replaces; emulation may refuse it as part of a transaction."""
     if call.services.emulation is not None:
-        call.services.emulation.meet(table, key)
+        call.services.emulation.check_conflict(table, key)
     return find_current(table, key)
 
 
@@ -200,7 +200,7 @@ def check_condition(
     if condition is None or evaluate(condition, current.item, bindings.values):
         return
     if emulation is not None:
-        emulation.refuse(current)
+        emulation.charge_failed_condition(current)
     item = current.data if show == "ALL_OLD" else None
     raise ConditionalCheckFailedFault(None if item is None else msgspec.Raw(item))
 
@@ -256,7 +256,7 @@ def _attribute_size(item: Item, name: str) -> int:
 def commit_write(call: OperationCall, write: ItemWrite) -> None:
     """Carry out a prepared single write."""
     if call.services.emulation is not None:
-        call.services.emulation.write(write)
+        call.services.emulation.charge_write(write)
     record_write_access(call, write)
     call.services.begin()
     apply_write(call.services.catalog, write)
@@ -329,15 +329,15 @@ def record_write_access(call: OperationCall, write: ItemWrite, factor: float = 1
     note = call.visit.touches.append
     arn, key = write.table.arn, write.current.key
     units = factor * write_units(write.current.size, write.size)
-    note(_tuple(Touch, (arn, None, key, 0.0, units, None)))
+    note(_tuple(ItemAccess, (arn, None, key, 0.0, units, None)))
     if not write.table.indexes:
         return
     if not call.visit.entries:
         for name, units in _index_units(write).items():
-            note(_tuple(Touch, (arn, name, key, 0.0, units, None)))
+            note(_tuple(ItemAccess, (arn, name, key, 0.0, units, None)))
         return
     for name, units, entry in _index_entry_units(write):
-        note(_tuple(Touch, (arn, name, key, 0.0, units, entry)))
+        note(_tuple(ItemAccess, (arn, name, key, 0.0, units, entry)))
 
 
 def _index_entry_units(write: ItemWrite) -> list[tuple[str, float, bytes | None]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from tavola.engine.catalog import Policy, Table
-from tavola.engine.changes import Stream
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import EMPTY, encode
+from tavola.engine.streams import Stream
 from tavola.protocol.arns import parse_resource_arn
 from tavola.protocol.faults import PolicyNotFoundFault, ResourceNotFoundFault, ValidationFault
 from tavola.protocol.policies import (
@@ -124,7 +124,7 @@ def _keep(call: OperationCall, held: Table | Stream, text: str | None, standing:
         changed = msgspec.structs.replace(held.definition, policy=Policy(text, revision))
         call.services.catalog.change(held, changed)
     else:
-        call.services.streams.keep(msgspec.structs.replace(held, policy=text, policy_revision=revision))
+        call.services.streams.save(msgspec.structs.replace(held, policy=text, policy_revision=revision))
         table = call.services.catalog.find(held.scope, held.table)
         if table is not None:
             table.facts = None  # they tell of the streams' policies too

@@ -180,12 +180,12 @@ def _read_and_render(
 ) -> bytes:
     emulation = call.services.emulation
     if emulation is not None:
-        span = replace(span, table=emulation.seen(span.table, span.index, request.consistent_read))
+        span = replace(span, table=emulation.table_view(span.table, span.index, request.consistent_read))
     page = read_page(span, request.limit)
     fetches = fetches_from_table(span.index, request.select, projection)
     if emulation is not None:
         consumed = page_units(span, page, fetches, request.table_name, request.consistent_read)
-        emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
+        emulation.charge_page(span, consumed.reads + sum(consumed.index_reads.values()))
     if call.visit is not None and call.visit.touches is not None:
         record_page_access(
             call, span, page_units(span, page, fetches, request.table_name, request.consistent_read)

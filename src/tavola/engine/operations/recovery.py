@@ -16,7 +16,7 @@ from tavola.engine.operations.request_expressions import (
     parse_projection,
 )
 from tavola.engine.operations.responses import encode
-from tavola.engine.snapshots import as_of, order_by_key, versions, window_of
+from tavola.engine.snapshots import index_log_if_needed, table_at_position, versions, window_of
 from tavola.engine.writes import key_of_request
 from tavola.expressions.projections import Projection, project
 from tavola.limits import ITEM_VERSIONS_MAX, RECOVERY_DAYS_MAX
@@ -84,10 +84,10 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     assert recovery is not None, "a table with a window has recovery"
     assert table.journal is not None, "a table with a window is journalled"
     after = max(recovery.since, table.journal.log.id_at(earliest_us - 1))
-    services.catalog.looked_back[table.definition.number] = now_s
-    order_by_key(table.journal.log, after, services.begin_maintenance)
+    services.catalog.as_of_read_at_s[table.definition.number] = now_s
+    index_log_if_needed(table.journal.log, after, services.begin_maintenance)
     if request.next_token is None:
-        first = as_of(table, table.journal.log, after).rows.get(key)
+        first = table_at_position(table, table.journal.log, after).rows.get(key)
         told.append(_version(None, None if first is None else first[0], projection))
     else:
         after = max(after, _going_on(call, table, key, request.next_token))
@@ -100,7 +100,7 @@ def list_item_versions(call: OperationCall, request: ListItemVersionsRequest) ->
     answer: dict[str, Any] = {"Versions": told}
     if reached is not None:
         place = {"number": table.definition.number, "key": key.hex(), "after": reached}
-        answer["NextToken"] = services.seals.seal(_VERSIONS, call.scope, place)
+        answer["NextToken"] = services.token_signer.sign(_VERSIONS, call.scope, place)
     return encode(answer)
 
 
@@ -114,7 +114,7 @@ def _version(since_us: int | None, item: bytes | None, projection: Projection | 
 
 def _going_on(call: OperationCall, table: Table, key: bytes, token: str) -> int:
     """Return the change after which a page of versions goes on; refuse a token of another item."""
-    place = call.services.seals.open(_VERSIONS, call.scope, token)
+    place = call.services.token_signer.open(_VERSIONS, call.scope, token)
     if place is None or (place["number"], place["key"]) != (table.definition.number, key.hex()):
         raise ValidationFault("Invalid NextToken: it is not one that was given for this item")
     return int(place["after"])

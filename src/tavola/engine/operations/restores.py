@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from tavola.engine.backups import Backups, pin, pinned_past, unpin
+from tavola.engine.backups import Backups, pin, pinned_table, unpin
 from tavola.engine.catalog import (
     IndexDefinition,
     PastCapacity,
@@ -22,8 +22,8 @@ from tavola.engine.catalog import (
     TableDefinition,
     Throughput,
 )
-from tavola.engine.copies import START, Place, check_complete, copy_slice
-from tavola.engine.failures import Failure, forget_failure, note_failure
+from tavola.engine.copies import START, CopyPosition, check_complete, copy_slice
+from tavola.engine.failures import Failure, forget_failure, record_failure
 from tavola.engine.operations.backups import backed_up, found
 from tavola.engine.operations.call import OperationCall, Services
 from tavola.engine.operations.descriptions import describe
@@ -68,7 +68,7 @@ def restore_table_from_backup(call: OperationCall, request: RestoreTableFromBack
     restored = Restored(at_s=backup.created_at_s, table_arn=source, backup_arn=backup.arn)
     definition = _definition(call, backup.definition, request, restored)
     call.services.begin()
-    Backups(call.services.store).keep(msgspec.structs.replace(backup, restoring=True))
+    Backups(call.services.store).save(msgspec.structs.replace(backup, restoring=True))
     return _begin(
         call,
         definition,
@@ -111,14 +111,14 @@ def restore_step(services: Services, state: dict[str, Any]) -> dict[str, Any] | 
         assert backup is not None, "a backup that is being restored from cannot be deleted"
         source = backups.table(backup)
     else:
-        source = pinned_past(services.catalog, services.store, state["source"], state["position"])
-    place = copy_slice(source, target, Place.decode(state["place"]))
-    services.catalog.touch(target)
+        source = pinned_table(services.catalog, services.store, state["source"], state["position"])
+    place = copy_slice(source, target, CopyPosition.decode(state["place"]))
+    services.catalog.mark_counts_changed(target)
     if place is not None:
         return state | {"place": place.encode()}
     if backup is not None:
         check_complete(target, backup.items, backup.bytes)
-        backups.keep(msgspec.structs.replace(backup, restoring=False))
+        backups.save(msgspec.structs.replace(backup, restoring=False))
     else:
         unpin(services.catalog, services.store, state["source"])
     ready_at_s = services.clock.now() + services.table_delay_s
@@ -140,7 +140,7 @@ def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
         what = f"The restore of table {target.name} from {source}"
         failure = Failure(services.clock.now(), what, state["failure"])
         _log.error("%s; the table is taken back", failure.sentence)
-        note_failure(services.store, target.arn, failure)
+        record_failure(services.store, target.arn, failure)
         services.catalog.drop(target)
     if "backup" not in state:
         unpin(services.catalog, services.store, state["source"])
@@ -148,7 +148,7 @@ def restore_abandoned(services: Services, state: dict[str, Any]) -> None:
     backups = Backups(services.store)
     backup = backups.find(Scope(state["account"], state["region"]), state["table"], state["backup"])
     if backup is not None:
-        backups.keep(msgspec.structs.replace(backup, restoring=False))
+        backups.save(msgspec.structs.replace(backup, restoring=False))
 
 
 def _begin(call: OperationCall, definition: TableDefinition, source: dict[str, Any]) -> bytes:

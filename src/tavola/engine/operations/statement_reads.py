@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Index
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.queries import (
     fetches_from_table,
@@ -67,11 +67,11 @@ def check_no_token(request: ExecuteStatementRequest) -> None:
 
 def _statement_digest(planned: PlannedStatement, parameters: Sequence[Value]) -> str:
     """Return the digest of statement, parameters and table that a token is bound to."""
-    return digest_of((planned.table.definition.number, planned.statement.text, parameters))
+    return digest_payload((planned.table.definition.number, planned.statement.text, parameters))
 
 
 def _parse_token(call: OperationCall, token: str, digest: str) -> _PageStart:
-    payload = call.services.seals.open(_PURPOSE, call.scope, token)
+    payload = call.services.token_signer.open(_PURPOSE, call.scope, token)
     if payload is None:
         raise ValidationFault("Invalid NextToken")
     if payload["of"] != digest:
@@ -138,7 +138,7 @@ class _SelectPage:
         if following is not None:
             digest = _statement_digest(self.read.planned, self.parameters)
             payload = {"of": digest, "span": following.span, "key": following.key}
-            members["NextToken"] = self.call.services.seals.seal(_PURPOSE, self.call.scope, payload)
+            members["NextToken"] = self.call.services.token_signer.sign(_PURPOSE, self.call.scope, payload)
             members["LastEvaluatedKey"] = last
         mode = capacity_mode(self.request.return_consumed_capacity)
         if mode is not None:
@@ -149,7 +149,7 @@ class _SelectPage:
         table, index = self.read.planned.table, self.read.index
         emulation = self.call.services.emulation
         if emulation is not None:
-            table = emulation.seen(table, index, self.request.consistent_read)
+            table = emulation.table_view(table, index, self.request.consistent_read)
         ranges = self.read.ranges
         if ranges is None:
             return [Span(table, index, _EVERYTHING)]
@@ -182,7 +182,7 @@ class _SelectPage:
         consistent = self.request.consistent_read
         consumed = page_units(span, page, self.fetches, self.usage.table_name, consistent)
         if self.call.services.emulation is not None:
-            self.call.services.emulation.read_page(span, consumed.reads + sum(consumed.index_reads.values()))
+            self.call.services.emulation.charge_page(span, consumed.reads + sum(consumed.index_reads.values()))
         if self.call.visit is not None and self.call.visit.touches is not None:
             record_page_access(self.call, span, consumed)
         self.usage.reads += consumed.reads

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tavola.engine.capacity import CapacityUsage, capacity_mode
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.items import add_write_units, read_item
 from tavola.engine.operations.responses import encode
@@ -244,7 +244,7 @@ def execute_transaction(call: OperationCall, request: ExecuteTransactionRequest)
     """Carry out up to 100 statements as one transaction: all reads, or all writes and EXISTS checks."""
     check_payload_size(call)
     token = request.client_request_token
-    digest = digest_of(request.transact_statements) if token is not None else ""
+    digest = digest_payload(request.transact_statements) if token is not None else ""
     parameters = [admit_parameters(call, each.parameters) for each in request.transact_statements]
     statements: list[Statement] = []
     for position, each in enumerate(request.transact_statements):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tavola.engine.changes import (
+from tavola.engine.operations.call import ITERATOR, OperationCall
+from tavola.engine.operations.responses import encode, render_list
+from tavola.engine.streams import (
     Shard,
     Stream,
     id_of_sequence,
     read_shard,
-    record_of,
+    render_record,
     sequence_number,
 )
-from tavola.engine.operations.call import ITERATOR, OperationCall
-from tavola.engine.operations.responses import encode, render_list
 from tavola.limits import (
     STREAM_ITERATOR_LIFE_S,
     STREAM_RECORDS_MAX,
@@ -113,7 +113,7 @@ def get_shard_iterator(call: OperationCall, request: GetShardIteratorRequest) ->
 
 def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     """Answer the records from an iterator on, and the iterator to go on with; none once a shard has ended."""
-    opened = call.services.seals.open(ITERATOR, call.scope, request.shard_iterator)
+    opened = call.services.token_signer.open(ITERATOR, call.scope, request.shard_iterator)
     if opened is None:
         raise ValidationFault("Invalid ShardIterator")
     now_s = call.services.clock.now()
@@ -136,7 +136,7 @@ def get_records(call: OperationCall, request: GetRecordsRequest) -> bytes:
     records: list[bytes] = []
     total = 0
     for change in changes:
-        record, size = record_of(stream, change)
+        record, size = render_record(stream, change)
         if records and total + size > STREAM_RESPONSE_BYTES_MAX:
             upto = changes[len(records) - 1].id
             break
@@ -215,7 +215,7 @@ def _horizon(call: OperationCall, stream: Stream) -> int:
 
 
 def _iterator(call: OperationCall, stream: Stream, shard: Shard, after: int) -> str:
-    return call.services.seals.seal(
+    return call.services.token_signer.sign(
         ITERATOR,
         call.scope,
         {"stream": stream.arn, "shard": shard.id, "after": after, "at": call.services.clock.now()},

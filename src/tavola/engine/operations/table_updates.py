@@ -328,7 +328,7 @@ def _carry_out(call: OperationCall, table: Table, definition: TableDefinition) -
         call.services.streams.disable(table, now_s)
         if definition.stream is not None and definition.stream.enabled:
             call.services.streams.enable(changed, now_s)
-    call.services.streams.widen(changed, call.services.clock.now())
+    call.services.streams.split_to_throughput(changed, call.services.clock.now())
     return changed
 
 

@@ -12,7 +12,6 @@ from tavola.engine.catalog import (
     TableDefinition,
     Throughput,
 )
-from tavola.engine.changes import label_of
 from tavola.engine.failures import failure_of
 from tavola.engine.operations.backups import put_aside
 from tavola.engine.operations.call import OperationCall
@@ -29,6 +28,7 @@ from tavola.engine.operations.throughput import (
     plain,
 )
 from tavola.engine.operations.vectors import vector_definition
+from tavola.engine.streams import label_of
 from tavola.limits import (
     ACCOUNT_CAPACITY_UNITS_MAX,
     LIST_TABLES_MAX,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tavola.engine.capacity import CapacityUsage, capacity_mode
 from tavola.engine.catalog import Table
 from tavola.engine.emulation import Emulation
-from tavola.engine.isolation import digest_of
+from tavola.engine.isolation import digest_payload
 from tavola.engine.operations.batches import collection_metrics_by_table
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.items import (
@@ -123,7 +123,7 @@ def transact_write_items(call: OperationCall, request: TransactWriteItemsRequest
     check_payload_size(call)
     token = request.client_request_token
     # Computed before checking values normalizes numbers: the token covers the request as sent.
-    digest = digest_of(request.transact_items) if token is not None else ""
+    digest = digest_payload(request.transact_items) if token is not None else ""
     actions = [_parse_action(call, item.action) for item in request.transact_items]
     done = execute_actions(call, actions, token, digest)
     members: dict[str, Any] = {}
@@ -156,23 +156,23 @@ def execute_actions(
     tokens = call.services.tokens
     emulation = call.services.emulation
     if token is not None:
-        receipt = tokens.replayed(call.scope, token, digest)
+        receipt = tokens.find_receipt(call.scope, token, digest)
         if emulation is not None:
-            emulation.begin_transaction(call.scope, token)
+            emulation.check_token(call.scope, token)
         if receipt is not None:
             return TransactionResult([], receipt.reads)
     tables = [call.table(action.request.table_name) for action in actions]
     _check_distinct(tables, actions)
     if emulation is not None:
-        emulation.meet_transaction([_item_address(*each) for each in zip(tables, actions, strict=True)])
+        emulation.check_transaction_conflicts([_item_address(*each) for each in zip(tables, actions, strict=True)])
     try:
         prepared = _prepare_all(tables, actions)
     except TransactionCanceledFault:
         if emulation is not None:
-            emulation.cancelled(_read_all_current(tables, actions))
+            emulation.charge_cancelled_transaction(_read_all_current(tables, actions))
         raise
     if emulation is not None:
-        emulation.transact([(each.current, each.write) for each in prepared], call.scope, token)
+        emulation.charge_transaction([(each.current, each.write) for each in prepared], call.scope, token)
     call.services.begin()
     for each in prepared:
         if each.write is None:
@@ -183,7 +183,7 @@ def execute_actions(
             record_write_access(call, each.write, factor=TRANSACTION_UNITS_FACTOR)
             apply_write(call.services.catalog, each.write)
     if token is not None:
-        tokens.keep(call.scope, token, digest, _replay_read_units(prepared))
+        tokens.save_receipt(call.scope, token, digest, _replay_read_units(prepared))
     return TransactionResult(prepared, None)
 
 
@@ -257,7 +257,7 @@ def _charge_reads(emulation: Emulation, reads: list[ItemRead]) -> None:
         row = read.table.rows.get(read.key)
         units = transact_read_units(0 if row is None else row[1])
         charged.append((read.table, read.key, units))
-    emulation.read_transacted(charged)
+    emulation.charge_transaction_reads(charged)
 
 
 def _keys_of_gets(tables: list[Table], request: TransactGetItemsRequest) -> list[bytes]:

@@ -101,7 +101,7 @@ def listed(
     before: str | None = None
     purpose = f"list-{kind}s"
     if token is not None:
-        opened = call.services.seals.open(purpose, call.scope, _unfolded(token))
+        opened = call.services.token_signer.open(purpose, call.scope, _unfolded(token))
         if opened is None:
             raise ValidationFault(f"Invalid Request: Provided nextToken is invalid: {token}")
         before = opened["before"]
@@ -109,7 +109,7 @@ def listed(
     page: list[Transfer] = []
     for transfer in Records(call.services.store, kind).newest(call.scope, before, wanted):
         if len(page) == most:
-            return page, _folded(call.services.seals.seal(purpose, call.scope, {"before": page[-1].id}))
+            return page, _folded(call.services.token_signer.sign(purpose, call.scope, {"before": page[-1].id}))
         page.append(transfer)
     return page, None
 

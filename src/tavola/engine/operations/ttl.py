@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tavola.engine.expiry import set_up, take_down
+from tavola.engine.expiry import disable_expiry, enable_expiry
 from tavola.engine.operations.call import OperationCall
 from tavola.engine.operations.responses import encode
 from tavola.engine.operations.tables import named
@@ -36,9 +36,9 @@ def update_time_to_live(call: OperationCall, request: UpdateTimeToLiveRequest) -
     call.services.begin()
     now_s = call.services.clock.now()
     if asked.enabled:
-        set_up(call.services.catalog, table, asked.attribute_name, now_s)
+        enable_expiry(call.services.catalog, table, asked.attribute_name, now_s)
     else:
-        take_down(call.services.catalog, table, now_s)
+        disable_expiry(call.services.catalog, table, now_s)
     return encode({"TimeToLiveSpecification": msgspec.to_builtins(asked)})
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
 
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.protocol.faults import Fault
 from tavola.studio.monitoring.counters import CELLS_MAX, Asked
 from tavola.studio.monitoring.request_shapes import form_of, shape_of
@@ -133,7 +133,7 @@ class Dearest:
         mark: Mark,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         units: float,
         fault: Fault | None,
         body: bytes,
@@ -236,7 +236,7 @@ def _keep(by: By, forms: dict[int, Dear], dear: Dear) -> None:
             del forms[min(forms, key=lambda form: _cost(by, forms[form]))]
 
 
-def _summed(touches: Sequence[Touch]) -> tuple[Consumed, ...]:
+def _summed(touches: Sequence[ItemAccess]) -> tuple[Consumed, ...]:
     """Return the units of a request by place; the key where all of a place's units are one key's."""
     found: dict[tuple[str, str | None], Consumed] = {}
     for touch in touches:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tavola.clock import ManualClock
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.faults import THROTTLING_CODES, Fault, ThrottlingFault
 from tavola.studio.monitoring.heat_recorder import HeatRecorder
@@ -68,7 +68,7 @@ class _More(msgspec.Struct):
     consumed: list[_Consumed] | None = None
 
 
-def _touches(record: Mapping[str, Any], *, refused: bool) -> list[Touch]:
+def _touches(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
     try:
         asked = msgspec.convert(record.get("requestParameters") or {}, _Asked)
         more = msgspec.convert(record.get("additionalEventData") or {}, _More)
@@ -81,27 +81,27 @@ def _touches(record: Mapping[str, Any], *, refused: bool) -> list[Touch]:
     }
     if refused:
         return [
-            Touch(table, index, key, 0.0, 0.0)
+            ItemAccess(table, index, key, 0.0, 0.0)
             for (table, index), keys in named.items()
             for key in keys or (None,)
         ]
-    found: list[Touch] = []
+    found: list[ItemAccess] = []
     for each in more.consumed or ():
         keys = named.get((each.table, each.index), [])
         found += _shared(each.table, each.index, keys, each.reads or 0.0, each.writes or 0.0)
     return found
 
 
-def _shared(table: str, index: str | None, keys: list[bytes], reads: float, writes: float) -> list[Touch]:
+def _shared(table: str, index: str | None, keys: list[bytes], reads: float, writes: float) -> list[ItemAccess]:
     if not keys:
-        return [Touch(table, index, None, reads, writes)]
-    found: list[Touch] = []
+        return [ItemAccess(table, index, None, reads, writes)]
+    found: list[ItemAccess] = []
     for at, key in enumerate(keys):
         parts = [_part(units, at, len(keys)) for units in (reads, writes)]
         # Of an index that is written the log has the table's keys, which say nothing of its own.
         entry = key if index is not None else None
         if any(parts):
-            found.append(Touch(table, index, key, parts[0], parts[1], entry))
+            found.append(ItemAccess(table, index, key, parts[0], parts[1], entry))
     return found
 
 

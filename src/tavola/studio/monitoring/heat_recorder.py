@@ -19,7 +19,7 @@ from itertools import chain, pairwise
 import msgspec
 
 from tavola.clock import Clock
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.protocol.arns import Scope, table_arn
 from tavola.protocol.faults import THROTTLING_CODES, Fault
 from tavola.studio.monitoring.heat_slots import (
@@ -222,7 +222,7 @@ class HeatRecorder:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:

@@ -19,7 +19,7 @@ from tavola.backends import PastUnavailable
 from tavola.client import AsyncBackend, AsyncGathering, AsyncRemembering
 from tavola.clock import SYSTEM_CLOCK, Clock
 from tavola.connections import AsyncConnection
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.errors import TavolaError
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault
@@ -115,7 +115,7 @@ class Watch:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:

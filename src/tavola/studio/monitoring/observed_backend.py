@@ -13,7 +13,7 @@ from tavola.backends import PastUnavailable
 from tavola.client import AsyncBackend, AsyncRemembering, encode_request
 from tavola.clock import monotonic
 from tavola.connections import AsyncConnection
-from tavola.engine import Observing, Touch
+from tavola.engine import ItemAccess, ObserverNotifier
 from tavola.errors import TavolaError
 from tavola.protocol.accounts import DEFAULT_SCOPE
 from tavola.protocol.arns import Scope, table_arn
@@ -43,7 +43,7 @@ class TellingBackend:
     def __init__(self, backend: AsyncBackend, watch: Watch, scope: Scope = DEFAULT_SCOPE) -> None:
         self.backend = backend
         self._clock = watch.clock
-        self._telling = Observing(watch)
+        self._telling = ObserverNotifier(watch)
         self._scope = scope
 
     async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,10 +57,10 @@ class TellingBackend:
             response = await self.backend.call(operation, sent)
         except TavolaError as error:
             fault = error if isinstance(error, Fault) else InternalServerFault(str(error))
-            self._telling.tell((operation, self._scope, began_s, began, (), fault, body))
+            self._telling.report((operation, self._scope, began_s, began, (), fault, body))
             raise
         touches = touches_of(response, self._scope, writes=not is_read(operation, request))
-        self._telling.tell((operation, self._scope, began_s, began, touches, None, body))
+        self._telling.report((operation, self._scope, began_s, began, touches, None, body))
         if asks and mode == "NONE":
             response.pop("ConsumedCapacity", None)
         elif asks and "ConsumedCapacity" in response:
@@ -78,10 +78,10 @@ class TellingBackend:
         await self.backend.close()
 
 
-def touches_of(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[Touch, ...]:
+def touches_of(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tuple[ItemAccess, ...]:
     """Return what an answer says was consumed, by table and index; of units that are not told apart, whether they are written."""
     told = response.get("ConsumedCapacity") or ()
-    found: list[Touch] = []
+    found: list[ItemAccess] = []
     for each in (told,) if isinstance(told, Mapping) else told:
         arn = _arn(each.get("TableName", ""), scope)
         places: list[tuple[str | None, Mapping[str, Any]]] = [(None, each.get("Table") or {})]
@@ -90,7 +90,7 @@ def touches_of(response: Mapping[str, Any], scope: Scope, *, writes: bool) -> tu
         for index, units in places:
             read, written = _units(units, writes=writes)
             if read or written:
-                found.append(Touch(arn, index, None, read, written))
+                found.append(ItemAccess(arn, index, None, read, written))
     return tuple(found)
 
 

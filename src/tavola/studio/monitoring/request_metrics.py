@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tavola.clock import Clock
-from tavola.engine import Touch
+from tavola.engine import ItemAccess
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import THROTTLING_CODES, Fault, TransactionCanceledFault
 from tavola.protocol.operations import OPERATIONS
@@ -92,7 +92,7 @@ class Measures:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -183,7 +183,7 @@ class Measures:
         self._places.clear()
         self._dearest.turn(second)
 
-    def _named(self, operation: str, touches: Sequence[Touch], body: bytes) -> tuple[bool, _Counted]:
+    def _named(self, operation: str, touches: Sequence[ItemAccess], body: bytes) -> tuple[bool, _Counted]:
         """Return where a call is counted, and whether it is the first of its kind in this second."""
         if touches:
             tables = tuple(dict.fromkeys(self._name(touch.table) for touch in touches))
@@ -233,6 +233,6 @@ class Measures:
             self._troubles.append(Trouble(began_s, asked, fault.code, reasons, kept))
 
 
-def _is_refused(touch: Touch) -> bool:
+def _is_refused(touch: ItemAccess) -> bool:
     """Tell whether a touch is of what was refused: nothing else consumes nothing."""
     return not touch.reads and not touch.writes

@@ -69,7 +69,7 @@ def test_a_write_that_breaks_undoes_its_group(engine: Engine, monkeypatch: pytes
     engine.collect_writes()
     put(engine, "a")
     with monkeypatch.context() as broken:
-        broken.setattr(Catalog, "touch", lambda *_: 1 / 0)
+        broken.setattr(Catalog, "mark_counts_changed", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             put(engine, "b")
     with pytest.raises(Exception, match="could not be carried out"):

@@ -21,7 +21,7 @@ _CHUNK_ROWS = 32  # a change may have two images of 400 KB
 _EVERYTHING = Bounds(b"", None)
 
 
-class Entered(NamedTuple):
+class PastEntry(NamedTuple):
     """The entry that an old image makes in an index; the image itself stays in the log."""
 
     entry: bytes
@@ -34,7 +34,7 @@ EntryOf = Callable[[bytes], tuple[bytes, int] | None]
 """What gives the entry of an image in an index and its size; None: the image is not in it."""
 
 
-class Past:
+class IndexHistory:
     """One index at one place in its table's log, as far as it is another than the index of now."""
 
     __slots__ = ("changed", "entries", "reached")
@@ -42,13 +42,13 @@ class Past:
     def __init__(self, position: int) -> None:
         self.reached = position  # the last change that is undone here
         self.changed: set[bytes] = set()  # keys: what stands under them now was not there, or not so
-        self.entries: list[Entered] = []  # what was there instead, by entry and then by key
+        self.entries: list[PastEntry] = []  # what was there instead, by entry and then by key
 
     def extend(self, log: ChangeLog, last: int, entry_of: EntryOf) -> None:
         """Undo the changes up to the last; of a key the first one counts."""
         if last <= self.reached:
             return
-        found: list[Entered] = []
+        found: list[PastEntry] = []
         while self.reached < last:
             changes = log.read(self.reached, last, _EVERYTHING, _CHUNK_ROWS)
             for change in changes:
@@ -57,13 +57,13 @@ class Past:
                 self.changed.add(change.key)
                 made = None if change.old is None else entry_of(change.old)
                 if made is not None:
-                    found.append(Entered(made[0], change.key, made[1], change.id))
+                    found.append(PastEntry(made[0], change.key, made[1], change.id))
             self.reached = changes[-1].id if changes else last
         self.entries = sorted(self.entries + found) if found else self.entries
 
     def between(
         self, bounds: Bounds, after: tuple[bytes, bytes] | None, *, reverse: bool
-    ) -> Iterator[Entered]:
+    ) -> Iterator[PastEntry]:
         """Yield the entries between bounds past a pair of entry and key."""
         entries = self.entries
         low = _place(entries, (bounds.lower,))
@@ -76,15 +76,15 @@ class Past:
         return (entries[place] for place in places)
 
 
-class Pasts:
+class HistoryCache:
     """The pasts of a store's indexes that were read lately."""
 
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, str, int], Past] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, str, int], IndexHistory] = OrderedDict()
 
-    def find(self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf) -> Past:
+    def index_history(self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf) -> IndexHistory:
         """Return the past of an index of a table; refuse one that too many changes have to be undone for."""
         last = log.span()[1]
         if last - position > PAST_CHANGES_MAX:
@@ -96,7 +96,7 @@ class Pasts:
         place = number, column, position
         past = self._kept.get(place)
         if past is None:
-            past = self._kept[place] = Past(position)
+            past = self._kept[place] = IndexHistory(position)
         self._kept.move_to_end(place)
         try:
             past.extend(log, last, entry_of)
@@ -115,6 +115,6 @@ class Pasts:
             del self._kept[place]
 
 
-def _place(entries: list[Entered], pair: tuple[bytes] | tuple[bytes, bytes]) -> int:
+def _place(entries: list[PastEntry], pair: tuple[bytes] | tuple[bytes, bytes]) -> int:
     """Return where the first entry stands that is not before a pair; the pair comes before all that begin so."""
     return bisect_left(entries, pair)

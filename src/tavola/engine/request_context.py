@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from tavola.protocol.resources import TableFacts
 
 
-class Resources(Protocol):
+class GuardResources(Protocol):
     """What a guard may ask the engine."""
 
     def facts(self, name_or_arn: str) -> TableFacts | None:
@@ -24,19 +24,19 @@ class Resources(Protocol):
         ...
 
 
-class Guard(Protocol):
+class AccessGuard(Protocol):
     """Decides whether a caller may do what a request asks."""
 
-    def check(self, operation: str, request: Any, resources: Resources) -> None:
+    def check(self, operation: str, request: Any, resources: GuardResources) -> None:
         """Raise AccessDeniedFault unless all that the parsed request touches is allowed."""
         ...
 
-    def check_statement(self, operation: str, place: int, request: Any, resources: Resources) -> None:
+    def check_statement(self, operation: str, place: int, request: Any, resources: GuardResources) -> None:
         """Raise AccessDeniedFault unless one statement of a batch is allowed; each is told by itself."""
         ...
 
 
-class Touch(NamedTuple):
+class ItemAccess(NamedTuple):
     """What a call consumed on one table or index, and of which item."""
 
     table: str  # the ARN
@@ -50,11 +50,11 @@ class Touch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Visit:
+class RequestContext:
     """One request's caller and circumstances."""
 
-    guard: Guard | None = None  # None: everybody may
+    guard: AccessGuard | None = None  # None: everybody may
     as_of_us: int | None = None  # reads see the state of then, and writes are refused
-    touches: list[Touch] | None = None  # a list to note in what was touched; None: nothing is noted
+    touches: list[ItemAccess] | None = None  # a list to note in what was touched; None: nothing is noted
     entries: bool = False  # whether the keys of index entries are noted too
     denied: int = 0  # statements of batches that were denied one by one, since somebody last looked

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tavola.engine.seals import Seals
+from tavola.engine.signed_tokens import TokenSigner
 from tavola.engine.storage import Store
 from tavola.entropy import SeededEntropy
 from tavola.protocol.arns import Scope
@@ -16,8 +16,8 @@ from tavola.protocol.arns import Scope
 HERE, THERE = Scope("111111111111", "us-east-1"), Scope("222222222222", "us-east-1")
 
 
-def seals(store: Store, seed: int = 1) -> Seals:
-    return Seals(store, SeededEntropy(seed), lambda: None)
+def seals(store: Store, seed: int = 1) -> TokenSigner:
+    return TokenSigner(store, SeededEntropy(seed), lambda: None)
 
 
 def test_a_token_is_bound_to_its_purpose_and_its_owner() -> None:
@@ -25,7 +25,7 @@ def test_a_token_is_bound_to_its_purpose_and_its_owner() -> None:
     with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         made = seals(store)
 
-        token = made.seal("iterator", HERE, {"after": 7})
+        token = made.sign("iterator", HERE, {"after": 7})
 
         assert made.open("iterator", HERE, token) == {"after": 7}
         assert made.open("page", HERE, token) is None
@@ -36,12 +36,12 @@ def test_a_token_is_bound_to_its_purpose_and_its_owner() -> None:
 def test_the_secret_stays_with_the_store(tmp_path: Path) -> None:
     """A token outlives a restart of its store, and opens in no other store."""
     with closing(Store.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
-        token = seals(store).seal("page", HERE, {"x": 1})
+        token = seals(store).sign("page", HERE, {"x": 1})
     with closing(Store.open(tmp_path / "a.db", sync="off", cache_mb=16)) as store:
         assert seals(store, seed=2).open("page", HERE, token) == {"x": 1}
     with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         other = seals(store, seed=3)
-        other.seal("page", HERE, {})
+        other.sign("page", HERE, {})
         assert other.open("page", HERE, token) is None
 
 
@@ -50,6 +50,6 @@ def test_garbage_is_no_token(garbage: str) -> None:
     """Whatever is handed in, it is refused and never raises."""
     with closing(Store.open(None, sync="off", cache_mb=16)) as store:
         made = seals(store)
-        made.seal("page", HERE, {})
+        made.sign("page", HERE, {})
 
         assert made.open("page", HERE, garbage) is None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tavola import connect
-from tavola.engine import Engine, Touch, Visit
+from tavola.engine import Engine, ItemAccess, RequestContext
 from tavola.engine.storage import Store, StoreFull
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, TransactionCanceledFault
@@ -81,7 +81,7 @@ class Notes:
     """Keeps what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, float, tuple[Touch, ...], Fault | None, bytes]] = []
+        self.told: list[tuple[str, float, tuple[ItemAccess, ...], Fault | None, bytes]] = []
 
     def note(
         self,
@@ -89,7 +89,7 @@ class Notes:
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -318,7 +318,7 @@ def test_the_callers_own_visit_is_told_as_if_nobody_looked() -> None:
         with Engine.open() as engine:
             engine.call("CreateTable", ORDERS)
             engine.observe(observer)
-            visit = Visit(touches=[])
+            visit = RequestContext(touches=[])
             for name, request in CALLS:
                 engine.call(name, request, visit=visit)
             units: dict[tuple[str, str | None, bytes | None], tuple[float, float]] = {}

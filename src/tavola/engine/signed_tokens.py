@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Seals:
+class TokenSigner:
     """Makes and opens tokens under the store's secret, which is made when the first one is."""
 
     __slots__ = ("_begin", "_entropy", "_secret", "_store")
@@ -39,15 +39,15 @@ class Seals:
         self._begin = begin
         self._secret: bytes | None = None
 
-    def seal(self, purpose: str, scope: Scope, payload: dict[str, Any]) -> str:
+    def sign(self, purpose: str, scope: Scope, payload: dict[str, Any]) -> str:
         """Return a token for this owner that `open` gives the payload back for."""
-        secret = self._kept() or self._made()
+        secret = self._load_secret() or self._create_secret()
         data = _encode(payload)
         return urlsafe_b64encode(_code(secret, purpose, scope, data) + data).decode()
 
     def open(self, purpose: str, scope: Scope, token: str) -> dict[str, Any] | None:
         """Return the payload of a token; None if it is not one that this owner was given for this."""
-        secret = self._kept()
+        secret = self._load_secret()
         if secret is None or not token.isascii():
             return None
         try:
@@ -59,16 +59,16 @@ class Seals:
             return None
         return _decode(data)
 
-    def forget(self) -> None:
+    def forget_secret(self) -> None:
         """Read the secret anew, after a transaction in which it may have been made was undone."""
         self._secret = None
 
-    def _kept(self) -> bytes | None:
+    def _load_secret(self) -> bytes | None:
         if self._secret is None:
             self._secret = self._store.get_record(_KIND, _NAME)
         return self._secret
 
-    def _made(self) -> bytes:
+    def _create_secret(self) -> bytes:
         self._begin()
         secret = self._secret = self._entropy.bytes(_SECRET_BYTES)
         self._store.put_record(_KIND, _NAME, secret)

@@ -10,7 +10,7 @@ import logging
 
 from tavola.engine.backfill import fill_slice, next_unfilled
 from tavola.engine.backups import Backups
-from tavola.engine.expiry import expiring, set_up, sweep_slice
+from tavola.engine.expiry import delete_expired_slice, enable_expiry, tables_with_expiry
 from tavola.engine.expiry import fill_slice as fill_expiry
 from tavola.engine.expiry import next_unfilled as next_unfilled_expiry
 from tavola.engine.jobs import Job
@@ -27,7 +27,7 @@ _TRIM_ROWS = 2_000
 _ORDER_S = 3_600.0  # how long a log stays ordered by key after its past was read
 
 
-class Chores:
+class BackgroundTasks:
     """What is to be done besides answering."""
 
     def __init__(self, services: Services, sweep_every_s: float) -> None:
@@ -44,32 +44,32 @@ class Chores:
         self._at_work: Job | None = None  # whose step was begun and has not ended
 
     @property
-    def waiting(self) -> bool:
+    def may_have_work(self) -> bool:
         """Tell, without looking at the clock, whether there may be something to do at all."""
         services = self._services
         return (
-            services.catalog.stirred
+            services.catalog.has_changed
             or self._unfilled
             or services.jobs.pending
             or self._expiring
             or services.catalog.has_logs
         )
 
-    def due(self) -> bool:
+    def has_due_work(self) -> bool:
         """Tell whether there is something to do now."""
         services = self._services
-        if services.catalog.stirred:
-            self._look_around()
+        if services.catalog.has_changed:
+            self._inspect_catalog()
         if self._unfilled or services.jobs.pending or self._sweeping or self._trimming or self._forgetting:
             return True
         now_s = services.clock.now()
         if self._expiring and self._is_due(now_s, self._sweep_at_s, self._sweep_every_s):
             self._sweep_at_s = now_s + self._sweep_every_s
-            self._sweeping = [table.definition.number for table in expiring(services.catalog)]
+            self._sweeping = [table.definition.number for table in tables_with_expiry(services.catalog)]
         if self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
             self._upkeep_at_s = now_s + _UPKEEP_S
             self._trimming = sorted(services.catalog.logs())
-            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.due(now_s)
+            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.has_due_work(now_s)
         return bool(self._sweeping or self._trimming or self._forgetting)
 
     @staticmethod
@@ -77,7 +77,7 @@ class Chores:
         """Tell whether a time has come, also after the clock was set back."""
         return now_s >= at_s or at_s - now_s > every_s
 
-    def step(self) -> None:
+    def run_step(self) -> None:
         """Do one slice of what is due, in the open transaction."""
         catalog = self._services.catalog
         unfilled = next_unfilled(catalog)
@@ -90,31 +90,31 @@ class Chores:
             return
         self._unfilled = False
         if self._sweeping:
-            self._sweep(self._sweeping.pop(0))
+            self._delete_expired(self._sweeping.pop(0))
         elif self._forgetting:
             self._forgetting = False
             now_s = self._services.clock.now()
-            self._services.streams.tend(now_s)
+            self._services.streams.roll_and_expire(now_s)
             Backups(self._services.store).drop_expired(now_s)
         elif self._trimming:
-            self._trim(self._trimming.pop(0))
+            self._trim_log(self._trimming.pop(0))
         else:
-            self._job()
+            self._run_job()
 
-    def _look_around(self) -> None:
+    def _inspect_catalog(self) -> None:
         catalog = self._services.catalog
-        catalog.stirred = False
-        self._expiring = bool(expiring(catalog))
+        catalog.has_changed = False
+        self._expiring = bool(tables_with_expiry(catalog))
         self._unfilled = next_unfilled(catalog) is not None or next_unfilled_expiry(catalog) is not None
 
-    def _sweep(self, number: int) -> None:
+    def _delete_expired(self, number: int) -> None:
         services = self._services
         table = services.catalog.of_number(number)
         delay_s = 0.0 if services.emulation is None else services.emulation.ttl_delay_s
-        if table is not None and sweep_slice(services.catalog, table, services.clock.now(), delay_s):
+        if table is not None and delete_expired_slice(services.catalog, table, services.clock.now(), delay_s):
             self._sweeping.append(number)
 
-    def _job(self) -> None:
+    def _run_job(self) -> None:
         jobs = self._services.jobs
         job = jobs.next()
         if job is None:
@@ -126,7 +126,7 @@ class Chores:
         jobs.advance(job, step(self._services, job.state))
         self._at_work = None
 
-    def give_up(self, error: Exception) -> bool:
+    def abandon_job(self, error: Exception) -> bool:
         """Let go of a job that failed in a way nobody foresaw, in the open transaction; tell if it was one."""
         job, self._at_work = self._at_work, None
         if job is None:
@@ -141,7 +141,7 @@ class Chores:
                 ABANDONED[job.kind](self._services, job.state | {"failure": why})
         return job is not None
 
-    def _trim(self, number: int) -> None:
+    def _trim_log(self, number: int) -> None:
         """Forget what nobody may read any more, and a log that nobody needs."""
         services = self._services
         now_s = services.clock.now()
@@ -150,19 +150,19 @@ class Chores:
             services.catalog.drop_log(number)
             return
         log = services.store.log(number)
-        if log.has_key_index and not self._looks_back(number, now_s):
+        if log.has_key_index and not self._was_read_as_of(number, now_s):
             log.set_key_index(enabled=False)
-            services.catalog.pasts.forget(number)
+            services.catalog.history.forget(number)
         if log.trim(log.id_at(int(since_s * 1_000_000)), _TRIM_ROWS) == _TRIM_ROWS:
             self._trimming.append(number)
 
-    def _looks_back(self, number: int, now_s: float) -> bool:
+    def _was_read_as_of(self, number: int, now_s: float) -> bool:
         """Tell whether somebody reads the past of a table, so that its log's order by key is worth its price."""
         catalog = self._services.catalog
         table = catalog.of_number(number)
         pinned = number in catalog.kept_logs() if table is None else table.definition.pins > 0
         return pinned or not self._is_due(
-            now_s, catalog.looked_back.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S
+            now_s, catalog.as_of_read_at_s.get(number, -_ORDER_S) + _ORDER_S, _ORDER_S
         )
 
     def _needed_since_s(self, number: int, now_s: float) -> float | None:
@@ -192,7 +192,7 @@ def upgrade(services: Services) -> None:
         ttl = table.definition.ttl
         if ttl is not None and ttl.enabled and ttl.column is None:
             services.begin()
-            set_up(catalog, table, ttl.attribute, ttl.changed_at_s)
+            enable_expiry(catalog, table, ttl.attribute, ttl.changed_at_s)
     for table in catalog.tables():
         stream = table.definition.stream
         labels = {kept.label for kept in services.streams.of_table(table.definition.number)}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tavola.clock import ManualClock
 from tavola.engine import Engine, writes
-from tavola.engine.changes import Shard, id_of_sequence, read_shard, sequence_number
 from tavola.engine.journal import Journal
+from tavola.engine.streams import Shard, id_of_sequence, read_shard, sequence_number
 from tavola.protocol.faults import ExpiredIteratorFault, ResourceNotFoundFault, TrimmedDataAccessFault
 
 HOUR = 3_600.0
@@ -290,7 +290,7 @@ def test_replaying_a_stream_gives_the_table(steps: list[tuple[str, int, int]]) -
                 case "split":
                     (stream,) = streams
                     open_ = [shard for shard in stream.shards if shard.last is None]
-                    streams.reshape(stream, clock.now(), split=open_[key % len(open_)].id)
+                    streams.replace_shards(stream, clock.now(), split=open_[key % len(open_)].id)
                 case _:
                     body = {
                         "TableName": "Orders",

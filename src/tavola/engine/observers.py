@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tavola.clock import monotonic
-from tavola.engine.visits import Touch, Visit
+from tavola.engine.request_context import ItemAccess, RequestContext
 from tavola.protocol.arns import Scope
 from tavola.protocol.faults import Fault, InternalServerFault
 
@@ -30,7 +30,7 @@ class Observer(Protocol):
         scope: Scope,
         began_s: float,
         took_s: float,
-        touches: Sequence[Touch],
+        touches: Sequence[ItemAccess],
         fault: Fault | None,
         body: bytes,
     ) -> None:
@@ -43,52 +43,52 @@ class Observer(Protocol):
 
 
 @dataclass(slots=True)
-class Watched(Visit):
+class ObservedContext(RequestContext):
     """A visit of a call that is observed, in the place of the visit that its caller brought."""
 
     @classmethod
-    def of(cls, visit: Visit | None) -> Watched:
+    def of(cls, visit: RequestContext | None) -> ObservedContext:
         """Return a visit of the same caller, with a list of its own for what is touched."""
         return cls(None, None, [], True) if visit is None else cls(visit.guard, visit.as_of_us, [], True)
 
-    def hand_on(self, visit: Visit) -> None:
+    def copy_to(self, visit: RequestContext) -> None:
         """Tell the caller's own visit what it would have been told, had nobody else looked."""
         visit.denied += self.denied
         if visit.touches is not None and self.touches:
             visit.touches += self.touches
 
 
-Note = tuple[str, Scope, float, float, Sequence[Touch], Fault | None, bytes]
+CallNote = tuple[str, Scope, float, float, Sequence[ItemAccess], Fault | None, bytes]
 """One call: what an observer is told, and in the place of how long it took, when it came by the clock that never goes back."""
 
 
-class Observing:
+class ObserverNotifier:
     """An observer, and the calls that it will be told of when their writes are durable."""
 
     __slots__ = ("_notes", "observer")
 
     def __init__(self, observer: Observer) -> None:
         self.observer: Observer | None = observer  # None: it failed, and is told nothing more
-        self._notes: list[tuple[Context, Note]] = []  # each is told in the context of its caller
+        self._notes: list[tuple[Context, CallNote]] = []  # each is told in the context of its caller
 
-    def wait(self, note: Note) -> None:
+    def report_after_commit(self, note: CallNote) -> None:
         """Tell of a call when what was gathered is durable."""
         self._notes.append((copy_context(), note))
 
-    def settled(self) -> None:
+    def report_durable(self) -> None:
         """Tell of the calls that waited: what they were told is durable."""
         if self._notes:
             notes, self._notes = self._notes, []
             for context, note in notes:
-                context.run(self.tell, note)
+                context.run(self.report, note)
 
-    def undone(self, why: str) -> None:
+    def report_undone(self, why: str) -> None:
         """Tell of the calls that waited and were undone: all of them failed."""
         notes, self._notes = self._notes, []
         for context, note in notes:
-            context.run(self.tell, (*note[:5], InternalServerFault(why), note[6]))
+            context.run(self.report, (*note[:5], InternalServerFault(why), note[6]))
 
-    def tell(self, note: Note) -> None:
+    def report(self, note: CallNote) -> None:
         """Tell of a call that is answered now."""
         if self.observer is None:
             return

@@ -165,17 +165,17 @@ class Streams:
             Shard(_shard_id(stream, now_s, place), first, low, high, now_s)
             for place, (low, high) in enumerate(pairwise(edges))
         )
-        return self.keep(msgspec.structs.replace(stream, shards=shards))
+        return self.save(msgspec.structs.replace(stream, shards=shards))
 
     def disable(self, table: Table, now_s: float) -> None:
         """End a table's stream: nothing is added any more, and it can be read for another day."""
         for stream in self.of_table(table.definition.number):
             if stream.closed_at_s is None:
                 last = self.log(stream).span()[1]
-                shards = tuple(_closed(shard, last, now_s) for shard in stream.shards)
-                self.keep(msgspec.structs.replace(stream, shards=shards, closed_at_s=now_s))
+                shards = tuple(_close_shard(shard, last, now_s) for shard in stream.shards)
+                self.save(msgspec.structs.replace(stream, shards=shards, closed_at_s=now_s))
 
-    def reshape(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
+    def replace_shards(self, stream: Stream, now_s: float, *, split: str | None = None) -> Stream:
         """Close the open shards and open their children: one each, or two for the one to be split."""
         last = self.log(stream).span()[1]
         shards: list[Shard] = []
@@ -184,15 +184,15 @@ class Streams:
             if shard.last is not None or split not in (None, shard.id):
                 shards.append(shard)
                 continue
-            shards.append(_closed(shard, last, now_s))
+            shards.append(_close_shard(shard, last, now_s))
             middle = (shard.low + shard.high) // 2
             edges = (shard.low, middle, shard.high) if split == shard.id else (shard.low, shard.high)
             for low, high in pairwise(edges):
                 id_ = _shard_id(stream, now_s, len(stream.shards) + len(children))
                 children.append(Shard(id_, last + 1, low, high, now_s, parent=shard.id))
-        return self.keep(msgspec.structs.replace(stream, shards=(*shards, *children)))
+        return self.save(msgspec.structs.replace(stream, shards=(*shards, *children)))
 
-    def widen(self, table: Table, now_s: float) -> None:
+    def split_to_throughput(self, table: Table, now_s: float) -> None:
         """Split shards of a table's stream until there is one for each partition that its throughput asks for."""
         for stream in self.of_table(table.definition.number):
             current = stream
@@ -201,9 +201,9 @@ class Streams:
                 if len(opened) >= min(partitions_of(table), _SHARDS_OPEN_MAX):
                     break
                 widest = max(opened, key=lambda shard: shard.high - shard.low)
-                current = self.reshape(current, now_s, split=widest.id)
+                current = self.replace_shards(current, now_s, split=widest.id)
 
-    def tend(self, now_s: float) -> None:
+    def roll_and_expire(self, now_s: float) -> None:
         """Roll shards that are old enough, and forget shards and streams whose records are gone."""
         horizon_s = now_s - STREAM_RETENTION_S
         for stream in self:
@@ -218,14 +218,14 @@ class Streams:
             )
             current = stream
             if kept != stream.shards:
-                current = self.keep(msgspec.structs.replace(stream, shards=kept))
+                current = self.save(msgspec.structs.replace(stream, shards=kept))
             if any(
                 shard.last is None and shard.opened_at_s + STREAM_SHARD_LIFE_S <= now_s
                 for shard in current.shards
             ):
-                self.reshape(current, now_s)
+                self.replace_shards(current, now_s)
 
-    def due(self, now_s: float) -> bool:
+    def has_due_work(self, now_s: float) -> bool:
         """Tell whether `tend` has something to do."""
         horizon_s = now_s - STREAM_RETENTION_S
         return any(
@@ -239,7 +239,7 @@ class Streams:
             for stream in self._kept.values()
         )
 
-    def keep(self, stream: Stream) -> Stream:
+    def save(self, stream: Stream) -> Stream:
         """Keep a stream in the place of what it was."""
         assert len(stream.shards) <= _SHARDS_KEPT_MAX, "shards are forgotten after a day"
         self._store.put_record(_KIND, _name(stream), msgspec.json.encode(stream))
@@ -296,7 +296,7 @@ def read_shard(log: ChangeLog, shard: Shard, after: int, limit: int) -> tuple[li
     return rows, rows[-1].id
 
 
-def record_of(stream: Stream, row: LogRow) -> tuple[bytes, int]:
+def render_record(stream: Stream, row: LogRow) -> tuple[bytes, int]:
     """Return a change as the record that readers of the stream get, and the bytes it counts for."""
     kind = row.mark & KIND_BITS
     new = new_image(row)
@@ -333,7 +333,7 @@ def record_of(stream: Stream, row: LogRow) -> tuple[bytes, int]:
     return _encode(record), size
 
 
-def _closed(shard: Shard, last: int, now_s: float) -> Shard:
+def _close_shard(shard: Shard, last: int, now_s: float) -> Shard:
     if shard.last is not None:
         return shard
     return msgspec.structs.replace(shard, last=last, closed_at_s=now_s)
