@@ -151,7 +151,9 @@ def _writes(owner: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _allowed(engine: Engine, path: str, request: dict[str, Any], visit: RequestContext, scope: Scope = SCOPE) -> bool:
+def _allowed(
+    engine: Engine, path: str, request: dict[str, Any], visit: RequestContext, scope: Scope = SCOPE
+) -> bool:
     """Tell whether a request passes the guard; a batch of statements tells each by itself."""
     try:
         answer = engine.call(path.partition(" ")[0], request, scope, visit)
@@ -237,7 +239,9 @@ def test_statements_of_a_batch_are_denied_one_by_one(engine: Engine) -> None:
         {"Statement": f"SELECT * FROM Tickets WHERE pk = '{who}' AND sk = '1'"} for who in ("alice", "bob")
     ]
 
-    answer = engine.call("BatchExecuteStatement", {"Statements": statements}, SCOPE, RequestContext(guard=guard(OWN)))
+    answer = engine.call(
+        "BatchExecuteStatement", {"Statements": statements}, SCOPE, RequestContext(guard=guard(OWN))
+    )
 
     allowed, denied = answer["Responses"]
     assert allowed["Item"]["pk"] == {"S": "alice"}

@@ -44,7 +44,9 @@ class StandIn:
         self.more_to_tend -= self.more_to_tend > 0
         return self.more_to_tend > 0
 
-    def execute(self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None) -> bytes:
+    def execute(
+        self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None
+    ) -> bytes:
         self.calls.append((operation, scope))
         if visit is not None and visit.touches is not None:
             visit.touches.append(ItemAccess(table_arn(scope, "Orders"), None, body, 0.5, 0.0))

@@ -271,7 +271,15 @@ def test_each_form_of_a_kind_is_found_beside_a_dearer_flood() -> None:
         if place % 10 == 0:
             index = "ByDay" if place % 20 else None
             cheaper = {"KeyConditionExpression": "day = :d" if index else "pk = :p AND sk > :s"}
-            _note(measures, clock.now(), 0.002, "Query", (ItemAccess(ARN, index, b"d", 5.0, 0.0),), None, cheaper)
+            _note(
+                measures,
+                clock.now(),
+                0.002,
+                "Query",
+                (ItemAccess(ARN, index, b"d", 5.0, 0.0),),
+                None,
+                cheaper,
+            )
 
     found = _dearest(measures, clock, "units", 600, None, None)
 
@@ -319,7 +327,9 @@ def test_a_planted_dear_request_and_a_planted_slow_one_are_found() -> None:
         _note(measures, clock.now(), request={"TableName": "Orders", "Key": {"pk": {"S": str(place)}}})
         if place == 5000:
             dear = {"TableName": "Orders", "FilterExpression": "a = :a", "ReturnConsumedCapacity": "TOTAL"}
-            _note(measures, clock.now(), 0.002, "Scan", (ItemAccess(ARN, None, None, 128.0, 0.0),), None, dear)
+            _note(
+                measures, clock.now(), 0.002, "Scan", (ItemAccess(ARN, None, None, 128.0, 0.0),), None, dear
+            )
         if place == 6000:
             _note(measures, clock.now(), 0.750, "Query", (ItemAccess(ARN, "ByDay", b"d", 2.0, 0.0),))
 

@@ -69,7 +69,9 @@ class BackgroundTasks:
         if self._is_due(now_s, self._upkeep_at_s, _UPKEEP_S):
             self._upkeep_at_s = now_s + _UPKEEP_S
             self._trimming = sorted(services.catalog.logs())
-            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.has_due_work(now_s)
+            self._forgetting = Backups(services.store).any_expired(now_s) or services.streams.has_due_work(
+                now_s
+            )
         return bool(self._sweeping or self._trimming or self._forgetting)
 
     @staticmethod

@@ -426,7 +426,11 @@ class Engine:
         self._do_what_is_due()
 
     def _do_what_is_due(self) -> None:
-        if not self._chores.may_have_work or self._group.is_collecting or self._group.state is GroupState.OPEN:
+        if (
+            not self._chores.may_have_work
+            or self._group.is_collecting
+            or self._group.state is GroupState.OPEN
+        ):
             return
         if monotonic() - self._tended_at_s > _TENDED_S:
             while self._work(budget_ms=1000.0):

@@ -84,7 +84,9 @@ class HistoryCache:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, str, int], IndexHistory] = OrderedDict()
 
-    def index_history(self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf) -> IndexHistory:
+    def index_history(
+        self, number: int, column: str, log: ChangeLog, position: int, entry_of: EntryOf
+    ) -> IndexHistory:
         """Return the past of an index of a table; refuse one that too many changes have to be undone for."""
         last = log.span()[1]
         if last - position > PAST_CHANGES_MAX:

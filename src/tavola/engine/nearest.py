@@ -139,7 +139,9 @@ class Matrix:
             ranks[start : start + _BLOCK] = self._ranks(block, sought)
         order = sorted(range(len(places)), key=lambda each: (ranks[each], self._keys[places[each]]))
         sign = -1.0 if self._distance == "DOT_PRODUCT" else 1.0
-        return [Hit(self._display_score(sign * ranks[each]), self._keys[places[each]]) for each in order[:most]]
+        return [
+            Hit(self._display_score(sign * ranks[each]), self._keys[places[each]]) for each in order[:most]
+        ]
 
     def vector(self, key: bytes) -> list[str]:
         """Return the vector of an entry as texts, each the shortest that is this 32-bit float."""

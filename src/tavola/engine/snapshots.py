@@ -50,7 +50,9 @@ class Version(NamedTuple):
     by_service: bool = False  # it expired: no caller deleted it
 
 
-def table_at_position(table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None) -> Table:
+def table_at_position(
+    table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+) -> Table:
     """Return a table whose rows are those that stood after a change of its log; `pasts` keeps what is undone."""
     past = copy(table)
     past.rows = AsOfTableStore(table, log, position, pasts)
@@ -124,7 +126,9 @@ def index_log_if_needed(log: ChangeLog, position: int, begin: Callable[[], None]
 class AsOfTableStore:
     """The rows of a table as they were; it is read and never written."""
 
-    def __init__(self, table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None) -> None:
+    def __init__(
+        self, table: Table, log: ChangeLog, position: int, pasts: HistoryCache | None = None
+    ) -> None:
         """Read a table at a place in its log, which has the old images of all changes past it."""
         self._table = table
         self._current: TableStore = table.rows

@@ -138,7 +138,9 @@ def _verify_store(store: Store, clock: Clock, report: VerificationReport, progre
         _verify_log(log, f"log of {names.get(number, f'table {number}, which is gone')}", report)
 
 
-def _check_kept_tables(store: Store, report: VerificationReport, progress: Progress | None) -> list[_TableCheck]:
+def _check_kept_tables(
+    store: Store, report: VerificationReport, progress: Progress | None
+) -> list[_TableCheck]:
     """Return the checks of backups, and of the rows of deleted tables that a running copy still needs."""
     checks = [
         _TableCheck(store, Backups(store).table(backup), report, progress, backup)

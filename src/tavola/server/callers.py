@@ -91,7 +91,9 @@ class OpenCallers:
         """Know of nothing that could change."""
 
 
-def make_anonymous_caller(scope: Scope, fields: Mapping[bytes, bytes], url: bytes, peer: Peer, decision: str) -> Caller:
+def make_anonymous_caller(
+    scope: Scope, fields: Mapping[bytes, bytes], url: bytes, peer: Peer, decision: str
+) -> Caller:
     """Return a caller of whom nothing is proved; the key it names is told, if it looks like one."""
     found = _KEY_ID.search(fields.get(b"authorization") or url)
     identity: dict[str, Any] = {"type": "Unknown", "accountId": scope.account}

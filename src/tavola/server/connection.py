@@ -110,7 +110,9 @@ class Connection(asyncio.Protocol):
         self._closing_idle = False
         self._peer = Peer()
         self._deadline_s = 0.0  # of what is coming or leaving; 0: of nothing
-        self._write_deadline_s = 0.0  # the client does not take its answers, and may so until then; 0: it does
+        self._write_deadline_s = (
+            0.0  # the client does not take its answers, and may so until then; 0: it does
+        )
         self._swept_request_count = 0  # `_begun` at the last sweep
         self.idle_since_s = service.loop.time()
 
@@ -168,7 +170,9 @@ class Connection(asyncio.Protocol):
                 self._respond_last(self._too_large_response())
                 self._process_backlog()
             elif self._service.waiting_bytes > self._service.limits.waiting_bytes_max:
-                self._respond_last(self._error_response(503, "Too many large requests at once; try again later."))
+                self._respond_last(
+                    self._error_response(503, "Too many large requests at once; try again later.")
+                )
                 self._process_backlog()
             elif not self._deadline_s:
                 self._deadline_s = self._service.loop.time() + self._service.limits.body_s
@@ -286,7 +290,9 @@ class Connection(asyncio.Protocol):
 
     def idle_before(self, since_s: float) -> bool:
         """Tell whether nothing has been asked since a moment, as far as the last sweep saw."""
-        quiet = self._stage == _IDLE and self._request_count == self._swept_request_count and not self._backlog
+        quiet = (
+            self._stage == _IDLE and self._request_count == self._swept_request_count and not self._backlog
+        )
         return quiet and self.idle_since_s <= since_s
 
     def close_when_idle(self) -> None:

@@ -85,7 +85,9 @@ class Dispatch:
         self._hosts = hosts or Hosts("")
         self._identifies_callers = callers is not None or log is not None
         self._callers: Callers = callers or OpenCallers()
-        self._shows_reasons = callers is None  # a probe of a strict server proves nothing, and is told no reasons
+        self._shows_reasons = (
+            callers is None
+        )  # a probe of a strict server proves nothing, and is told no reasons
         self._log = log
         self._touches: list[ItemAccess] | None = None if log is None else []
         self._now = clock.now

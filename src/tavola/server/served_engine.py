@@ -11,7 +11,9 @@ from tavola.protocol.arns import Scope
 class ServedEngine(Protocol):
     """An engine as the server sees it; `tavola.engine.Engine` is one."""
 
-    def execute(self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None) -> bytes:
+    def execute(
+        self, operation: str, body: bytes, scope: Scope, visit: RequestContext | None = None
+    ) -> bytes:
         """Return the JSON response to a JSON request, or raise a Fault."""
         ...
 

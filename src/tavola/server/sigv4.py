@@ -245,7 +245,9 @@ class Verifier(Generic[C]):
             self._keys[place] = found
         return found
 
-    def _remember(self, claim: Claim[C], told: _SignatureParts, fields: Mapping[bytes, bytes], at_s: float) -> Claim[C]:
+    def _remember(
+        self, claim: Claim[C], told: _SignatureParts, fields: Mapping[bytes, bytes], at_s: float
+    ) -> Claim[C]:
         """Keep a claim that was proved, if its header has the signature at its end, as SDKs write it."""
         authorization = fields.get(b"authorization", b"")
         begins = authorization[:-_SIGNATURE_CHARACTERS]

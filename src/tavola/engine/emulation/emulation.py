@@ -114,7 +114,9 @@ class Emulation:
         if self.conflicts is not None:
             met = [self.conflicts.blocks_read(_place(table, key)) for table, key, _ in reads]
             _cancel([ONGOING if each else _PASSED for each in met])
-        self._charge_all_or_throttle([[Charge(table, None, "Read", key, units)] for table, key, units in reads])
+        self._charge_all_or_throttle(
+            [[Charge(table, None, "Read", key, units)] for table, key, units in reads]
+        )
 
     # Writes.
 

@@ -158,7 +158,11 @@ def divide(
 ) -> bytes | None:
     """Return the key that leaves as much heat on either side as can be, None where one key has it all."""
     sampled = list(samples)
-    uncut = set[bytes]() if whole_collections else _collections_in_order((key for key, _ in sampled), collection_of)
+    uncut = (
+        set[bytes]()
+        if whole_collections
+        else _collections_in_order((key for key, _ in sampled), collection_of)
+    )
     heat: dict[bytes, float] = {}
     for key, weight in sampled:
         collection = collection_of(key)

@@ -99,7 +99,9 @@ def list_contributor_insights(call: OperationCall, request: ListContributorInsig
         limit = INSIGHTS_LISTED_MAX
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [summary for _, summary in found[:limit]]}
     if len(found) > limit:
-        answer["NextToken"] = call.services.token_signer.sign(_TOKEN, call.scope, {"after": found[limit - 1][0]})
+        answer["NextToken"] = call.services.token_signer.sign(
+            _TOKEN, call.scope, {"after": found[limit - 1][0]}
+        )
     return encode(answer)
 
 

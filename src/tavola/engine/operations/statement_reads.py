@@ -182,7 +182,9 @@ class _SelectPage:
         consistent = self.request.consistent_read
         consumed = page_units(span, page, self.fetches, self.usage.table_name, consistent)
         if self.call.services.emulation is not None:
-            self.call.services.emulation.charge_page(span, consumed.reads + sum(consumed.index_reads.values()))
+            self.call.services.emulation.charge_page(
+                span, consumed.reads + sum(consumed.index_reads.values())
+            )
         if self.call.visit is not None and self.call.visit.touches is not None:
             record_page_access(self.call, span, consumed)
         self.usage.reads += consumed.reads

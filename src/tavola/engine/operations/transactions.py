@@ -164,7 +164,9 @@ def execute_actions(
     tables = [call.table(action.request.table_name) for action in actions]
     _check_distinct(tables, actions)
     if emulation is not None:
-        emulation.check_transaction_conflicts([_item_address(*each) for each in zip(tables, actions, strict=True)])
+        emulation.check_transaction_conflicts(
+            [_item_address(*each) for each in zip(tables, actions, strict=True)]
+        )
     try:
         prepared = _prepare_all(tables, actions)
     except TransactionCanceledFault:

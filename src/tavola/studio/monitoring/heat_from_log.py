@@ -92,7 +92,9 @@ def _touches(record: Mapping[str, Any], *, refused: bool) -> list[ItemAccess]:
     return found
 
 
-def _shared(table: str, index: str | None, keys: list[bytes], reads: float, writes: float) -> list[ItemAccess]:
+def _shared(
+    table: str, index: str | None, keys: list[bytes], reads: float, writes: float
+) -> list[ItemAccess]:
     if not keys:
         return [ItemAccess(table, index, None, reads, writes)]
     found: list[ItemAccess] = []
