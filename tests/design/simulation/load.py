@@ -11,8 +11,8 @@ from typing import Any
 from tavola.clock import ManualClock
 from tavola.design.simulation.keyspace import KeySet
 from tavola.design.simulation.rates import DailyRates, Rhythm
-from tavola.design.simulation.simulator import Physics, Simulator
-from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Station, Workload
+from tavola.design.simulation.simulator import ServiceBehaviour, Simulator
+from tavola.design.simulation.workload import Arm, Draw, RequestFlow, Station, StationCapacity, Workload
 from tavola.engine import Engine
 from tavola.keys import KeyAttribute, KeySchema
 from tavola.limits import TABLE_CAPACITY_UNITS_MAX
@@ -20,12 +20,12 @@ from tavola.protocol.faults import Fault
 from tests.engine.emulation.load import make
 
 TABLE, INDEX = "tickets", "by-status"
-ON_DEMAND = Allowance(TABLE_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX, on_demand=True, partitions=4)
+ON_DEMAND = StationCapacity(TABLE_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX, on_demand=True, partitions=4)
 
 
-def provisioned(reads: float, writes: float, partitions: int = 1) -> Allowance:
+def provisioned(reads: float, writes: float, partitions: int = 1) -> StationCapacity:
     """Return what a provisioned table may do."""
-    return Allowance(reads, writes, on_demand=False, partitions=partitions)
+    return StationCapacity(reads, writes, on_demand=False, partitions=partitions)
 
 
 def place_of(value: str, attribute: str = "pk") -> float:
@@ -120,7 +120,7 @@ def simulated(
     per_second: float,
     keys: tuple[KeySet, ...],
     draws: tuple[Draw, ...],
-    allowances: tuple[Allowance, ...],
+    allowances: tuple[StationCapacity, ...],
     *,
     split_after_s: float = 300.0,
     burst_s: float = 300.0,
@@ -135,10 +135,10 @@ def simulated(
     workload = Workload(
         stations,
         keys,
-        (Flow("load", "load", draws),),
+        (RequestFlow("load", "load", draws),),
         rates or DailyRates((Rhythm(per_second, per_second),), seconds, seed=5, noise=False),
     )
-    run = Simulator(workload, Physics(split_after_s=split_after_s, burst_s=burst_s), seed=5)
+    run = Simulator(workload, ServiceBehaviour(split_after_s=split_after_s, burst_s=burst_s), seed=5)
     run.run()
     return run
 
@@ -147,7 +147,7 @@ def run_of(
     seconds: int,
     keys: tuple[KeySet, ...],
     flows: tuple[tuple[float, tuple[Draw, ...]], ...],
-    places: dict[str, Allowance],
+    places: dict[str, StationCapacity],
     *,
     split_after_s: float = 300.0,
 ) -> Simulator:
@@ -155,9 +155,11 @@ def run_of(
     stations = tuple(
         Station(TABLE, None if name == TABLE else name, allowance) for name, allowance in places.items()
     )
-    told = tuple(Flow(f"flow {at}", "load", draws) for at, (_, draws) in enumerate(flows))
+    told = tuple(RequestFlow(f"flow {at}", "load", draws) for at, (_, draws) in enumerate(flows))
     rates = DailyRates(tuple(Rhythm(rate, rate) for rate, _ in flows), seconds, seed=5, noise=False)
-    run = Simulator(Workload(stations, keys, told, rates), Physics(split_after_s=split_after_s), seed=5)
+    run = Simulator(
+        Workload(stations, keys, told, rates), ServiceBehaviour(split_after_s=split_after_s), seed=5
+    )
     run.run()
     return run
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tavola.design.simulation import Scenario, partitions, run_workload, trace_workload
+from tavola.design.simulation import Scenario, partitions, read_trace, run_workload
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.simulator import Simulator
 from tavola.design.simulation.workload import Draw
@@ -438,7 +438,7 @@ def test_a_trace_is_refused_as_the_engine_refuses_its_calls() -> None:
     ]
     told = design(table(entity("Item", text("pk"), pk="pk", sk=None), label="Tickets", sk=None))
     scenario = Scenario(shards=False)
-    found = run_workload(trace_workload(records, told, scenario), scenario)
+    found = run_workload(read_trace(records, told, scenario), scenario)
 
     assert engine.share > 0.03
     assert found.throttled == pytest.approx(engine.share, rel=TOLERANCE)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tavola.design.cost.capacity import write_pattern_units
-from tavola.design.simulation import Scenario, SimulationRefused, workload_of
-from tavola.design.simulation.workload import Flow, Workload
+from tavola.design.simulation import Scenario, SimulationRefused, build_workload
+from tavola.design.simulation.workload import RequestFlow, Workload
 from tavola.model.document import Design
 from tests.design.builders import choice, design, entity, gsi, key, moment, put, query, table, text, update
 from tests.design.simulation.designs import BY_STATUS, by_status
@@ -16,13 +16,13 @@ from tests.design.simulation.designs import BY_STATUS, by_status
 SCENARIO = Scenario(hours=1.0)
 
 
-def _flow(workload: Workload, pattern: str) -> Flow:
+def _flow(workload: Workload, pattern: str) -> RequestFlow:
     return next(flow for flow in workload.flows if flow.pattern == pattern)
 
 
 def test_a_write_draws_a_key_in_the_table_and_one_in_the_index() -> None:
     """A new ticket lies in a partition of its own, and its entry in that of its status, at the end of it."""
-    workload = workload_of(by_status(skew=0.5), SCENARIO)
+    workload = build_workload(by_status(skew=0.5), SCENARIO)
     own, entry = _flow(workload, "Ticket: put it").draws
 
     assert (own.skew, own.arms[0].station, own.arms[0].access) == (0.0, 0, "write")
@@ -34,7 +34,7 @@ def test_a_write_draws_a_key_in_the_table_and_one_in_the_index() -> None:
 
 def test_an_entry_that_moves_is_charged_at_the_old_key_and_at_the_new() -> None:
     """A change of status takes a unit from each of two partitions of the index."""
-    workload = workload_of(by_status(), SCENARIO)
+    workload = build_workload(by_status(), SCENARIO)
     _, old, new = _flow(workload, "Ticket: change it").draws
 
     assert old == new
@@ -43,7 +43,7 @@ def test_an_entry_that_moves_is_charged_at_the_old_key_and_at_the_new() -> None:
 
 def test_shards_multiply_keys_and_queries() -> None:
     """A sharded key has so many times the keys, and whoever reads it asks each shard."""
-    workload = workload_of(by_status(shards=4), SCENARIO)
+    workload = build_workload(by_status(shards=4), SCENARIO)
     read = _flow(workload, "Ticket.ByStatus")
 
     assert workload.keys[read.draws[0].keys].shards == 4
@@ -61,7 +61,7 @@ def test_writes_of_one_transaction_are_one_flow() -> None:
     )
     two = entity("Line", text("order_id"), text("line"), pk="ORDER#{order_id}", sk="{line}",
                  writes=[put("add a line", per_second=5, together="buy")])  # fmt: skip
-    workload = workload_of(design(table(one, two)), SCENARIO)
+    workload = build_workload(design(table(one, two)), SCENARIO)
 
     assert len(workload.flows) == 1
     assert workload.flows[0].pattern == "Order: order it + Line: add a line"
@@ -74,7 +74,7 @@ def test_a_transaction_of_many_items_is_asked_as_often_as_it_is_made() -> None:
                    writes=[put("order", per_second=100, item_bytes=900, together="buy", transactional=True)])  # fmt: skip
     line = entity("Line", text("order_id"), text("line"), pk="ORDER#{order_id}", sk="{line}",
                   writes=[put("lines", per_second=100, item_bytes=900, together="buy", items=5, transactional=True)])  # fmt: skip
-    workload = workload_of(design(table(order, line)), SCENARIO)
+    workload = build_workload(design(table(order, line)), SCENARIO)
     flow = workload.flows[0]
 
     assert float(workload.rates.means()[0]) == pytest.approx(200, rel=0.01)  # around the peak, twice the mean
@@ -91,7 +91,7 @@ def test_keys_of_one_template_are_the_tables_own_and_of_their_own_shards() -> No
         for name, items, label in (("U", 10**6, "A"), ("V", 1, "B"))
     )
     counts = [
-        {keys.table: keys.count for keys in workload_of(design(*order), SCENARIO).keys}
+        {keys.table: keys.count for keys in build_workload(design(*order), SCENARIO).keys}
         for order in ((many, few), (few, many))
     ]
 
@@ -105,7 +105,7 @@ def test_an_index_with_its_tables_partition_key_is_met_at_the_same_key() -> None
         "Visit", text("customer_id", distinct=50), text("visit"), moment("at"), pk="customer_id", sk="visit",
         keys=[key(index, "customer_id", "at")], writes=[put(per_second=5)],
     )  # fmt: skip
-    workload = workload_of(design(table(told, indexes=[index])), SCENARIO)
+    workload = build_workload(design(table(told, indexes=[index])), SCENARIO)
 
     assert [len(draw.arms) for draw in workload.flows[0].draws] == [2]
 
@@ -114,7 +114,7 @@ def test_what_nobody_counted_is_said_with_what_to_declare() -> None:
     """Guesses of how many values there are, of peaks and of skew are told."""
     told = entity("Visit", text("customer_id"), moment("at"), pk="CUSTOMER#{customer_id}", sk="{at}",
                   writes=[put(per_second=5)])  # fmt: skip
-    sentences = " ".join(workload_of(design(table(told)), SCENARIO).assumptions)
+    sentences = " ".join(build_workload(design(table(told)), SCENARIO).assumptions)
 
     assert "1,000 values each of customer_id in CUSTOMER#{customer_id}" in sentences
     assert "peaks of 2 times the mean" in sentences
@@ -126,7 +126,7 @@ def test_patterns_without_a_rate_are_left_out_and_named() -> None:
     told = by_status()
     ticket = told.tables[0].entities[0]
     quiet = replace(ticket, patterns=(query("ByStatus", BY_STATUS, "status", "created_at", items=20),))
-    workload = workload_of(Design((replace(told.tables[0], entities=(quiet,)),), ()), SCENARIO)
+    workload = build_workload(Design((replace(told.tables[0], entities=(quiet,)),), ()), SCENARIO)
 
     assert "Ticket.ByStatus" in workload.without_rates
     assert all(flow.pattern != "Ticket.ByStatus" for flow in workload.flows)
@@ -148,7 +148,7 @@ def test_patterns_without_a_rate_are_left_out_and_named() -> None:
 def test_a_design_without_traffic_is_refused_with_what_to_give(told: Design, sentence: str) -> None:
     """There is nothing to simulate without a rate, and the sentence names the patterns that lack one."""
     with pytest.raises(SimulationRefused, match=sentence):
-        workload_of(told, SCENARIO)
+        build_workload(told, SCENARIO)
 
 
 def test_local_indexes_are_their_tables() -> None:
@@ -160,7 +160,7 @@ def test_local_indexes_are_their_tables() -> None:
         "File", text("folder"), text("name"), text("size"), choice("kind", "a", "b"), pk="folder", sk="name",
         keys=[key(local, "folder", "size")], writes=[put(per_second=5, item_bytes=500), update("size", per_second=1)],
     )  # fmt: skip
-    workload = workload_of(design(table(told, indexes=[local])), SCENARIO)
+    workload = build_workload(design(table(told, indexes=[local])), SCENARIO)
 
     assert [station.name for station in workload.stations] == ["shop"]
     assert workload.stations[0].whole_collections
@@ -181,7 +181,7 @@ def test_a_write_that_must_know_its_item_reads_it_first() -> None:
     )
     told = design(table(ticket, indexes=[index]))
     units = write_pattern_units(told.tables[0], told.tables[0].entities[0], ticket.writes[0])[0]
-    wrote, read = workload_of(told, SCENARIO).flows
+    wrote, read = build_workload(told, SCENARIO).flows
 
     assert units.read == 2.0
     assert [(arm.access, arm.units) for draw in read.draws for arm in draw.arms] == [("read", units.read)]

@@ -16,8 +16,8 @@ from tavola.design.simulation import Burst, PlaceResult, Scenario, Simulation, S
 from tavola.design.simulation.keyspace import KeySet
 from tavola.design.simulation.rates import DailyRates, Rhythm
 from tavola.design.simulation.report import report_lines
-from tavola.design.simulation.simulator import Physics, Simulator
-from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Station, Workload
+from tavola.design.simulation.simulator import ServiceBehaviour, Simulator
+from tavola.design.simulation.workload import Arm, Draw, RequestFlow, Station, StationCapacity, Workload
 from tavola.limits import PARTITION_WRITES_PER_S
 from tavola.model.document import Design, Scaling, Shards, TableSettings
 from tests.design.builders import (
@@ -225,9 +225,9 @@ def test_a_setting_that_cannot_be_is_refused_with_its_bounds(field: str, value: 
 
 def _run(rate: float, keys: int, skew: float, seed: int, provisioned: float | None) -> Simulator:
     allowance = (
-        Allowance(40_000, 40_000, on_demand=True, partitions=4)
+        StationCapacity(40_000, 40_000, on_demand=True, partitions=4)
         if provisioned is None
-        else Allowance(provisioned, provisioned, on_demand=False)
+        else StationCapacity(provisioned, provisioned, on_demand=False)
     )
     stations = (Station("t", None, allowance), Station("t", "i", allowance), Station("t", "j", allowance))
     draws = (
@@ -238,7 +238,9 @@ def _run(rate: float, keys: int, skew: float, seed: int, provisioned: float | No
     sets = (KeySet("a", 10**7), KeySet("b", keys), KeySet("c", keys))
     rates = DailyRates((Rhythm(rate, rate),), 120, seed, noise=False)
     run = Simulator(
-        Workload(stations, sets, (Flow("w", "w", draws),), rates), Physics(split_after_s=60), seed
+        Workload(stations, sets, (RequestFlow("w", "w", draws),), rates),
+        ServiceBehaviour(split_after_s=60),
+        seed,
     )
     run.run()
     return run

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tavola.design.simulation import Scenario, Simulation, SimulationRefused, run_workload, trace_workload
+from tavola.design.simulation import Scenario, Simulation, SimulationRefused, read_trace, run_workload
 from tests.design.builders import choice, design, entity, gsi, key, put, table, text
 from tests.server.attended import attended
 
@@ -64,7 +64,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def test_a_trace_has_the_calls_of_the_log_second_by_second(records: list[dict[str, Any]]) -> None:
     """Each kind of call is a pattern, with the units it took, at the table and at the index it kept up to date."""
-    workload = trace_workload(iter(records), DESIGN, Scenario())
+    workload = read_trace(iter(records), DESIGN, Scenario())
     found = run_workload(workload, Scenario())
     patterns = {each.name: each for each in found.patterns}
     places = {(each.name, each.access): each for each in found.places}
@@ -82,7 +82,7 @@ def test_a_trace_has_the_calls_of_the_log_second_by_second(records: list[dict[st
 def test_a_trace_can_be_played_louder(records: list[dict[str, Any]]) -> None:
     """A hundred times the recorded traffic is more than the index's one busy status can take."""
     scenario = Scenario(rate_factor=100, shards=False)
-    found = run_workload(trace_workload(iter(records), DESIGN, scenario), scenario)
+    found = run_workload(read_trace(iter(records), DESIGN, scenario), scenario)
     index = next(each for each in found.places if each.name == "orders/by-status")
 
     assert index.throttled > 0.2
@@ -93,9 +93,9 @@ def test_a_log_of_other_tables_is_refused_with_what_it_has(records: list[dict[st
     """A log in which nothing is of the design names the tables that it has."""
     elsewhere = design(table(entity("Order", text("pk"), pk="pk"), label="Elsewhere"))
     with pytest.raises(SimulationRefused, match=r"no call that reads or writes items of elsewhere.*orders"):
-        trace_workload(iter(records), elsewhere, Scenario())
+        read_trace(iter(records), elsewhere, Scenario())
     with pytest.raises(SimulationRefused, match="no call"):
-        trace_workload(iter(()), DESIGN, Scenario())
+        read_trace(iter(()), DESIGN, Scenario())
 
 
 def test_a_broken_record_is_passed_over(records: list[dict[str, Any]]) -> None:
@@ -105,7 +105,7 @@ def test_a_broken_record_is_passed_over(records: list[dict[str, Any]]) -> None:
         {"eventCategory": "Data"},
         {"eventCategory": "Data", "eventTime": "soon"},
     ]
-    workload = trace_workload(iter([*odd, *records]), DESIGN, Scenario())
+    workload = read_trace(iter([*odd, *records]), DESIGN, Scenario())
 
     assert workload.rates.seconds == 40
 
@@ -123,7 +123,7 @@ def _call(name: str, second: int, keys: list[str], **more: Any) -> dict[str, Any
 
 def _throttled(records: list[dict[str, Any]]) -> Simulation:
     scenario = Scenario(rate_factor=10)
-    return run_workload(trace_workload(records, DESIGN, scenario), scenario)
+    return run_workload(read_trace(records, DESIGN, scenario), scenario)
 
 
 def test_a_key_is_one_key_whoever_asks_for_it() -> None:
@@ -168,7 +168,7 @@ def test_a_recorded_transaction_passes_or_fails_as_one() -> None:
 def test_louder_and_shorter_than_a_stretch_it_still_waits(records: list[dict[str, Any]]) -> None:
     """Refused requests of a trace wait, although it ends within a stretch."""
     scenario = Scenario(rate_factor=400, shards=False)
-    found = run_workload(trace_workload(iter(records[:200]), DESIGN, scenario), scenario)
+    found = run_workload(read_trace(iter(records[:200]), DESIGN, scenario), scenario)
     put_ = next(each for each in found.patterns if each.name == "PutItem orders")
 
     assert put_.throttled > 0.2
@@ -178,7 +178,7 @@ def test_louder_and_shorter_than_a_stretch_it_still_waits(records: list[dict[str
 def test_a_trace_is_as_long_as_its_log() -> None:
     """Thirteen seconds of a log are thirteen seconds at the rate that it had."""
     calls = [_call("PutItem", second, [f"k{second}"]) for second in range(13) for _ in range(30)]
-    found = run_workload(trace_workload(calls, DESIGN, Scenario()), Scenario())
+    found = run_workload(read_trace(calls, DESIGN, Scenario()), Scenario())
 
     assert found.seconds == 13
     assert found.patterns[0].mean == pytest.approx(30)
@@ -198,7 +198,7 @@ def test_a_trace_names_no_key_of_an_entity_that_may_not_have_been_written() -> N
     more = {"additionalEventData": {"consumed": consumed}}
     calls = [_call("PutItem", second, [f"k{second}"], **more) for second in range(10)]
     told = design(table(product, order, label="Orders", indexes=[index]))
-    workload = trace_workload(calls, told, Scenario())
+    workload = read_trace(calls, told, Scenario())
     found = run_workload(workload, Scenario())
     written = next(each for each in found.places if each.name == "orders/gsi1")
 
@@ -226,7 +226,7 @@ DAMAGED: list[Any] = [
 @pytest.mark.parametrize("record", DAMAGED)
 def test_a_damaged_record_is_passed_over_and_told(record: Any) -> None:
     """Whatever is wrong with a line, the rest is taken, and which one was not is said."""
-    workload = trace_workload([_call("PutItem", 1, ["a"]), record], DESIGN, Scenario())
+    workload = read_trace([_call("PutItem", 1, ["a"]), record], DESIGN, Scenario())
 
     assert "1 line of the log is no record and was passed over, the first at line 2" in workload.assumptions
 
@@ -235,7 +235,7 @@ def test_a_log_of_more_than_a_month_is_refused_with_its_times() -> None:
     """One record of another year would make a run of years."""
     old = _call("PutItem", 1, ["a"]) | {"eventTime": "1970-01-01T00:00:00Z"}
     with pytest.raises(SimulationRefused, match=r"1970-01-01 00:00 to 2026-11-01.*at most 31 days"):
-        trace_workload([old, _call("PutItem", 1, ["a"])], DESIGN, Scenario())
+        read_trace([old, _call("PutItem", 1, ["a"])], DESIGN, Scenario())
 
 
 def test_the_command_reads_a_log(records: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.rates import DailyRates, Rhythm
-from tavola.design.simulation.waits import NODES, PATIENCE, Waits, binned
+from tavola.design.simulation.waits import NODES, PATIENCE, Waits, bin_by_node
 from tavola.design.simulation.workload import Draw
 from tests.design.simulation.load import ON_DEMAND, named, provisioned, share_of, simulated, write
 
 
 def _counted(share: float) -> Floats:
-    found: Floats = binned(np.array([share]), np.array([1.0]), np.array([0]), 1)[0]
+    found: Floats = bin_by_node(np.array([share]), np.array([1.0]), np.array([0]), 1)[0]
     return found
 
 

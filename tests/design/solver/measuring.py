@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tavola.design.cost import collection_units, index_effects, pattern_units
-from tavola.design.solver.questions import Question, Subject, subject_of
+from tavola.design.solver.questions import SolverInput, SolverQuestion, read_input
 from tavola.engine import Engine
 from tavola.keys import KeyPartMissing, KeyPartRefused
 from tavola.model.document import (
@@ -47,11 +47,11 @@ _ASKED = 2  # values that each question is asked with
 
 def differences(given: Design, solved: Design) -> list[str]:
     """Return what is wrong when a solved design serves the questions of the design that it was solved from."""
-    return list(_Measure(needs_of(given), subject_of(given), solved).run())
+    return list(_Measure(needs_of(given), read_input(given), solved).run())
 
 
 class _Measure:
-    def __init__(self, needs: tuple[Need, ...], subject: Subject, solved: Design) -> None:
+    def __init__(self, needs: tuple[Need, ...], subject: SolverInput, solved: Design) -> None:
         self.needs, self.subject, self.solved = needs, subject, solved
         self.engine = Engine.open()
         self.rows: dict[str, list[Row]] = {}
@@ -144,7 +144,7 @@ class _Measure:
         for values in list(asked)[:_ASKED]:
             yield from self._ask(need, question, dict(zip(told, values, strict=True)))
 
-    def _question_of(self, need: Need) -> Question | None:
+    def _question_of(self, need: Need) -> SolverQuestion | None:
         """Return where a need is asked; one that names an item by the same fields is asked as the other is."""
         for question in self.subject.questions:
             if question.need == need.name:
@@ -158,7 +158,7 @@ class _Measure:
         """Return what the solver said it leaves to the application."""
         return " ".join(note for note in self.subject.notes if note.startswith(f"Need {need.name}:"))
 
-    def _ask(self, need: Need, question: Question, given: dict[str, Any]) -> Iterator[str]:
+    def _ask(self, need: Need, question: SolverQuestion, given: dict[str, Any]) -> Iterator[str]:
         # Of entities that are collected by names of their own, what is given is theirs in the same place.
         by_entity = {
             name: dict(zip(question.equal(name), given.values(), strict=True)) if question.several else given
@@ -259,7 +259,7 @@ class _Measure:
         self,
         table: TableDesign,
         entity: EntityDesign,
-        question: Question,
+        question: SolverQuestion,
         given: dict[str, Any],
         rows: list[Row],
     ) -> Iterator[str]:
@@ -285,7 +285,7 @@ class _Measure:
         table: TableDesign,
         entity: EntityDesign,
         pattern: PatternDesign,
-        question: Question,
+        question: SolverQuestion,
         given: dict[str, Any],
         rows: list[Row],
         stretch: Stretch | None,
@@ -329,7 +329,7 @@ class _Measure:
             yield from self._told(table, entity, pattern, question, found, by_key)
 
     def _fetch(
-        self, table: TableDesign, entity: EntityDesign, question: Question, rows: list[Row]
+        self, table: TableDesign, entity: EntityDesign, question: SolverQuestion, rows: list[Row]
     ) -> Iterator[str]:
         """Fetch what an index found, whole, as a query that hydrates does."""
         keys = [{name: row.item[name] for name in table.settings.key_names} for row in rows]
@@ -357,7 +357,7 @@ class _Measure:
         table: TableDesign,
         entity: EntityDesign,
         pattern: PatternDesign,
-        question: Question,
+        question: SolverQuestion,
         found: list[Item],
         by_key: Mapping[str, Row],
     ) -> Iterator[str]:
@@ -380,7 +380,7 @@ class _Measure:
         self,
         table: TableDesign,
         collection: CollectionDesign,
-        question: Question,
+        question: SolverQuestion,
         values: tuple[Any, ...],
         wanted: Mapping[str, list[Row]],
     ) -> Iterator[str]:

@@ -13,7 +13,7 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from tavola.design.solver import declared, solve
+from tavola.design.solver import render_declarations, solve
 from tavola.model.document import Design, Need, check_references, design_of, read_document, write_document
 from tests.design.builders import choice, decimal, design, moment, text
 from tests.design.solver.test_questions import asked, kept, put
@@ -55,7 +55,7 @@ def checked(told: Design) -> str:
     """The module of a solution, after its design and what the module declares were found alike."""
     check_references(told)
     assert read_document(write_document(told)) == told
-    source = declared(told)
+    source = render_declarations(told)
     with imported(source) as module:
         assert keys_of(design_of(module)) == keys_of(told)
     return source
@@ -137,7 +137,7 @@ def test_names_that_python_does_not_take_are_written_otherwise_and_that_is_said(
     )
     thing = kept("Thing", text("tid"), *fields, writes=[put(1)])
     needs = [ONE, asked("of class", "Thing", "class", "_hidden"), asked("of json", "Thing", "json")]
-    source = declared(solve(design(views=[thing], needs=needs)).design)
+    source = render_declarations(solve(design(views=[thing], needs=needs)).design)
 
     with imported(source) as module:
         told = {field.name: field.attribute for field in design_of(module).tables[0].entities[0].fields}
@@ -155,7 +155,7 @@ def test_how_long_values_may_be_is_kept() -> None:
         THING, fields=tuple(replace(f, length_max=40) if f.name == "cust" else f for f in THING.fields)
     )
     found = solve(design(views=[thing], needs=[ONE, Need("of", "Thing", "cust")])).design
-    with imported(declared(found)) as module:
+    with imported(render_declarations(found)) as module:
         (table,) = design_of(module).tables
 
     assert table.entities[0].field("cust").length_max == 40

@@ -10,31 +10,31 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from tavola.design.solver.candidates import Block, EntityPlan, KeyPlan, served_by_table, serves
+from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal, serves, table_serves
 from tavola.design.solver.packing import CENT, Packer
-from tavola.design.solver.pricing import Rates
-from tavola.design.solver.questions import Question, Subject, subject_of
-from tavola.design.solver.search import solutions
-from tavola.design.solver.tables import households
+from tavola.design.solver.pricing import UnitRates
+from tavola.design.solver.questions import SolverInput, SolverQuestion, read_input
+from tavola.design.solver.search import search_table
+from tavola.design.solver.tables import group_entities
 from tavola.prices import load_book
 from tests.design.builders import design, text
 from tests.design.solver.test_questions import asked, kept, put
 
 FIELDS = ("a", "b", "c")
-RATES = Rates.of(load_book("us-east-1"))
+RATES = UnitRates.of(load_book("us-east-1"))
 
 
-def keys(fields: Sequence[str]) -> Iterator[KeyPlan]:
+def keys(fields: Sequence[str]) -> Iterator[KeyProposal]:
     """Every key that some fields can make."""
     for count in range(len(fields) + 1):
         for partition in combinations(fields, count):
             rest = [name for name in fields if name not in partition]
             for length in range(len(rest) + 1):
                 for sorts in permutations(rest, length):
-                    yield KeyPlan(partition, sorts)
+                    yield KeyProposal(partition, sorts)
 
 
-def groups(told: tuple[Question, ...]) -> Iterator[tuple[tuple[Question, ...], ...]]:
+def groups(told: tuple[SolverQuestion, ...]) -> Iterator[tuple[tuple[SolverQuestion, ...], ...]]:
     """Every way in which questions can be together."""
     if not told:
         yield ()
@@ -45,7 +45,7 @@ def groups(told: tuple[Question, ...]) -> Iterator[tuple[tuple[Question, ...], .
             yield (*rest[:at], (told[0], *group), *rest[at + 1 :])
 
 
-def cheapest(subject: Subject, identity: tuple[str, ...]) -> float:
+def cheapest(subject: SolverInput, identity: tuple[str, ...]) -> float:
     """The least that any keys cost: every table key, every grouping, every index key."""
     (entity,) = subject.entities.values()
     packer = Packer(subject, "Things", None, ("Thing",), RATES, "auto", {})
@@ -53,19 +53,19 @@ def cheapest(subject: Subject, identity: tuple[str, ...]) -> float:
     for base in keys(FIELDS):
         if set(base.fields) != set(identity) or (not base.partition):
             continue
-        served = tuple(q for q in subject.questions if served_by_table(base, q, entity))
+        served = tuple(q for q in subject.questions if table_serves(base, q, entity))
         rest = tuple(q for q in subject.questions if q not in served)
         for way in groups(rest):
             blocks = [
                 [
-                    Block("Thing", key, group)
+                    IndexKey("Thing", key, group)
                     for key in keys(FIELDS)
                     if all(serves(key, q, entity) for q in group)
                 ]
                 for group in way
             ]
             for chosen in product(*blocks):
-                plan = EntityPlan("Thing", base, served, chosen)
+                plan = EntityProposal("Thing", base, served, chosen)
                 priced = [packer.group({"Thing": plan}, (block,)) for block in chosen]
                 prices = [each.price for each in priced if each is not None]
                 if len(prices) == len(chosen):
@@ -95,8 +95,8 @@ def test_no_keys_are_cheaper_than_those_found(
     for number, (where, order, rate) in enumerate(drawn_needs):
         run = tuple(name for name in order if name not in where)
         needs.append(asked(f"need {number}", "Thing", tuple(where), run, per_second=rate, items=10))
-    subject = subject_of(design(views=[thing], needs=needs))
-    (household,) = households(subject)
+    subject = read_input(design(views=[thing], needs=needs))
+    (household,) = group_entities(subject)
 
-    best = solutions(household, subject, RATES, "auto", {})[0]
+    best = search_table(household, subject, RATES, "auto", {})[0]
     assert best.price <= cheapest(subject, tuple(identity)) + 2 * CENT

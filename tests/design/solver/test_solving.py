@@ -15,7 +15,7 @@ from tavola.apps.gallery.samples import SAMPLES
 from tavola.design.cost import Assumptions, estimate_month
 from tavola.design.lint.rule import LintContext
 from tavola.design.lint.runner import lint
-from tavola.design.solver import STYLES, Solved, Style, declared, solve
+from tavola.design.solver import STYLES, Solved, Style, render_declarations, solve
 from tavola.keys import Template
 from tavola.model.document import Design, check_references, design_of, needs_of, read_document, write_document
 from tavola.prices import load_book
@@ -103,7 +103,7 @@ def test_the_python_module_declares_the_solved_design(name: str, style: Style) -
     """What `--python` prints is imported and compiled, and its keys, indexes and patterns are the solved ones."""
     design = solved(name, style).design
     module = ModuleType(f"solved_{name}_{style}")
-    exec(compile(declared(design), module.__name__, "exec"), _named(module))
+    exec(compile(render_declarations(design), module.__name__, "exec"), _named(module))
 
     again = design_of(module)
     _forget(module)
@@ -224,7 +224,10 @@ def test_the_python_module_works_with_the_client() -> None:
     """Entities of the solved module are put, got, queried in order and collected, with one of each style of index."""
     for style in STYLES:
         module = ModuleType(f"used_{style}")
-        exec(compile(declared(solved("organisation", style).design), module.__name__, "exec"), _named(module))
+        exec(
+            compile(render_declarations(solved("organisation", style).design), module.__name__, "exec"),
+            _named(module),
+        )
         told = vars(module)
         table, org, user, together = told["Directory"], told["Org"], told["OrgUser"], told["OrgFile"]
         with connect("memory:") as db:

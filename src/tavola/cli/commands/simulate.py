@@ -115,9 +115,9 @@ def simulate(
         )
         design = load_design(target)
         if trace is None:
-            workload = simulation.workload_of(design, scenario)
+            workload = simulation.build_workload(design, scenario)
         else:
-            workload = simulation.trace_workload(_records(trace), design, scenario)
+            workload = simulation.read_trace(_records(trace), design, scenario)
         with _progress(workload.rates.seconds) as progress:
             found = simulation.run_workload(workload, scenario, progress)
         if as_json:

@@ -86,9 +86,9 @@ def solve(
 
 
 def _module(solved: Any, target: str) -> str:
-    from tavola.design.solver import declared
+    from tavola.design.solver import render_declarations
 
-    return declared(solved.design, f"The design of {target}, as `tavola solve` found it.")
+    return render_declarations(solved.design, f"The design of {target}, as `tavola solve` found it.")
 
 
 def _document(solved: Any) -> str:

@@ -1,7 +1,8 @@
-"""Simulation: how a design bears its traffic: partitions, burst, splits for heat, back-pressure of indexes.
+"""Simulate how a design bears its traffic: partitions, burst, splits for heat, and back-pressure from indexes.
 
-Holds the workload that access patterns or a recorded log make, and the partitions it falls on, in aggregate and
-reproducible from a seed. Behaves as the engine's own emulation does, and is tested against it; touches no table.
+Owns the workload that access patterns or a recorded log describe, and the partitions it falls on. Everything is
+computed in aggregate and is reproducible from a seed. The rules are those of the engine's emulation, and tests compare the two.
+It never touches a table.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from tavola.design.simulation.errors import SimulationRefused
 
 try:
-    import numpy as np  # noqa: F401 - asked for here, so that its absence is told in a sentence
+    import numpy as np  # noqa: F401 - imported here to report a missing extra clearly
 except ImportError as error:
     raise SimulationRefused(
         "a simulation needs numpy; install it with: pip install 'tavola[design]'"
     ) from error
 
-from tavola.design.simulation.demand import workload_of
+from tavola.design.simulation.demand import build_workload
 from tavola.design.simulation.heat_map import chart
 from tavola.design.simulation.rates import Burst
 from tavola.design.simulation.report import report_lines
@@ -30,8 +31,8 @@ from tavola.design.simulation.results import (
 )
 from tavola.design.simulation.running import run_workload, simulate
 from tavola.design.simulation.scenario import Mode, Scenario
-from tavola.design.simulation.traces import trace_workload
-from tavola.design.simulation.waits import told_patience
+from tavola.design.simulation.traces import read_trace
+from tavola.design.simulation.waits import describe_retries
 
 __all__ = [
     "SCHEMA",
@@ -45,11 +46,11 @@ __all__ = [
     "ShardsNeeded",
     "Simulation",
     "SimulationRefused",
+    "build_workload",
     "chart",
+    "describe_retries",
+    "read_trace",
     "report_lines",
     "run_workload",
     "simulate",
-    "told_patience",
-    "trace_workload",
-    "workload_of",
 ]

@@ -1,7 +1,6 @@
-"""Calls: records of an access log, parsed: when, what was asked, of which keys, and what it took.
+"""Parse records of an access log: when, which operation, which keys, and the consumed units.
 
-A record that is not as the server writes it is none, whatever is wrong with it; what is in one is of the types
-that are told here.
+A record that does not have the server's format is rejected as a whole.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ _SECONDS_MAX = 253_370_764_800  # the year 9999, past which there are no dates
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
-    """A table that a call asked, the index it read, and hashes of the keys it named."""
+class LoggedAccess:
+    """A table that a call accessed, the index it read, and hashes of the keys it named."""
 
     table: str
     index: str | None
@@ -27,8 +26,8 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
-    """Units that a call took, of a table or of an index of it."""
+class LoggedUnits:
+    """Units that a call consumed, of a table or of one of its indexes."""
 
     table: str
     index: str | None
@@ -37,43 +36,43 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One record; `counts` is False for what reads and writes no items, or was refused for what it asked."""
+class LoggedCall:
+    """One record; `counts` is False for calls that access no items or were refused for another reason than capacity."""
 
     second: int  # of the epoch
     operation: str
-    touches: tuple[Touch, ...]
-    consumed: tuple[Consumed, ...]
+    touches: tuple[LoggedAccess, ...]
+    consumed: tuple[LoggedUnits, ...]
     refused: bool  # for want of capacity
     counts: bool = True
 
 
-class _Broken(Exception):
+class _MalformedRecord(Exception):
     """A record that is none."""
 
 
-def call_of(record: object) -> Call | None:
-    """Return a record as a call, None where it is no record."""
+def parse_call(record: object) -> LoggedCall | None:
+    """Parse a record; None if it is malformed."""
     try:
-        return _parsed(record)
-    except _Broken:
+        return _parse(record)
+    except _MalformedRecord:
         return None
 
 
-def _parsed(record: object) -> Call:
-    told = _mapping(record)
-    category = _text(told.get("eventCategory"))
-    error = told.get("errorCode")
+def _parse(record: object) -> LoggedCall:
+    fields = _mapping(record)
+    category = _text(fields.get("eventCategory"))
+    error = fields.get("errorCode")
     if error is not None:
         _text(error)
-    second = _second(told.get("eventTime"))
-    operation = _text(told.get("eventName"))
+    second = _second(fields.get("eventTime"))
+    operation = _text(fields.get("eventName"))
     if category != "Data" or (error is not None and error not in THROTTLING_CODES):
-        return Call(second, operation, (), (), refused=False, counts=False)
-    asked = _optional(told.get("requestParameters"))
+        return LoggedCall(second, operation, (), (), refused=False, counts=False)
+    asked = _optional(fields.get("requestParameters"))
     places = _list(asked["tables"]) if "tables" in asked else ([asked] if asked else [])
-    more = _optional(told.get("additionalEventData"))
-    return Call(
+    more = _optional(fields.get("additionalEventData"))
+    return LoggedCall(
         second,
         operation,
         tuple(_touch(_mapping(place)) for place in places),
@@ -82,17 +81,19 @@ def _parsed(record: object) -> Call:
     )
 
 
-def _touch(told: Mapping[str, Any]) -> Touch:
-    keys = _list(told.get("keys") or [])
-    return Touch(_text(told.get("tableName")), _name(told.get("indexName")), tuple(map(_text, keys)))
+def _touch(fields: Mapping[str, Any]) -> LoggedAccess:
+    keys = _list(fields.get("keys") or [])
+    return LoggedAccess(
+        _text(fields.get("tableName")), _name(fields.get("indexName")), tuple(map(_text, keys))
+    )
 
 
-def _consumed(told: Mapping[str, Any]) -> Consumed:
-    return Consumed(
-        _text(told.get("table")),
-        _name(told.get("index")),
-        _number(told.get("reads")),
-        _number(told.get("writes")),
+def _consumed(fields: Mapping[str, Any]) -> LoggedUnits:
+    return LoggedUnits(
+        _text(fields.get("table")),
+        _name(fields.get("index")),
+        _number(fields.get("reads")),
+        _number(fields.get("writes")),
     )
 
 
@@ -101,15 +102,15 @@ def _second(value: object) -> int:
         moment = datetime.fromisoformat(_text(value))
         second = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError) as error:
-        raise _Broken from error
+        raise _MalformedRecord from error
     if not 0 <= second < _SECONDS_MAX:
-        raise _Broken
+        raise _MalformedRecord
     return second
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _Broken
+        raise _MalformedRecord
     return value
 
 
@@ -119,13 +120,13 @@ def _optional(value: object) -> Mapping[str, Any]:
 
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
-        raise _Broken
+        raise _MalformedRecord
     return value
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise _Broken
+        raise _MalformedRecord
     return value
 
 
@@ -142,5 +143,5 @@ def _number(value: object) -> float:
         or not 0 <= value < 1e9
         or not isfinite(value)
     ):
-        raise _Broken
+        raise _MalformedRecord
     return float(value)

@@ -1,7 +1,7 @@
-"""Demand: the access patterns of a design, as a workload.
+"""Build the workload of a design from its access patterns.
 
-A read lands on the partition it asks; a write on its table, and on each global index whose entry it touches. A
-transaction's writes pass or fail together. What a design does not say is taken from the scenario, and said.
+A read falls on the partition it queries; a write on its table and on every global index whose entry it changes. The writes of a
+transaction pass or fail together. What a design does not declare is taken from the scenario and reported as an assumption.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tavola.design.cost.capacity import (
 )
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Spread
-from tavola.design.simulation.layout import Plan
+from tavola.design.simulation.layout import FlowUnits
 from tavola.design.simulation.partitions import partitions_for
 from tavola.design.simulation.populations import (
     ONE_VALUE,
@@ -31,7 +31,15 @@ from tavola.design.simulation.populations import (
 )
 from tavola.design.simulation.rates import DailyRates, Rhythm
 from tavola.design.simulation.scenario import Scenario
-from tavola.design.simulation.workload import Allowance, Arm, Draw, Flow, Rates, Station, Workload
+from tavola.design.simulation.workload import (
+    Arm,
+    Draw,
+    RequestFlow,
+    RequestRates,
+    Station,
+    StationCapacity,
+    Workload,
+)
 from tavola.design.text import list_first
 from tavola.limits import (
     ON_DEMAND_WARM_READS_PER_S,
@@ -57,8 +65,8 @@ _NAMED = 8  # patterns in one sentence
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    flow: Flow
+class _RatedFlow:
+    flow: RequestFlow
     rhythm: Rhythm
     together: str = ""
 
@@ -76,7 +84,7 @@ class _Builder:
         """Return a table's or index's number; a local index is its table's."""
         return self.stations.get((table, index), self.stations[table, None])
 
-    def asked(self) -> Iterator[_Asked]:
+    def asked(self) -> Iterator[_RatedFlow]:
         for table in self.design.tables:
             for entity in table.entities:
                 for pattern in (entity.primary, *entity.patterns):
@@ -93,12 +101,12 @@ class _Builder:
                         arm = self._arm(replace(units, read=units.read / fan), "point")
                         draw = Draw(keys, self._skew(collection.access), (arm,))
                         title = collection.name if collection.access is None else collection.access.title
-                        flow = Flow(collection.name, title, (draw,), fan=fan)
-                        yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+                        flow = RequestFlow(collection.name, title, (draw,), fan=fan)
+                        yield _RatedFlow(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
         for need in self.design.needs:
             yield from self._need(need)
 
-    def _read(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[_Asked]:
+    def _read(self, table: TableDesign, entity: EntityDesign, pattern: PatternDesign) -> Iterator[_RatedFlow]:
         name = f"{entity.name}.{pattern.name}"
         access = pattern.access
         if pattern is entity.primary and access is None:
@@ -122,10 +130,10 @@ class _Builder:
                 fan = _paged(units.read, float(self.keys.found[keys].shards))
             each = replace(units, read=units.read / fan)
             draw = Draw(keys, self._skew(access), (self._arm(each, spread),))
-            flow = Flow(name, access.title, (draw,), fan=fan)
-            yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+            flow = RequestFlow(name, access.title, (draw,), fan=fan)
+            yield _RatedFlow(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
 
-    def _write(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> Iterator[_Asked]:
+    def _write(self, table: TableDesign, entity: EntityDesign, write: WritePattern) -> Iterator[_RatedFlow]:
         name = f"{entity.name}: {write.title}"
         rhythm = self._rhythm(name, write)
         if rhythm is None or entity.key is None:
@@ -156,12 +164,14 @@ class _Builder:
             where: Spread = "point" if names_one_item(entity.key) else "any"
             first = (Draw(keys, skew, (Arm(arm.station, "read", own.read / count, where),)),)
         if write.together:  # its items are all of one request
-            yield _Asked(Flow(name, write.title, (*first, *merged) * write.items), rhythm, write.together)
+            yield _RatedFlow(
+                RequestFlow(name, write.title, (*first, *merged) * write.items), rhythm, write.together
+            )
             return
         for part in (merged, first):
             if part:
-                flow = Flow(name, write.title, part, fan=count)
-                yield _Asked(flow, Rhythm(rhythm.mean * count, rhythm.peak * count))
+                flow = RequestFlow(name, write.title, part, fan=count)
+                yield _RatedFlow(flow, Rhythm(rhythm.mean * count, rhythm.peak * count))
 
     def _entries(
         self,
@@ -176,7 +186,7 @@ class _Builder:
         new: bool,
         moved: bool,
     ) -> list[Draw]:
-        """Return what a write draws in an index: one key, or two where the entry goes from one to another."""
+        """Return the draws of a write in an index: one key, or two where the entry moves from one key to another."""
         station = self.station(table.name, key.index)
         assert entity.key is not None, "a view is not written"
         names = [name for source in key.hash for name in source.fields]
@@ -198,7 +208,7 @@ class _Builder:
             return [Draw(keys, skew, (Arm(station, "write", units / 2, spread),))] * 2
         return [Draw(keys, skew, (Arm(station, "write", units, spread),))]
 
-    def _need(self, need: Need) -> Iterator[_Asked]:
+    def _need(self, need: Need) -> Iterator[_RatedFlow]:
         if need.route is None:
             return
         rhythm = self._rhythm(need.name, need.access)
@@ -219,8 +229,8 @@ class _Builder:
                 keys, skew, spread = self.keys.of_key(table, *found[0]), self._skew(need.access), "point"
             fan = _paged(units.read, float(max(1, need.route.queries)))
             arm = self._arm(replace(units, read=units.read / fan), "any" if spread == "any" else "point")
-            flow = Flow(need.name, need.title, (Draw(keys, skew, (arm,)),), fan=fan)
-            yield _Asked(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
+            flow = RequestFlow(need.name, need.title, (Draw(keys, skew, (arm,)),), fan=fan)
+            yield _RatedFlow(flow, Rhythm(rhythm.mean * fan, rhythm.peak * fan))
 
     def _arm(self, units: RequestUnits, spread: Spread) -> Arm:
         return Arm(self.station(units.table, units.index), "read", units.read, spread)
@@ -229,7 +239,7 @@ class _Builder:
         return self.scenario.skew if told is None or told.skew is None else told.skew
 
     def _rhythm(self, name: str, told: AccessPattern | WritePattern | None) -> Rhythm | None:
-        """Return how often a pattern is asked, None where it does not say."""
+        """Return how often a pattern is requested, or None if it declares no rate."""
         if told is None or (told.per_second is None and told.peak_per_second is None):
             self.without.append(name)
             return None
@@ -253,8 +263,8 @@ class _Builder:
         return Rhythm(mean * scenario.rate_factor, max(mean, peak) * scenario.rate_factor)
 
 
-def workload_of(design: Design, scenario: Scenario) -> Workload:
-    """Return the traffic of a design's access patterns; refuse a design that says no rates."""
+def build_workload(design: Design, scenario: Scenario) -> Workload:
+    """Return the traffic of a design's access patterns; refuse a design without rates."""
     if not design.tables:
         raise SimulationRefused(
             "the design has no table; declare one, and its access patterns with their rates"
@@ -273,7 +283,7 @@ def workload_of(design: Design, scenario: Scenario) -> Workload:
     )
     flows = tuple(each.flow for each in asked)
     return Workload(
-        stations_of(design, scenario, flows, rates),
+        plan_stations(design, scenario, flows, rates),
         tuple(builder.keys.found),
         flows,
         rates,
@@ -285,7 +295,7 @@ def workload_of(design: Design, scenario: Scenario) -> Workload:
 
 
 def station_numbers(design: Design) -> dict[tuple[str, str | None], int]:
-    """Return the number of each table and global index, in the order of the design."""
+    """Return the number of each table and global index, in the design's order."""
     places = [
         (table.name, index)
         for table in design.tables
@@ -294,13 +304,13 @@ def station_numbers(design: Design) -> dict[tuple[str, str | None], int]:
     return {place: number for number, place in enumerate(places)}
 
 
-def stations_of(
-    design: Design, scenario: Scenario, flows: tuple[Flow, ...], rates: Rates
+def plan_stations(
+    design: Design, scenario: Scenario, flows: tuple[RequestFlow, ...], rates: RequestRates
 ) -> tuple[Station, ...]:
-    """Return the tables and global indexes of a design with what they may do under this traffic."""
+    """Return the tables and global indexes of a design with their capacity under this traffic."""
     places = station_numbers(design)
-    bare = tuple(Station(table, index, Allowance(1, 1, on_demand=True)) for table, index in places)
-    asked = rates.peaks() @ Plan.of(Workload(bare, (), flows, rates)).whole_units
+    bare = tuple(Station(table, index, StationCapacity(1, 1, on_demand=True)) for table, index in places)
+    asked = rates.peaks() @ FlowUnits.of(Workload(bare, (), flows, rates)).whole_units
     told = iter(asked.reshape(-1, 2))
     stations: list[Station] = []
     for table in design.tables:
@@ -329,20 +339,20 @@ def stations_of(
 
 def _allowance(
     table: TableDesign, scenario: Scenario, reads: float, writes: float, stored: float
-) -> Allowance:
+) -> StationCapacity:
     settings = table.settings
     declared = settings.read_units is not None and settings.write_units is not None
     mode = scenario.mode if scenario.mode != "declared" else ("provisioned" if declared else "on-demand")
     if mode == "on-demand":
         count = partitions_for(ON_DEMAND_WARM_READS_PER_S, ON_DEMAND_WARM_WRITES_PER_S, stored)
-        return Allowance(scenario.quota, scenario.quota, on_demand=True, partitions=count)
+        return StationCapacity(scenario.quota, scenario.quota, on_demand=True, partitions=count)
     own_reads = scenario.read_units or settings.read_units or max(1, ceil(reads / _TARGET))
     own_writes = scenario.write_units or settings.write_units or max(1, ceil(writes / _TARGET))
     scaling = settings.scaling
     if scaling is None or scenario.read_units or scenario.write_units:
         count = partitions_for(own_reads, own_writes, stored)
-        return Allowance(own_reads, own_writes, on_demand=False, partitions=count)
-    return Allowance(
+        return StationCapacity(own_reads, own_writes, on_demand=False, partitions=count)
+    return StationCapacity(
         own_reads,
         own_writes,
         on_demand=False,
@@ -356,12 +366,12 @@ def _allowance(
 
 
 def _paged(units: float, requests: float) -> float:
-    """Return how many requests it takes to read so many units: a page ends after 1 MB, wherever it is asked."""
+    """Return how many requests it takes to read so many units: a page ends after 1 MB."""
     return requests * max(1, ceil(units / requests / _PAGE_UNITS))
 
 
 def _merged(draws: list[Draw]) -> tuple[Draw, ...]:
-    """Join the draws that are of one key: indexes with the partition key of their table, or of one another."""
+    """Merge draws of the same key: indexes that share the partition key of their table or of each other."""
     found: list[Draw] = []
     for draw in draws:
         met = {arm.station for arm in draw.arms}
@@ -375,14 +385,14 @@ def _merged(draws: list[Draw]) -> tuple[Draw, ...]:
     return tuple(found)
 
 
-def _joined(asked: list[_Asked]) -> list[_Asked]:
-    """Make one flow of the writes of a transaction, which pass or fail together."""
-    told: dict[str, _Asked] = {}
-    for number, each in enumerate(asked):
+def _joined(rated: list[_RatedFlow]) -> list[_RatedFlow]:
+    """Merge the writes of a transaction into one flow, since they pass or fail together."""
+    flows: dict[str, _RatedFlow] = {}
+    for number, each in enumerate(rated):
         place = each.together or f"\0{number}"
-        known = told.get(place)
+        known = flows.get(place)
         if known is None:
-            told[place] = each
+            flows[place] = each
             continue
         flow = replace(
             known.flow,
@@ -391,8 +401,8 @@ def _joined(asked: list[_Asked]) -> list[_Asked]:
             draws=known.flow.draws + each.flow.draws,
         )
         rhythm = Rhythm(max(known.rhythm.mean, each.rhythm.mean), max(known.rhythm.peak, each.rhythm.peak))
-        told[place] = _Asked(flow, rhythm, each.together)
-    return list(told.values())
+        flows[place] = _RatedFlow(flow, rhythm, each.together)
+    return list(flows.values())
 
 
 def _no_rates(builder: _Builder) -> str:

@@ -13,7 +13,7 @@ _SETTLED = 0.02  # of what partitions refused, in the last third of the time; le
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class StationCase:
     """What is known of a place when it is judged."""
 
     station: Station
@@ -32,7 +32,7 @@ class Case:
     shards: tuple[ShardsNeeded, ...]
 
 
-def diagnose(case: Case) -> str:
+def diagnose(case: StationCase) -> str:
     """Return what happened, why, and what would help."""
     limit = PARTITION_READS_PER_S if case.access == "read" else PARTITION_WRITES_PER_S
     if case.mean <= 0:
@@ -55,7 +55,7 @@ def diagnose(case: Case) -> str:
     return "Nothing is throttled."
 
 
-def _whole(case: Case) -> str:
+def _whole(case: StationCase) -> str:
     share = f"{case.by_whole:.1%} of its {case.access}s exceed"
     asked = f"at the peak {case.peak:,.0f} units a second are asked"
     allowance = case.station.allowance
@@ -73,7 +73,7 @@ def _whole(case: Case) -> str:
     return f"{share} the account's quota of {case.units:,.0f} units for a table: {asked}; ask AWS for a higher quota."
 
 
-def _partitions(case: Case, limit: int) -> str:
+def _partitions(case: StationCase, limit: int) -> str:
     share = f"{case.by_partitions:.1%} of its {case.access}s are throttled by single partitions"
     hot = max(case.busiest, key=lambda key: key.throttled * key.mean, default=None)
     # A key that is too much for a partition by itself; where one is enough once it is split off, it is not.
@@ -96,7 +96,7 @@ def _partitions(case: Case, limit: int) -> str:
     return f"{what} {_remedy(case)}".rstrip()
 
 
-def _remedy(case: Case) -> str:
+def _remedy(case: StationCase) -> str:
     if case.access == "read":
         return "Cache what is read so often, or keep copies of it under several keys."
     told = [_enough(each) for each in case.shards]

@@ -1,8 +1,7 @@
-"""Keys: the partition key values of a place, as shares of traffic over the range of their hashes.
+"""Partition key values of a station, as shares of traffic over the range of their hashes.
 
-A place's keys lie between 0 and 1 by their hash. The busiest are told one by one, each a narrow stretch in which
-its item collection lies; the rest is spread evenly. So a billion keys cost no more than four thousand, and what
-falls between two partition boundaries is a subtraction.
+Keys lie between 0 and 1 by their hash. The busiest are listed one by one, each a narrow range that holds its item collection; the
+rest is spread evenly. So a billion keys cost no more than four thousand, and the traffic between two partition bounds is a subtraction.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ class KeySet:
 
     @property
     def told(self) -> int:
-        """How many values are told one by one."""
+        """How many values are listed one by one."""
         return min(self.count, max(SINGLE_LEAST, SINGLE_MAX // self.shards))
 
     def label(self, rank: int) -> str:
-        """Return what a key is called: the rank-th value, with its shard where there are several."""
+        """Return the display name of a key: its value, with the shard where there are several."""
         value, shard = divmod(rank, self.shards)
         if value < len(self.values):
             shown = self.values[value]
@@ -58,7 +57,7 @@ class KeySet:
         return shown if self.shards == 1 else f"{shown} shard {shard}"
 
     def positions(self, seed: int, at_s: float = 0.0) -> Floats:
-        """Return where its keys lie; the same for the same seed, whatever else there is."""
+        """Return the positions of its keys; the same for the same seed, whatever else is simulated."""
         size = self.told * self.shards
         if self.places is not None:
             return np.asarray(self.places[:size], dtype=np.float64)
@@ -69,7 +68,7 @@ class KeySet:
 
 @dataclass(frozen=True)
 class Popularity:
-    """How requests fall on the keys of a set: a share for each that is told, the rest spread evenly."""
+    """How requests are distributed over a key set: a share for each listed key, the rest spread evenly."""
 
     positions: Floats  # of the keys that are told, the busiest first
     shares: Floats
@@ -77,7 +76,7 @@ class Popularity:
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """The keys by their place."""
+        """The keys ordered by position."""
         return np.argsort(self.positions, kind="stable")
 
     @cached_property
@@ -102,7 +101,7 @@ class Popularity:
         return self._curve[0]
 
     def below(self, bounds: Floats, spread: Spread = "any") -> Floats:
-        """Return the share of the requests that fall below each of these places."""
+        """Return the share of requests that falls below each of these positions."""
         edges, heights = self._curve
         if spread != "any" and edges.size > 2:
             lows, highs = edges[1:-1:2], edges[2:-1:2]
@@ -123,11 +122,11 @@ def popularity(keys: KeySet, skew: float, seed: int, at_s: float = 0.0) -> Popul
     return Popularity(keys.positions(seed, at_s), shares, float(rest / whole))
 
 
-def _rest(told: int, count: int, skew: float) -> float:
-    """Return the sum of n^-skew past the values that are told, by its integral; it is off by far less than a part."""
-    if count <= told:
+def _rest(listed: int, count: int, skew: float) -> float:
+    """Return the sum of n^-skew over the values that are not listed, by its integral."""
+    if count <= listed:
         return 0.0
-    low, high = told + 0.5, count + 0.5
+    low, high = listed + 0.5, count + 0.5
     if abs(skew - 1.0) < 1e-9:
         return float(np.log(high / low))
     return float((high ** (1 - skew) - low ** (1 - skew)) / (1 - skew))

@@ -1,8 +1,7 @@
-"""Layout: which share of each flow falls on which partition, as arrays, for partitions as they are now.
+"""The share of each flow that falls on each partition, as arrays, for the current partitions.
 
-Made anew whenever a partition is split. Buckets are numbered through: of each station the partitions for reading,
-then those for writing. A cell is a share of one draw that meets the same buckets; of a draw that decides about one
-station, a cell is a partition.
+Rebuilt whenever a partition is split. Buckets are numbered consecutively: for each station the read buckets of its partitions, then
+the write buckets. A cell is a share of one draw that meets the same buckets; for a draw with a single station, a cell is a partition.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tavola.design.simulation.keyspace import Floats, Spread
-from tavola.design.simulation.partitions import Heat, Partitions
-from tavola.design.simulation.workload import ACCESSES, Arm, Crowd, Workload
+from tavola.design.simulation.partitions import HeatSource, Partitions
+from tavola.design.simulation.workload import ACCESSES, Arm, KeyPopularities, Workload
 from tavola.limits import PARTITION_READS_PER_S, PARTITION_WRITES_PER_S
 
 Whole = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What of a workload does not change with partitions: draws, and the units of each flow at each station."""
+class FlowUnits:
+    """The part of a workload that does not depend on partitions: draws, and the units of each flow at each station."""
 
     draw_flow: Whole
     draw_starts: Whole  # of each flow's draws
@@ -34,8 +33,8 @@ class Plan:
     whole_starts: Whole  # where each flow's entries begin
 
     @staticmethod
-    def of(workload: Workload) -> Plan:
-        """Return the plan of a workload."""
+    def of(workload: Workload) -> FlowUnits:
+        """Return the units of a workload's flows."""
         flows, stations = len(workload.flows), len(workload.stations)
         units = np.zeros((flows, 2 * stations))
         draw_flow: list[int] = []
@@ -48,20 +47,20 @@ class Plan:
                     units[number, meter(arm)] += arm.units
         whole_flow, whole_at = np.nonzero(units)
         whole_starts = np.searchsorted(whole_flow, np.arange(flows))
-        return Plan(np.array(draw_flow), np.array(starts), units, whole_flow, whole_at, whole_starts)
+        return FlowUnits(np.array(draw_flow), np.array(starts), units, whole_flow, whole_at, whole_starts)
 
 
 def meter(arm: Arm) -> int:
-    """Return the number of the bucket that an arm's station has as a whole."""
+    """Return the number of the bucket of an arm's whole station."""
     return 2 * arm.station + ACCESSES.index(arm.access)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of some buckets, the rest of each draw in one cell that nothing can hold up.
+    """The cells of some buckets; the rest of each draw is one cell that no bucket limits.
 
-    `slots` has for each arm of a draw a row of buckets, `units` what is taken there; the bucket past the last
-    is one that is always open.
+    `slots` has a row of bucket numbers for each arm of a draw, `units` what is used there; the number past the last
+    bucket is a bucket that always admits.
     """
 
     mass: Floats
@@ -71,11 +70,16 @@ class Cells:
     units: Floats
 
 
-class Layout:
-    """A workload over partitions as they are."""
+class PartitionLayout:
+    """A workload laid out over the current partitions."""
 
     def __init__(
-        self, workload: Workload, plan: Plan, crowd: Crowd, parts: Sequence[Partitions], at_s: float
+        self,
+        workload: Workload,
+        plan: FlowUnits,
+        crowd: KeyPopularities,
+        parts: Sequence[Partitions],
+        at_s: float,
     ) -> None:
         self.plan = plan
         self.parts = parts
@@ -142,15 +146,15 @@ class Layout:
 
     @cached_property
     def full(self) -> Floats:
-        """Demand on every bucket, those of stations as a whole behind those of partitions."""
+        """Demand on every bucket, with those of whole stations after those of partitions."""
         return np.concatenate((self.demand, self.plan.whole_units), axis=1)
 
     def levels(self) -> Floats:
-        """Return what is left in the buckets of partitions."""
+        """Return the units left in the buckets of partitions."""
         return np.concatenate([each.levels.ravel() for each in self.parts]) if self.parts else np.zeros(0)
 
     def keep(self, levels: Floats) -> None:
-        """Write back what is left in the buckets of partitions."""
+        """Store the units left in the buckets of partitions."""
         for number, each in enumerate(self.parts):
             at = levels[int(self.firsts[number]) : int(self.firsts[number + 1])]
             each.levels = at.reshape(2, -1).copy()
@@ -174,9 +178,9 @@ class Layout:
         starts = np.searchsorted(draw, np.arange(draws))
         return Cells(mass[order], draw, starts, kept_slots[:, order], units[:, order])
 
-    def sources(self, station: int, rates: Floats) -> list[Heat]:
-        """Return where a station's heat comes from under these rates."""
-        told: list[Heat] = []
+    def sources(self, station: int, rates: Floats) -> list[HeatSource]:
+        """Return where a station's heat comes from at these rates."""
+        told: list[HeatSource] = []
         for number, flow in enumerate(self._workload.flows):
             for draw in flow.draws:
                 for arm in draw.arms:
@@ -186,5 +190,5 @@ class Layout:
                         crowd = self._crowd.of(draw, self.at_s)
                         spread: Spread = "point" if whole else arm.spread
                         weight = float(rates[number]) * arm.units / limit
-                        told.append(Heat(crowd, spread, weight, ACCESSES.index(arm.access)))
+                        told.append(HeatSource(crowd, spread, weight, ACCESSES.index(arm.access)))
         return told

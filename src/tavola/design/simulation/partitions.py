@@ -1,8 +1,14 @@
-"""Partitions: the stretches of one station's keys, what each has left to do, and when one is split.
+"""The partitions of one station: key ranges with token buckets, and when one is split.
 
-As the engine's emulation has them: 3,000 units of reading and 1,000 of writing a second, of which a second's worth
-is saved. One that was hot for long enough, ten seconds at a time, is split where its heat divides best. On demand,
-what was the peak half an hour ago is served twice over.
+The rules are those of the engine's emulation: 3,000 read and 1,000 write units per second, of which one second's worth is saved.
+
+    0 ├────────────┼──────┼─────────────────────────┤ 1   hash of the partition key
+           cold      hot            cold
+                     └─ hot for split_after_s: cut where the heat is halved,
+                        or not at all if one key alone is hot
+
+Heat is judged every ten seconds; 80 % of a limit counts as hot. A single hot key cannot be divided unless its requests fall on
+different items of its collection (`Spread`). On demand, the peak of half an hour ago is served twice over.
 """
 
 from __future__ import annotations
@@ -28,8 +34,8 @@ LIMITS = np.array([PARTITION_READS_PER_S, PARTITION_WRITES_PER_S], dtype=np.floa
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A partition that became two: when, where, and why."""
+class PartitionSplit:
+    """A partition that was split in two: when, where and why."""
 
     at_s: float
     place: float
@@ -37,8 +43,8 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
-    """A share of a station's traffic by where it falls; its weight is in parts of what a partition can do."""
+class HeatSource:
+    """A part of a station's traffic and where it falls; its weight is a fraction of a partition's limit."""
 
     crowd: Popularity
     spread: Spread
@@ -47,13 +53,13 @@ class Heat:
 
 
 class Partitions:
-    """All partitions of one station, in the order of their keys."""
+    """All partitions of one station, ordered by key."""
 
     def __init__(self, count: int) -> None:
         self.bounds: Floats = np.zeros(1)  # where each begins
         self.levels: Floats = LIMITS[:, None] * np.ones((2, 1))
         self.hot_since_s: Floats = np.full(1, np.nan)
-        self.cuts: list[Cut] = []
+        self.cuts: list[PartitionSplit] = []
         self._peaks: list[tuple[float, int]] = []
         self.grow(count, 0.0)
         self.cuts.clear()
@@ -67,7 +73,7 @@ class Partitions:
         return np.append(self.bounds, 1.0)
 
     def grow(self, count: int, now_s: float) -> bool:
-        """Halve the widest until there are so many; tell whether there was one to halve."""
+        """Halve the widest partitions until there are `count`; return whether any was halved."""
         grown = False
         while len(self) < min(count, PARTITIONS_MAX):
             widths = np.diff(self.edges)
@@ -79,7 +85,7 @@ class Partitions:
         return grown
 
     def measure(self, used: Floats, now_s: float) -> bool:
-        """Take a minute's use on demand, in units read and written; grow for the peak of half an hour ago."""
+        """Record a minute's use on demand; grow for the peak of half an hour ago."""
         reads, writes = used / PEAK_WINDOW_S
         wanted = partitions_for(2 * reads, 2 * writes)
         most = max((count for _, count in self._peaks), default=len(self))
@@ -96,9 +102,9 @@ class Partitions:
         throttled: NDArray[np.bool_],
         now_s: float,
         split_after_s: float,
-        sources: Callable[[], Sequence[Heat]],
+        sources: Callable[[], Sequence[HeatSource]],
     ) -> bool:
-        """Take the heat of a window that ends now, and split what was hot for long enough; tell whether any was."""
+        """Record the heat of the window that ends now, split what was hot long enough, and return whether anything was split."""
         hot = throttled | (heat >= (HOT_SHARE * WINDOW_S) * LIMITS[:, None]).any(axis=0)
         fresh = hot & np.isnan(self.hot_since_s)
         self.hot_since_s[fresh] = now_s - WINDOW_S
@@ -117,8 +123,8 @@ class Partitions:
             split = True
         return split
 
-    def settle(self, sources: Sequence[Heat]) -> None:
-        """Split at once all that would be hot under this load, as a table is that has borne it for long."""
+    def settle(self, sources: Sequence[HeatSource]) -> None:
+        """Split everything that would be hot under this load at once, as in a table that has borne it for long."""
         for _ in range(64):
             loads = np.zeros((2, len(self)))
             for source in sources:
@@ -133,8 +139,8 @@ class Partitions:
                 break
         self.cuts.clear()
 
-    def divide(self, at: int, sources: Sequence[Heat]) -> float | None:
-        """Return the place that leaves as much heat on either side as can be, None where no split would help."""
+    def divide(self, at: int, sources: Sequence[HeatSource]) -> float | None:
+        """Return the position that halves the heat of a partition best, or None if no split would help."""
         low, high = float(self.bounds[at]), float(self.edges[at + 1])
         if high - low < KEY_WIDTH * 2.0**-8:
             return None
@@ -171,11 +177,11 @@ class Partitions:
         self.hot_since_s = np.concatenate(
             (self.hot_since_s[:at], [np.nan, np.nan], self.hot_since_s[at + 1 :])
         )
-        self.cuts.append(Cut(now_s, place, reason))
+        self.cuts.append(PartitionSplit(now_s, place, reason))
 
 
 def partitions_for(reads: float, writes: float, stored_bytes: float = 0.0) -> int:
-    """Return how many partitions it takes to do so much in a second and to hold so much, spread evenly."""
+    """Return how many partitions serve so many units per second and hold so many bytes, if spread evenly."""
     by_reads = -(-reads // PARTITION_READS_PER_S)
     by_writes = -(-writes // PARTITION_WRITES_PER_S)
     by_bytes = -(-stored_bytes // PARTITION_BYTES_MAX)

@@ -39,7 +39,7 @@ class Populations:
     guesses: dict[str, int] = field(default_factory=dict)  # values of fields that nobody counted
 
     def told(self) -> tuple[str, ...]:
-        """Return in sentences what was assumed."""
+        """Return the assumptions in sentences."""
         told = list(self.assumptions)
         for count in dict.fromkeys(self.guesses.values()):
             fields = [name for name, guess in self.guesses.items() if guess == count]
@@ -81,7 +81,7 @@ class Populations:
         return self.add(KeySet(collection.partition.source, unknown, assumed=True, table=table.name))
 
     def begin_alike(self, entity: EntityDesign, names: list[str]) -> bool:
-        """Tell whether all new items have one value in a partition key, a state that updates change; it is told."""
+        """Return whether all new items share one value of a partition key, a state that updates change later."""
         if len(names) != 1:
             return False
         told = entity.field(names[0])
@@ -94,7 +94,7 @@ class Populations:
         return True
 
     def everything(self, table: TableDesign) -> int:
-        """Return the key set of what is read from one end to the other."""
+        """Return the key set of a whole-table scan."""
         return self.add(KeySet(f"all of {table.name}", 10**9, table=table.name))
 
     def _counted(self, table: TableDesign, entity: EntityDesign, key: KeyDesign, text: str) -> KeySet:
@@ -143,12 +143,12 @@ def _identity(keys: KeySet) -> tuple[str, str, int, float | None]:
 
 
 def names_one_item(key: KeyDesign) -> bool:
-    """Tell whether a partition key of a table names a single item of its entity: its sort key varies with nothing."""
+    """Return whether a table's partition key names a single item of its entity: its sort key is constant."""
     return key.index is None and not any(source.fields for source in key.range)
 
 
 def _single(table: TableDesign, text: str) -> bool:
-    """Tell whether a partition key is one that names a single item of some entity."""
+    """Return whether a partition key names a single item of some entity."""
     return any(
         entity.key is not None and names_one_item(entity.key) and _text(entity.key.hash) == text
         for entity in table.entities

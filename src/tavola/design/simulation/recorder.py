@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tavola.design.simulation.keyspace import KEY_WIDTH, Floats, Spread
-from tavola.design.simulation.layout import Layout, meter
+from tavola.design.simulation.layout import PartitionLayout, meter
 from tavola.design.simulation.partitions import WINDOW_S
-from tavola.design.simulation.solving import Solver
-from tavola.design.simulation.waits import NODES, binned
-from tavola.design.simulation.workload import Crowd, Draw, Workload
+from tavola.design.simulation.solving import AdmissionSolver
+from tavola.design.simulation.waits import NODES, bin_by_node
+from tavola.design.simulation.workload import Draw, KeyPopularities, Workload
 
 ROWS = 64  # stretches of keys on a heat map
 KEYS_TOLD = 12  # of the busiest keys of a station
@@ -29,7 +29,7 @@ class Contention:
     passed: Floats
     drawn: Floats  # second × draw
     let: Floats  # second × cell
-    solver: Solver
+    solver: AdmissionSolver
     active: NDArray[np.intp]
     refused: Floats  # units, by active bucket
     refused_whole: Floats  # units, by meter: what the station as a whole refused
@@ -54,7 +54,7 @@ class WatchedKey:
 class Recorder:
     """Sums over a run: by flow, by meter (a station's reads or writes), by stretch of time and of keys."""
 
-    def __init__(self, workload: Workload, crowd: Crowd, columns_max: int) -> None:
+    def __init__(self, workload: Workload, crowd: KeyPopularities, columns_max: int) -> None:
         self._workload = workload
         self._crowd = crowd
         flows, meters = len(workload.flows), 2 * len(workload.stations)
@@ -86,7 +86,7 @@ class Recorder:
         self._pending_whole = np.zeros(meters)
         self._column = 0
         self._rows: list[Floats] | None = None
-        self._layout: Layout | None = None
+        self._layout: PartitionLayout | None = None
 
     def quiet(self, start: int, rates: Floats, asked: Floats) -> None:
         """Take a stretch in which nothing was refused."""
@@ -144,9 +144,9 @@ class Recorder:
         weights = cells.mass * chosen[:, cells.draw] * told.rates[:, flow][:, cells.draw]
         rows = np.broadcast_to(flow[cells.draw], shares.shape)
         kept = weights > 0
-        self.refusals += binned(shares[kept], weights[kept], rows[kept], len(self.refusals))
+        self.refusals += bin_by_node(shares[kept], weights[kept], rows[kept], len(self.refusals))
 
-    def show(self, layout: Layout) -> None:
+    def show(self, layout: PartitionLayout) -> None:
         """Show the layout that the next stretches are over."""
         self._layout = layout
         self._rows = None
@@ -188,7 +188,7 @@ class Recorder:
         self._pending_refused = None
         self._pending_whole = np.zeros_like(self._pending_whole)
 
-    def _place_refused(self, layout: Layout, number: int, refused: Floats) -> None:
+    def _place_refused(self, layout: PartitionLayout, number: int, refused: Floats) -> None:
         """Spread what partitions refused over the stretches of keys, and over busy keys, by what was asked there."""
         bounds = layout.bounds[number // 2]
         edges = np.unique(np.concatenate((bounds, self.row_edges)))
@@ -212,7 +212,7 @@ class Recorder:
                 place = int(np.searchsorted(bounds, position, side="right")) - 1
                 self.key_refused[at] += float(self._pending @ key.units) * float(ratio[place])
 
-    def _row_shares(self, layout: Layout) -> list[Floats]:
+    def _row_shares(self, layout: PartitionLayout) -> list[Floats]:
         if self._rows is None:
             flows = len(self._workload.flows)
             self._rows = [np.zeros((flows, ROWS)) for _ in range(self.peak.size)]

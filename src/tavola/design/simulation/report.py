@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tavola.design.simulation.diagnosis import NOTICED
 from tavola.design.simulation.rates import DAY_S
 from tavola.design.simulation.results import Simulation
-from tavola.design.simulation.waits import told_patience
+from tavola.design.simulation.waits import describe_retries
 
 _WIDTH = 110
 _KEYS = 3
@@ -84,7 +84,7 @@ def report_lines(found: Simulation) -> Iterator[str]:
         yield from _wrapped(f"Left out, at a rate of 0: {', '.join(found.zero_rates)}.")
     if found.throttled > 0:
         yield ""
-        yield f"Waits are of {told_patience()}."
+        yield f"Waits are of {describe_retries()}."
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

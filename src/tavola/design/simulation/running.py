@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tavola.design.simulation.demand import workload_of
-from tavola.design.simulation.diagnosis import NOTICED, Case, diagnose
+from tavola.design.simulation.demand import build_workload
+from tavola.design.simulation.diagnosis import NOTICED, StationCase, diagnose
 from tavola.design.simulation.keyspace import Floats
 from tavola.design.simulation.layout import meter
 from tavola.design.simulation.partitions import LIMITS
@@ -20,7 +20,7 @@ from tavola.design.simulation.results import (
 )
 from tavola.design.simulation.scenario import Scenario
 from tavola.design.simulation.shards import shards_needed
-from tavola.design.simulation.simulator import Physics, Progress, Simulator
+from tavola.design.simulation.simulator import Progress, ServiceBehaviour, Simulator
 from tavola.design.simulation.waits import Waits
 from tavola.design.simulation.workload import ACCESSES, Workload
 from tavola.model.document import Design
@@ -31,12 +31,12 @@ def simulate(
 ) -> Simulation:
     """Return how a design bears the traffic that its access patterns declare; refuse one without rates."""
     told = scenario or Scenario()
-    return run_workload(workload_of(design, told), told, progress)
+    return run_workload(build_workload(design, told), told, progress)
 
 
 def run_workload(workload: Workload, scenario: Scenario, progress: Progress | None = None) -> Simulation:
     """Return how stations bear a workload."""
-    physics = Physics(scenario.split_after_s, warm=scenario.warm, settled=scenario.settled)
+    physics = ServiceBehaviour(scenario.split_after_s, warm=scenario.warm, settled=scenario.settled)
     run = Simulator(workload, physics, scenario.seed)
     begun = [parts.bounds.copy() for parts in run.parts]
     run.run(progress)
@@ -103,7 +103,7 @@ def _busiest(recorder: Recorder, number: int, lengths: Floats) -> tuple[BusyKey,
 
 
 def _shards(
-    run: Simulator, physics: Physics, scenario: Scenario, progress: Progress | None
+    run: Simulator, physics: ServiceBehaviour, scenario: Scenario, progress: Progress | None
 ) -> dict[int, tuple[ShardsNeeded, ...]]:
     """Return the shards that the written places need whose partitions refuse more than a little."""
     recorder = run.recorder
@@ -131,7 +131,7 @@ def _place(
     asked = float(recorder.asked[:, number].sum())
     by_partitions = recorder.refused_units[:, number]
     last = by_partitions[-max(1, by_partitions.size // 3) :]
-    case = Case(
+    case = StationCase(
         station=station,
         access=ACCESSES[number % 2],
         mean=asked / float(lengths.sum()),

@@ -1,10 +1,9 @@
-"""Shards: how many the hot partition keys of a place need, found by reckoning and proved by simulating.
+"""Find how many shards the hot partition keys of a station need.
 
-A place is judged by itself: with all that is asked of it, and nothing held back by its units, by a quota or by other
-places. Over the busiest hour, with partitions as they are once all that can be split has been: what is refused then is
-refused for ever. Numbers are enough if less than a thousandth of the place's writes is refused, and with one shard
-less of any key it would be more. Since a settled hot key has a partition to itself, a bucket for each key says
-nearly the number; two runs or three prove it.
+A station is judged alone: with its whole traffic, and without the limits of provisioned units, quotas or other stations. The run covers
+the busiest hour, with all possible splits already made, so whatever is still refused is refused for good. A number is enough if fewer
+than one write in a thousand is refused, and one shard less would not be. A settled hot key has a partition of its own, so a bucket
+per key predicts the number; two or three simulations confirm it.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from tavola.design.simulation.keyspace import Floats, popularity
 from tavola.design.simulation.layout import meter as meter_of
 from tavola.design.simulation.recorder import Recorder
 from tavola.design.simulation.results import SHARDS_MOST, ShardsNeeded
-from tavola.design.simulation.simulator import Physics, Simulator
-from tavola.design.simulation.workload import Draw, Flow, Workload
+from tavola.design.simulation.simulator import ServiceBehaviour, Simulator
+from tavola.design.simulation.workload import Draw, RequestFlow, Workload
 from tavola.limits import PARTITION_WRITES_PER_S
 
 ENOUGH = 0.001
@@ -34,7 +33,7 @@ _VALUES = 64  # of a key set, that are reckoned one by one
 
 @dataclass(frozen=True)
 class SteadyRates:
-    """The requests of each second, as they are."""
+    """The requests of each second, as given."""
 
     counts: Floats  # a row a second, a column a flow
 
@@ -70,23 +69,27 @@ class SteadyRates:
 
 
 def shards_needed(
-    workload: Workload, meter: int, physics: Physics, seed: int, told: Callable[[], None] = lambda: None
+    workload: Workload,
+    meter: int,
+    physics: ServiceBehaviour,
+    seed: int,
+    told: Callable[[], None] = lambda: None,
 ) -> tuple[ShardsNeeded, ...]:
-    """Return the fewest shards of its hot key sets with which a place refuses next to nothing.
+    """Return the fewest shards of its hot key sets with which a station refuses next to nothing.
 
-    `told` is called all along, for whoever shows that it goes on, and may end it by raising.
+    `told` is called repeatedly to show progress; it may end the search by raising.
     """
     settled = replace(physics, warm=True, split_after_s=_NEVER_S)
-    return _Search(alone(workload, meter), settled, seed, told).found()
+    return _Search(isolate_station(workload, meter), settled, seed, told).found()
 
 
-def alone(workload: Workload, meter: int) -> Workload:
-    """Return what is asked of one table or index in the busiest hour, with no limit but its partitions'.
+def isolate_station(workload: Workload, meter: int) -> Workload:
+    """Return the traffic of one table or index in the busiest hour, limited by its partitions only.
 
-    What is read of it stays: it heats partitions, and has its part in where they are split.
+    Reads stay: they heat partitions and influence where those are split.
     """
     rates = workload.rates.busiest(_BUSIEST_S)
-    flows: list[Flow] = []
+    flows: list[RequestFlow] = []
     columns: list[int] = []
     for number, flow in enumerate(workload.flows):
         draws = tuple(
@@ -110,13 +113,13 @@ def alone(workload: Workload, meter: int) -> Workload:
     )
 
 
-def sharded(workload: Workload, counts: dict[int, int]) -> Workload:
-    """Return the same traffic with key sets over so many shards each; who reads one asks all of them."""
+def reshard(workload: Workload, counts: dict[int, int]) -> Workload:
+    """Return the same traffic with other shard counts; a reader of a sharded key queries all of its shards."""
     keys = tuple(
         replace(known, shards=counts.get(number, known.shards)) for number, known in enumerate(workload.keys)
     )
     factors: list[float] = []
-    flows: list[Flow] = []
+    flows: list[RequestFlow] = []
     for flow in workload.flows:
         asks = max((_more(draw, workload, counts) for draw in flow.draws), default=1.0)
         factors.append(asks)
@@ -142,7 +145,7 @@ def _scattered(draw: Draw, more: float) -> Draw:
 @dataclass
 class _Search:
     place: Workload
-    physics: Physics
+    physics: ServiceBehaviour
     seed: int
     told: Callable[[], None]
     _tried: dict[tuple[tuple[int, int], ...], float] = field(default_factory=dict)
@@ -156,7 +159,7 @@ class _Search:
         told = [self._needed(number, now[number], None, 1.0) for number in hopeless]
         hot = [number for number in hot if number not in hopeless]
         if hopeless and hot:
-            self.place = without(self.place, hopeless)
+            self.place = drop_key_sets(self.place, hopeless)
         if not hot:
             return tuple(told)
         counts = {number: self._guess(number, now[number], ENOUGH / len(hot)) for number in hot}
@@ -190,7 +193,7 @@ class _Search:
 
     def _hot(self, now: dict[int, int]) -> list[int]:
         """Return the key sets that are refused once partitions have settled, or would be for want of a number."""
-        run = Simulator(sharded(self.place, now), self.physics, self.seed)
+        run = Simulator(reshard(self.place, now), self.physics, self.seed)
         run.run(self._go_on, self._too_much(50 * ENOUGH))
         run.recorder.settle()
         self._tried[tuple(sorted(now.items()))] = self._refused(run.recorder)
@@ -238,7 +241,7 @@ class _Search:
         """Return the share that the place refuses with so many shards; seen no further than that it is too much."""
         place = tuple(sorted(counts.items()))
         if place not in self._tried:
-            run = Simulator(sharded(self.place, counts), self.physics, self.seed)
+            run = Simulator(reshard(self.place, counts), self.physics, self.seed)
             run.run(self._go_on, self._too_much(2 * ENOUGH))
             self._tried[place] = self._refused(run.recorder)
         return self._tried[place]
@@ -264,9 +267,9 @@ class _Search:
         return ShardsNeeded(keys.name, now, needed, share, by_time=keys.by_time)
 
 
-def without(workload: Workload, keys: list[int]) -> Workload:
+def drop_key_sets(workload: Workload, keys: list[int]) -> Workload:
     """Return a workload without what is asked of some key sets."""
-    flows: list[Flow] = []
+    flows: list[RequestFlow] = []
     columns: list[int] = []
     for number, flow in enumerate(workload.flows):
         draws = tuple(draw for draw in flow.draws if draw.keys not in keys)

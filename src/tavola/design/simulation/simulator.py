@@ -1,8 +1,29 @@
-"""Simulator: a workload over partitions, second by second, in aggregate.
+"""Simulate a workload over partitions, second by second, in aggregate.
 
-Ten seconds at a time. First all buckets at once are asked whether any could run dry if nothing were refused; most
-stretches end there. Where one could, the seconds are gone through one by one with those buckets alone. At the
-end of a stretch hot partitions are split, on-demand stations grow and provisioned ones are scaled.
+Problem. A day of 50,000 requests per second is 4 billion requests; simulating each one would take hours. DynamoDB throttles by
+token buckets, so it is enough to know how many units each bucket is asked for in each second.
+
+Idea. Every partition has a bucket for reads and one for writes, and every table or global index ("station") has a pair for its
+provisioned units or its account quota. Time advances in windows of ten seconds:
+
+    rates (10 s × flows) ──► units asked of each bucket
+                                  │
+            could any bucket run dry if nothing were refused?
+                 │ no (most windows)              │ yes
+                 ▼                                ▼
+          drain all buckets          solve the dry buckets second by second (`solving`)
+                 └───────────────┬────────────────┘
+                                 ▼
+       split hot partitions · grow on-demand stations · scale provisioned ones
+                                 ▼
+                if anything changed: lay the keys out again (`layout`)
+
+The first test is one matrix product and a cumulative sum over all buckets, so a calm window costs microseconds.
+
+Adaptive capacity. A partition that was hot for `split_after_s` is split where its heat divides best (`partitions`); on demand, the
+peak of half an hour ago is served twice over.
+
+Cost: a day of a million requests per second takes about twenty seconds. Given up: the order of requests within a second, and retries, which `waits` derives afterwards.
 """
 
 from __future__ import annotations
@@ -15,23 +36,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tavola.design.simulation.keyspace import Floats
-from tavola.design.simulation.layout import Layout, Plan
+from tavola.design.simulation.layout import FlowUnits, PartitionLayout
 from tavola.design.simulation.partitions import PEAK_WINDOW_S, WINDOW_S, Partitions, partitions_for
 from tavola.design.simulation.rates import DailyRates
 from tavola.design.simulation.recorder import Contention, Recorder
 from tavola.design.simulation.scaling import Scaler
-from tavola.design.simulation.solving import Solver, Supply
-from tavola.design.simulation.workload import Crowd, Workload
+from tavola.design.simulation.solving import AdmissionSolver, BucketSupply
+from tavola.design.simulation.workload import KeyPopularities, Workload
 from tavola.limits import BURST_S
 
 _BLOCK_S = 3600
-_TOLD_S = 60  # between two words of progress: whoever is told may end the run, and does not want to wait
+_TOLD_S = 60  # between two progress reports; the listener may end the run by raising
 Progress = Callable[[int, int], None]  # seconds done, of how many
 
 
 @dataclass(frozen=True, slots=True)
-class Physics:
-    """How the service behaves; what a test turns off to see that it is noticed."""
+class ServiceBehaviour:
+    """How the simulated service behaves; tests switch parts off to show that their absence is noticed."""
 
     split_after_s: float = 300.0
     burst_s: float = BURST_S
@@ -40,13 +61,15 @@ class Physics:
 
 
 class Simulator:
-    """One run."""
+    """One simulation run: its buckets, partitions and recorder."""
 
-    def __init__(self, workload: Workload, physics: Physics, seed: int, columns_max: int = 240) -> None:
+    def __init__(
+        self, workload: Workload, physics: ServiceBehaviour, seed: int, columns_max: int = 240
+    ) -> None:
         self.workload = workload
         self.physics = physics
-        self.crowd = Crowd(workload, seed)
-        self.plan = Plan.of(workload)
+        self.crowd = KeyPopularities(workload, seed)
+        self.plan = FlowUnits.of(workload)
         self.parts = [Partitions(station.allowance.partitions) for station in workload.stations]
         allowances = [station.allowance for station in workload.stations]
         self.whole_rate = np.array([rate for each in allowances for rate in (each.reads, each.writes)])
@@ -62,18 +85,18 @@ class Simulator:
         self.levels = self.layout.levels()
         self.recorder = Recorder(workload, self.crowd, columns_max)
         self.recorder.show(self.layout)
-        self._solvers: dict[bytes, tuple[NDArray[np.intp], Solver]] = {}
+        self._solvers: dict[bytes, tuple[NDArray[np.intp], AdmissionSolver]] = {}
         self._minute = np.zeros(self.whole.size)
         self._periods = sorted({keys.period_s for keys in workload.keys if keys.period_s is not None})
 
     def run(self, progress: Progress | None = None, stop: Callable[[Recorder], bool] | None = None) -> bool:
-        """Go through the whole time; `stop` may end it early. Tell whether it went to the end."""
+        """Run the whole time; `stop` may end it early. Returns whether it reached the end."""
         rates = self.workload.rates
         seconds = rates.seconds
         for start in range(0, seconds, _BLOCK_S):
             block = rates.block(start, min(_BLOCK_S, seconds - start))
             for offset in range(0, len(block), WINDOW_S):
-                self._stretch(start + offset, block[offset : offset + WINDOW_S])
+                self._run_window(start + offset, block[offset : offset + WINDOW_S])
                 if stop is not None and stop(self.recorder):
                     return False
                 if progress is not None and offset % _TOLD_S == 0:
@@ -83,7 +106,7 @@ class Simulator:
         self.recorder.settle()
         return True
 
-    def _stretch(self, start: int, rates: Floats) -> None:
+    def _run_window(self, start: int, rates: Floats) -> None:
         if any(start // period != (start - WINDOW_S) // period for period in self._periods) and start:
             self._change(float(start))
         layout = self.layout
@@ -93,10 +116,10 @@ class Simulator:
         most = np.concatenate((layout.rate, self.whole_rate * self.kept_s))
         level = np.concatenate((self.levels, self.whole))
         left = np.cumsum(rate - asked, axis=0)
-        # What would be left after each second if nothing were refused, full buckets running over.
-        floor = np.minimum(level, np.minimum.accumulate(most - left, axis=0))
-        after = left + floor
-        # The fullest a bucket can be is what it keeps; within a second the new units come first.
+        # Units left after each second if nothing were refused; a full bucket discards what it cannot keep.
+        ceiling = np.minimum(level, np.minimum.accumulate(most - left, axis=0))
+        after = left + ceiling
+        # Within a second the new units arrive before they are used.
         dry = (after < -1e-9).any(axis=0)
         end = start + len(rates)
         if not dry.any():
@@ -113,16 +136,16 @@ class Simulator:
     def _contended(
         self, start: int, rates: Floats, asked: Floats, active: NDArray[np.intp], calm: Floats
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Go through some seconds one by one, with the buckets that may run dry."""
+        """Simulate some seconds one by one, with only the buckets that may run dry."""
         layout, size = self.layout, self.layout.buckets
         solver = self._solver(active)
         meters = layout.meter_of[active]
         rate = layout.rate[active]
         kept = self.whole_rate * self.kept_s
-        found = solver.stretch(
+        found = solver.solve_window(
             rates,
-            Supply(self.levels[active], rate, rate),
-            Supply(self.whole, self.whole_rate, kept),
+            BucketSupply(self.levels[active], rate, rate),
+            BucketSupply(self.whole, self.whole_rate, kept),
         )
         used_active, used_whole = found.used.sum(axis=0), found.used_whole.sum(axis=0)
         asked_active = asked[:, active]
@@ -156,11 +179,11 @@ class Simulator:
         )
         return np.concatenate((accepted, used_whole)), heat, throttled
 
-    def _solver(self, active: NDArray[np.intp]) -> Solver:
+    def _solver(self, active: NDArray[np.intp]) -> AdmissionSolver:
         place = active.tobytes()
         found = self._solvers.get(place)
         if found is None:
-            made = Solver(self.plan, self.layout.cells(active), self.layout.meter_of[active])
+            made = AdmissionSolver(self.plan, self.layout.cells(active), self.layout.meter_of[active])
             found = self._solvers[place] = (active, made)
         return found[1]
 
@@ -191,18 +214,18 @@ class Simulator:
             self._change(float(now))
 
     def _change(self, now_s: float) -> None:
-        """Take on other partitions, or other keys."""
+        """Lay the workload out again after partitions or keys changed."""
         self.recorder.settle()
         self.layout = self._lay_out(now_s)
         self.recorder.show(self.layout)
         self.levels = self.layout.levels()
         self._solvers.clear()
 
-    def _lay_out(self, at_s: float) -> Layout:
-        return Layout(self.workload, self.plan, self.crowd, self.parts, at_s)
+    def _lay_out(self, at_s: float) -> PartitionLayout:
+        return PartitionLayout(self.workload, self.plan, self.crowd, self.parts, at_s)
 
     def _settle(self) -> None:
-        """Grow and split as days of the busiest minute would have; bursts alone are too short to split for."""
+        """Grow and split partitions as days of the busiest minute would have; bursts alone are too short to cause splits."""
         rates = self.workload.rates
         peaks = rates.peaks()
         units = peaks @ self.plan.whole_units

@@ -1,13 +1,20 @@
-"""Solving: which share of each flow gets through, second by second, where several buckets stand in its way.
+"""Find which share of each flow gets through, second by second, where several buckets limit the same requests.
 
-A bucket that is asked for more than it has lets a share in, the same for whoever comes, as the engine's does whose
-requests are let in while anything is left. A request that needs several buckets needs all of them open. So each
-bucket's share is what it has, divided by what the others let come to it; found by going round until they agree, all
-seconds of a stretch at once, from where they stood before. Where several stand in the way of the same requests, each
-takes its part of the step, or they would all pay for the whole and never agree.
+Problem. A write to a table with two indexes passes only if three partition buckets and three station buckets all admit it. Each
+bucket that is asked for more than it has admits a share, the same for every request; but what reaches a bucket depends on what the
+others let through.
 
-Buckets that meet exactly the same requests run dry and fill together, so they are one: what one refuses, all refuse.
-Others open and close by chance, each for itself.
+    flow ──► partition bucket (share a) ──► index bucket (share b) ──► station (share c)
+             passes a·b·c of the flow; each bucket is charged for what passes all of them
+
+Idea. Iterate to a fixed point: compute what the current shares let through, divide what each bucket has by what it was charged,
+move each share towards that quotient. All seconds of a window are solved at once, starting from the shares of the previous window.
+Buckets that limit the same requests divide the step among themselves; otherwise each would correct the whole error and the
+iteration would oscillate.
+
+Buckets that meet exactly the same requests run dry together, so they are solved as one. All others admit and refuse independently.
+
+Cost: at most 80 rounds of vector operations per window. Given up: correlation between buckets that share only some requests.
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tavola.design.simulation.keyspace import Floats
-from tavola.design.simulation.layout import Cells, Plan
+from tavola.design.simulation.layout import Cells, FlowUnits
 
 _ROUNDS_MAX = 80
 _NEAR = 1e-3
@@ -31,24 +38,24 @@ _SAME = 1e-3  # of what is left, within which two buckets are dry at the same ti
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
-    """What buckets have: at first, what comes in a second, and how much they keep at most."""
+class BucketSupply:
+    """The contents of buckets: units at first, units per second, and how many they keep at most."""
 
     level: Floats
     rate: Floats
     most: Floats
 
     def after(self, used: Floats) -> Floats:
-        """Return what is left after each second in which so much was used; below 0 it is a debt."""
+        """Return the units left after each second in which so much was used; below 0 it is a debt."""
         change = np.cumsum(self.rate - used, axis=0)
         found: Floats = change + np.minimum(self.level, np.minimum.accumulate(self.most - change, axis=0))
         return found
 
     def left(self, after: Floats, dry: NDArray[np.bool_]) -> Floats:
-        """Return what there is to give in each second, by what is left after each.
+        """Return the units available in each second, given those left after each.
 
-        A bucket that is dry after a second begins the next with nothing, however far the shares are from agreeing;
-        or what is wrong in one second would have to be mended in each of those behind it.
+        A bucket that is dry after a second starts the next one empty, however far the iteration is from its fixed
+        point; an error in one second would otherwise have to be corrected in every later one.
         """
         count = np.arange(len(after))[:, None]
         last = np.maximum.accumulate(np.where(dry, count, -1), axis=0)
@@ -59,8 +66,8 @@ class Supply:
 
 
 @dataclass(slots=True)
-class Stretch:
-    """What became of some seconds, a row each."""
+class WindowResult:
+    """The outcome of some seconds, one row per second."""
 
     passed: Floats  # the share of each flow that got through
     drawn: Floats  # the share of each draw that its partitions let in
@@ -74,8 +81,8 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Twins:
-    """Buckets and stations that meet the same requests; the first stands for all."""
+class _IdenticalBuckets:
+    """Buckets and stations that meet the same requests; the first represents them all."""
 
     buckets: NDArray[np.intp]
     wholes: NDArray[np.intp]
@@ -85,17 +92,17 @@ class _Twins:
         return self.wholes.size > 0
 
     def least(self, factor: Floats, factor_whole: Floats) -> Floats:
-        """Return what the one of them has that has least, second by second, of what is asked."""
+        """Return, for each second, the smallest quotient of supply and demand among them."""
         found: Floats = np.concatenate((factor[:, self.buckets], factor_whole[:, self.wholes]), axis=1).min(
             axis=1
         )
         return found
 
 
-class Solver:
-    """The shares of active buckets, kept from one second to the next."""
+class AdmissionSolver:
+    """Computes the shares that active buckets admit, and keeps them from one window to the next."""
 
-    def __init__(self, plan: Plan, cells: Cells, meters: NDArray[np.intp]) -> None:
+    def __init__(self, plan: FlowUnits, cells: Cells, meters: NDArray[np.intp]) -> None:
         self.plan = plan
         self.cells = cells
         self._size = meters.size
@@ -104,18 +111,18 @@ class Solver:
         self.whole = np.ones(plan.whole_units.shape[1])
         self._weights = plan.whole_units[plan.whole_flow, plan.whole_at]
         self._cell_flow = plan.draw_flow[cells.draw]
-        self._twins = self._find_twins()
-        # Only one of several that are the same is asked; the others count what they give, and are told like it.
+        self._identical = self._find_identical()
+        # Only the representative of identical buckets is solved; the others copy its share.
         self._asked = cells.slots.copy()
         self._mute_whole = np.zeros(self.whole.size, dtype=bool)
-        for twins in self._twins:
-            mute = twins.buckets if twins.leads_whole else twins.buckets[1:]
+        for same in self._identical:
+            mute = same.buckets if same.leads_whole else same.buckets[1:]
             self._asked[np.isin(cells.slots, mute)] = meters.size
-            self._mute_whole[twins.wholes[1:]] = True
+            self._mute_whole[same.wholes[1:]] = True
         self._mute = np.ones(meters.size, dtype=bool)
         self._mute[np.unique(self._asked[self._asked < meters.size])] = False
 
-    def stretch(self, rates: Floats, parts: Supply, whole: Supply) -> Stretch:
+    def solve_window(self, rates: Floats, parts: BucketSupply, whole: BucketSupply) -> WindowResult:
         """Return what gets through some seconds of these rates with so much in the buckets."""
         size = self._size
         seconds = len(rates)
@@ -130,20 +137,20 @@ class Solver:
             left, left_whole = parts.left(after, dry), whole.left(after_whole, dry_whole)
             factor = (left + _TINY) / (found.used + _TINY)
             factor_whole = (left_whole + _TINY) / (found.used_whole + _TINY)
-            raw = (factor.copy(), factor_whole.copy()) if self._twins else (factor, factor_whole)
-            for twins in self._twins:
-                least = twins.least(*raw)
-                if twins.leads_whole:
-                    factor_whole[:, twins.wholes[0]] = least
+            raw = (factor.copy(), factor_whole.copy()) if self._identical else (factor, factor_whole)
+            for same in self._identical:
+                least = same.least(*raw)
+                if same.leads_whole:
+                    factor_whole[:, same.wholes[0]] = least
                 else:
-                    factor[:, twins.buckets[0]] = least
+                    factor[:, same.buckets[0]] = least
             now = shares[:, :size]
             wanted = np.minimum(1.0, now * factor)
             wanted[:, self._mute] = 1.0
             wanted_whole = np.minimum(1.0, opened * factor_whole)
             wanted_whole[:, self._mute_whole] = 1.0
             dry, dry_whole = factor * now < 1.0, factor_whole * opened < 1.0
-            # By what each share should be: of a small one, a thousandth of all requests would be many times it.
+            # Relative to the wanted share: for a small share, a thousandth of all requests would be a large error.
             moved = max(_apart(now, wanted), _apart(opened, wanted_whole))
             if moved < _NEAR or turn == _ROUNDS_MAX - 1:
                 break
@@ -154,11 +161,11 @@ class Solver:
             opened = opened * (wanted_whole / opened) ** step_whole
         self.shares, self.whole = shares[-1], opened[-1]
         found.level, found.level_whole = after[-1], after_whole[-1]
-        self._tell(found, *raw)
+        self._copy_shares(found, *raw)
         return found
 
-    def _evaluate(self, rates: Floats, asked_whole: Floats, shares: Floats, opened: Floats) -> Stretch:
-        """Return what the shares as they are let through."""
+    def _evaluate(self, rates: Floats, asked_whole: Floats, shares: Floats, opened: Floats) -> WindowResult:
+        """Return what the current shares let through."""
         plan, cells, size = self.plan, self.cells, self._size
         let = shares[:, self._asked[0]]
         for row in self._asked[1:]:
@@ -182,7 +189,7 @@ class Solver:
             weights=(asked_whole * passed[:, plan.whole_flow]).ravel(),
             minlength=len(rates) * meters,
         ).astype(np.float64)
-        return Stretch(
+        return WindowResult(
             passed,
             drawn,
             let,
@@ -194,30 +201,32 @@ class Solver:
             self.whole,
         )
 
-    def _tell(self, found: Stretch, factor: Floats, factor_whole: Floats) -> None:
-        """Tell of each of several buckets that are the same what the one that was asked let in."""
-        if not self._twins:
+    def _copy_shares(self, found: WindowResult, factor: Floats, factor_whole: Floats) -> None:
+        """Copy the share of a representative bucket to the buckets that are identical to it."""
+        if not self._identical:
             return
         shares, whole = found.shares.copy(), found.whole.copy()
-        for twins in self._twins:
-            lead = whole[:, twins.wholes[:1]] if twins.leads_whole else shares[:, twins.buckets[:1]]
-            near = (twins.least(factor, factor_whole) * (1 + _SAME))[:, None]
-            whole[:, twins.wholes] = np.where(factor_whole[:, twins.wholes] <= near, lead, 1.0)
-            shares[:, twins.buckets] = np.where(factor[:, twins.buckets] <= near, lead, 1.0)
-            # What a station refuses as a whole is not its partition's to refuse again.
-            for bucket in twins.buckets:
+        for same in self._identical:
+            lead = whole[:, same.wholes[:1]] if same.leads_whole else shares[:, same.buckets[:1]]
+            near = (same.least(factor, factor_whole) * (1 + _SAME))[:, None]
+            whole[:, same.wholes] = np.where(factor_whole[:, same.wholes] <= near, lead, 1.0)
+            shares[:, same.buckets] = np.where(factor[:, same.buckets] <= near, lead, 1.0)
+            # What the station refuses is not refused a second time by its partition.
+            for bucket in same.buckets:
                 meter = self._meters[bucket]
-                if meter in twins.wholes:
+                if meter in same.wholes:
                     shares[:, bucket] = np.where(whole[:, meter] < 1.0, 1.0, shares[:, bucket])
         found.shares, found.whole = shares, whole
 
-    def _steps(self, rates: Floats, found: Stretch, contested: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return how far each bucket and station goes at a time: as many as hold up its requests share the way."""
+    def _steps(
+        self, rates: Floats, found: WindowResult, contested: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        """Return how far each bucket moves in a round: those that limit the same requests divide the step."""
         plan, cells, size = self.plan, self.cells, self._size
         mass = (cells.mass * found.let).mean(axis=0)
         drawn = np.maximum(np.add.reduceat(mass, cells.starts), _TINY)
         slots = (self._asked < size).sum(axis=0)
-        # How many a request that passes has met: of each draw, of each flow, and of the stations as a whole.
+        # How many buckets a passing request has met: per draw, per flow, and of whole stations.
         by_draw = np.add.reduceat(mass * slots, cells.starts) / drawn
         wholes = np.add.reduceat(contested[plan.whole_at].astype(np.float64), plan.whole_starts)
         by_flow = np.add.reduceat(by_draw, plan.draw_starts) + wholes
@@ -237,10 +246,10 @@ class Solver:
         step_whole = used_whole / np.maximum(met_whole, _TINY)
         return np.clip(step[:size], _STEP_MIN, 1.0), np.clip(step_whole, _STEP_MIN, 1.0)
 
-    def _find_twins(self) -> tuple[_Twins, ...]:
-        """Find the buckets that exactly the same requests meet, and in the same measure.
+    def _find_identical(self) -> tuple[_IdenticalBuckets, ...]:
+        """Find the buckets that exactly the same requests meet, in the same measure.
 
-        Told apart by a sum of random weights of all that a bucket meets: of its cells, or of a whole flow.
+        Two buckets are compared by a random projection of the cells that they meet.
         """
         plan, cells, size = self.plan, self.cells, self._size
         chance = np.random.default_rng(1)
@@ -264,7 +273,7 @@ class Solver:
         for number in np.flatnonzero(met_whole.any(axis=0)):
             alike[round(float(by[number]), 9), round(float(taken[number]), 9)][1].append(int(number))
         return tuple(
-            _Twins(np.array(buckets, dtype=np.intp), np.array(wholes, dtype=np.intp))
+            _IdenticalBuckets(np.array(buckets, dtype=np.intp), np.array(wholes, dtype=np.intp))
             for buckets, wholes in alike.values()
             if len(buckets) + len(wholes) > 1
         )

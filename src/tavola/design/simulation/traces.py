@@ -1,10 +1,9 @@
-"""Traces: a recorded access log, as a workload.
+"""Build a workload from a recorded access log.
 
-A record has the second, the operation, the tables with hashes of their keys, and the units that were consumed. The
-busiest keys of each table keep their own course over time, whoever asks for them; the rest are counted together. Keys
-are told by their hashes alone, so where they lie is as good as chance. What a transaction wrote or read passes or
-fails as one. What a log cannot say is taken from the design: the keys of index entries that a write touches. A
-call that was refused took no units, so it is counted as its kind takes on average.
+A record has the second, the operation, the tables with hashes of their keys, and the consumed units. The busiest keys of each table
+keep their own course over time; the rest are counted together. The log has only hashes, so the positions of keys are random. The
+items of a transaction pass or fail as one. What a log does not record, the keys of the index entries that a write changes, comes from
+the design. A throttled call consumed nothing, so it is counted with the average units of its kind.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from tavola.design.simulation.calls import Call, Touch, call_of
-from tavola.design.simulation.demand import station_numbers, stations_of
+from tavola.design.simulation.calls import LoggedAccess, LoggedCall, parse_call
+from tavola.design.simulation.demand import plan_stations, station_numbers
 from tavola.design.simulation.errors import SimulationRefused
 from tavola.design.simulation.keyspace import Floats, KeySet
 from tavola.design.simulation.populations import ONE_VALUE, Populations, spread_of_writes
 from tavola.design.simulation.rates import DAY_S
 from tavola.design.simulation.scenario import Scenario
-from tavola.design.simulation.workload import Access, Arm, Draw, Flow, Workload
+from tavola.design.simulation.workload import Access, Arm, Draw, RequestFlow, Workload
 from tavola.model.document import Design, TableDesign
 
 _ALONE = 24  # keys of a table, or of an index that is read, that keep their own course
@@ -40,7 +39,7 @@ Part = tuple[Place, int]  # a key's rank at a place; _ALONE for any of the rest
 
 @dataclass(frozen=True)
 class RecordedRates:
-    """The requests of a trace, as so many of a flow in a second; most seconds of most flows have none."""
+    """The requests of a trace, stored sparsely: most flows have none in most seconds."""
 
     seconds: int
     flows: int
@@ -84,7 +83,7 @@ class RecordedRates:
 
 
 @dataclass(slots=True)
-class _Taken:
+class _UnitsUsed:
     """What the calls of one kind took at a place, in all."""
 
     items: int = 0  # of calls that were charged
@@ -97,15 +96,15 @@ class _Taken:
 class _Log:
     """The calls of a log that are of the design, and what was passed over."""
 
-    calls: list[Call] = field(default_factory=list)
-    taken: dict[tuple[str, Place], _Taken] = field(default_factory=lambda: defaultdict(_Taken))
+    calls: list[LoggedCall] = field(default_factory=list)
+    taken: dict[tuple[str, Place], _UnitsUsed] = field(default_factory=lambda: defaultdict(_UnitsUsed))
     keys: dict[Place, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     others: Counter[str] = field(default_factory=Counter)
     broken: int = 0
     first_broken: int | None = None
 
     def take(self, number: int, record: object, known: Mapping[str, TableDesign]) -> None:
-        call = call_of(record)
+        call = parse_call(record)
         if call is None:
             self.broken += 1
             self.first_broken = self.first_broken or number
@@ -115,7 +114,7 @@ class _Log:
             if touches:
                 self._add(replace(call, touches=touches))
 
-    def _add(self, call: Call) -> None:
+    def _add(self, call: LoggedCall) -> None:
         self.calls.append(call)
         for touch in call.touches:
             place = (touch.table, touch.index)
@@ -134,10 +133,10 @@ class _Log:
                     taken.writes += each.writes
 
 
-def trace_workload(records: Iterable[object], design: Design, scenario: Scenario) -> Workload:
-    """Return the traffic that an access log recorded of a design's tables; refuse a log without any.
+def read_trace(records: Iterable[object], design: Design, scenario: Scenario) -> Workload:
+    """Return the recorded traffic of a design's tables; refuse a log without any.
 
-    A record that is none, None for a line that could not be read, is passed over, and how many were is told.
+    Malformed records, and None for unreadable lines, are skipped and counted.
     """
     known = {table.name: table for table in design.tables}
     log = _Log()
@@ -152,7 +151,7 @@ def trace_workload(records: Iterable[object], design: Design, scenario: Scenario
     flows, rates = builder.built(seconds)
     keys = tuple(builder.populations.found)
     return Workload(
-        stations_of(design, scenario, flows, rates),
+        plan_stations(design, scenario, flows, rates),
         keys,
         flows,
         rates,
@@ -178,7 +177,7 @@ class _Flows:
         self._courses: Counter[tuple[int, int]] = Counter()  # second, flow
         self._kinds: Counter[str] = Counter()  # courses of each kind of transaction
 
-    def count(self, call: Call, begins: int) -> None:
+    def count(self, call: LoggedCall, begins: int) -> None:
         """Count a call in its second: a transaction as one, others for each of their keys."""
         parts = [part for touch in call.touches for part in self._parts(touch)]
         whole = (
@@ -187,7 +186,7 @@ class _Flows:
         for each in whole:
             self._courses[call.second - begins, self._number(call.operation, each)] += 1
 
-    def built(self, seconds: int) -> tuple[tuple[Flow, ...], RecordedRates]:
+    def built(self, seconds: int) -> tuple[tuple[RequestFlow, ...], RecordedRates]:
         """Return the flows and how often each was asked."""
         order = sorted(
             self._numbers, key=lambda each: (each[1][0][0][0], each[1][0][0][1] or "", each[0], _key(each[1]))
@@ -217,7 +216,7 @@ class _Flows:
         rest = KeySet(f"{name}, other keys", many if ranked else 10**9, table=table)
         self._sets[place] = (self.populations.add(busy), self.populations.add(rest))
 
-    def _parts(self, touch: Touch) -> list[Part]:
+    def _parts(self, touch: LoggedAccess) -> list[Part]:
         place = (touch.table, touch.index)
         ranks = self._ranks[place]
         return [(place, ranks.get(key, _ALONE)) for key in touch.keys] or [(place, _ALONE)]
@@ -235,17 +234,17 @@ class _Flows:
             found = self._numbers[operation, parts] = len(self._numbers)
         return found
 
-    def _flow(self, operation: str, parts: tuple[Part, ...]) -> Flow:
+    def _flow(self, operation: str, parts: tuple[Part, ...]) -> RequestFlow:
         places = dict.fromkeys(f"{table}/{index}" if index else table for (table, index), _ in parts)
         pattern = f"{operation} {' + '.join(places)}"
         draws = [draw for part in parts for draw in self._draws(operation, part)]
-        return Flow(pattern, pattern, tuple(draws))
+        return RequestFlow(pattern, pattern, tuple(draws))
 
     def _draws(self, operation: str, part: Part) -> list[Draw]:
         (name, index), rank = part
         table = self._known[name]
         station = self._stations.get((name, index), self._stations[name, None])
-        taken = self._log.taken.get((operation, (name, index)), _Taken())
+        taken = self._log.taken.get((operation, (name, index)), _UnitsUsed())
         items = max(1, taken.items)
         access: Access = "read" if operation in _READS or not (taken.writes or taken.entries) else "write"
         least = 0.5 if access == "read" else 1.0

@@ -27,7 +27,7 @@ _STEP_S = 0.0025
 _ATTEMPTS = PATIENCE.attempts_max
 
 
-def binned(shares: Floats, weights: Floats, rows: NDArray[np.intp], count: int) -> Floats:
+def bin_by_node(shares: Floats, weights: Floats, rows: NDArray[np.intp], count: int) -> Floats:
     """Return weights counted by row and node: each share lies between two, so that its mean stays as it is."""
     at = np.clip(np.searchsorted(NODES, shares, side="right") - 1, 0, NODES.size - 2)
     upper = weights * (shares - NODES[at]) / (NODES[at + 1] - NODES[at])
@@ -111,8 +111,8 @@ def _bound(retry: int) -> float:
     return min(PATIENCE.cap_s, PATIENCE.base_s * (1 << min(retry, 20)))
 
 
-def told_patience() -> str:
-    """Return the retries that waits are reckoned with, in words."""
+def describe_retries() -> str:
+    """Return the retry policy that waits are computed with, in words."""
     return (
         f"{_ATTEMPTS} attempts with pauses of up to {_bound(1) * 1000:.0f} ms, doubling up to "
         f"{_bound(_ATTEMPTS - 1):g} s, as Tavola's client has them"

@@ -1,8 +1,8 @@
-"""Workload: who asks how often, where it lands, and what each request takes there.
+"""The traffic that the simulator runs: how often each request is made, which keys it meets and how many units it uses there.
 
-The one form that the simulator reads, whether it was made from access patterns (`demand`) or from a recorded
-access log (`traces`). A flow is a kind of request; it draws keys, and where one drawn key decides about several
-places (a table, and an index with the same partition key), these are the arms of one draw.
+The only input of the simulator, built from access patterns (`demand`) or from a recorded access log (`traces`). A flow is a kind of
+request; it draws keys. Where one drawn key decides about several stations (a table and an index with the same partition key), they are
+the arms of one draw.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ACCESSES: tuple[Access, ...] = ("read", "write")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """What a place may do: its units a second as a whole, and how long it may save them."""
+class StationCapacity:
+    """The capacity of a station: units per second as a whole, initial partitions, and the bounds of auto scaling."""
 
     reads: float
     writes: float
@@ -35,11 +35,11 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A table or a global index, as it is metered."""
+    """A table or global index, as DynamoDB meters it."""
 
     table: str
     index: str | None
-    allowance: Allowance
+    allowance: StationCapacity
     whole_collections: bool = False  # a local index keeps item collections together
 
     @property
@@ -50,7 +50,7 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What a request takes at one station, at the key it drew."""
+    """What a request uses at one station, at the key it drew."""
 
     station: int
     access: Access
@@ -60,7 +60,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A key that a request draws, and the stations at which it decides."""
+    """A key that a request draws, and the stations where that key matters."""
 
     keys: int  # the place of its key set in the workload
     skew: float
@@ -69,8 +69,8 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """A kind of request."""
+class RequestFlow:
+    """A kind of request and the keys that it draws."""
 
     pattern: str  # the access pattern it belongs to, as the design calls it
     title: str
@@ -78,12 +78,12 @@ class Flow:
     fan: float = 1.0  # requests of this flow that one of the pattern makes
 
 
-class Rates(Protocol):
-    """How many requests of each flow are made in each second."""
+class RequestRates(Protocol):
+    """The number of requests of each flow in each second."""
 
     @property
     def seconds(self) -> int:
-        """Return how long it goes."""
+        """Return the length of the run."""
         ...
 
     def block(self, start: int, count: int) -> Floats:
@@ -98,23 +98,23 @@ class Rates(Protocol):
         """Return each flow's rate at the busiest time."""
         ...
 
-    def busiest(self, seconds: int) -> Rates:
-        """Return the busiest stretch of so many seconds, or all of it if it is no longer."""
+    def busiest(self, seconds: int) -> RequestRates:
+        """Return the busiest period of `seconds`, or all of it if it is shorter."""
         ...
 
-    def scaled(self, factors: tuple[float, ...]) -> Rates:
-        """Return the same with each flow so many times as often."""
+    def scaled(self, factors: tuple[float, ...]) -> RequestRates:
+        """Return the same rates with each flow multiplied by its factor."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Flows over stations, with the keys they draw."""
+    """Flows over stations, with the keys that they draw."""
 
     stations: tuple[Station, ...]
     keys: tuple[KeySet, ...]
-    flows: tuple[Flow, ...]
-    rates: Rates
+    flows: tuple[RequestFlow, ...]
+    rates: RequestRates
     assumptions: tuple[str, ...] = ()  # what nobody declared, and what was taken instead
     without_rates: tuple[str, ...] = ()  # patterns that say no rate, and are left out
     zero_rates: tuple[str, ...] = ()  # those that say 0
@@ -123,22 +123,22 @@ class Workload:
 
     def pattern_flows(self) -> dict[str, list[int]]:
         """Return the flows of each pattern, in the order of the first of each."""
-        told: dict[str, list[int]] = {}
+        flows_by_pattern: dict[str, list[int]] = {}
         for number, flow in enumerate(self.flows):
-            told.setdefault(flow.pattern, []).append(number)
-        return told
+            flows_by_pattern.setdefault(flow.pattern, []).append(number)
+        return flows_by_pattern
 
 
 @dataclass(slots=True)
-class Crowd:
-    """How each draw of a workload falls on its keys, at a time: made once for each key set and skew."""
+class KeyPopularities:
+    """How each draw of a workload is distributed over its keys at a time; computed once per key set and skew."""
 
     workload: Workload
     seed: int
     _made: dict[tuple[int, float, int | None, int], Popularity] = field(default_factory=dict)
 
     def of(self, draw: Draw, at_s: float) -> Popularity:
-        """Return how a draw falls on its keys at a time."""
+        """Return how a draw is distributed over its keys at a time."""
         keys = self.workload.keys[draw.keys]
         turn = 0 if keys.period_s is None else int(at_s // keys.period_s)
         place = (draw.keys, draw.skew, draw.rank, turn)

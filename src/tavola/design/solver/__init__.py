@@ -1,11 +1,10 @@
-"""Solver: keys and indexes for entities and access patterns, found and explained.
+"""Find keys and indexes for entities and access patterns, and explain them.
 
-Holds the search over what could serve the questions of a design, its price by the cost room's units, and the writing
-down of the result, as a design or as Python declarations. Judges by `cost` and `lint` and knows no other judge;
-touches no table.
+Owns the search over candidate keys, their price in the units of `cost`, and the result as a design or as Python declarations. Candidates
+are judged by `cost` and `lint` only. It never touches a table.
 """
 
-from tavola.design.solver.declarations import declared
+from tavola.design.solver.declarations import render_declarations
 from tavola.design.solver.errors import SolveRefused
 from tavola.design.solver.explain import SCENARIOS, Alternative, Choice
 from tavola.design.solver.plans import STYLES, Style
@@ -22,6 +21,6 @@ __all__ = [
     "Style",
     "as_document",
     "as_text",
-    "declared",
+    "render_declarations",
     "solve",
 ]

@@ -1,4 +1,4 @@
-"""Assembly: a plan written down as a design: templates, attributes, patterns, collections and views."""
+"""Write proposals as a design: templates, attributes, patterns, collections and views."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tavola.design.solver.candidates import Block, EntityPlan, KeyPlan
-from tavola.design.solver.collecting import Collecting, collecting
-from tavola.design.solver.conditions import by_itself
-from tavola.design.solver.plans import IndexPlan, TablePlan
-from tavola.design.solver.questions import Question, Subject
-from tavola.design.solver.wording import Words, free_name, index_label, joined, plural, snake, word_of
+from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal
+from tavola.design.solver.collecting import SharedPartitions, share_partitions
+from tavola.design.solver.conditions import fits_key_attribute
+from tavola.design.solver.plans import IndexProposal, TableProposal
+from tavola.design.solver.questions import SolverInput, SolverQuestion
+from tavola.design.solver.wording import (
+    KeyWords,
+    find_free_name,
+    index_label,
+    join_template,
+    key_word,
+    plural,
+    snake,
+)
 from tavola.keys import Template
 from tavola.model import SHARD
 from tavola.model.document import (
@@ -34,15 +42,15 @@ KeyTag = Literal["S", "N", "B"]
 
 
 @dataclass
-class Views:
-    """The views of a design: those that it had, and those that answers of less than an entity make."""
+class ViewRegistry:
+    """The views of a design: existing ones, and those made for questions that return part of an entity."""
 
     known: dict[str, EntityDesign]
     taken: set[str]
     used: dict[str, EntityDesign] = field(default_factory=dict)
 
-    def of(self, entity: EntityDesign, question: Question) -> str:
-        """Return the name of the view that has what a question wants of an entity."""
+    def of(self, entity: EntityDesign, question: SolverQuestion) -> str:
+        """Return the name of the view with the fields that a question returns."""
         assert question.wanted is not None
         for name, view in self.known.items():
             same = {found.name for found in view.fields} == question.wanted
@@ -50,7 +58,7 @@ class Views:
             if same and all((found.name, found.attribute, found.type) in own for found in view.fields):
                 self.used[name] = view
                 return name
-        name = free_name(f"{entity.name}{question.name}", self.taken | set(self.known))
+        name = find_free_name(f"{entity.name}{question.name}", self.taken | set(self.known))
         fields = tuple(
             replace(found, lock=False, unique=False, within=())
             for found in entity.fields
@@ -63,23 +71,25 @@ class Views:
         return name
 
 
-def assembled(plans: Sequence[TablePlan], subject: Subject, views: Mapping[str, EntityDesign]) -> Design:
-    """Return the design that plans come to."""
+def assemble_design(
+    plans: Sequence[TableProposal], subject: SolverInput, views: Mapping[str, EntityDesign]
+) -> Design:
+    """Return the design of some table proposals."""
     taken = {*subject.entities, *(plan.label for plan in plans)}
-    book = Views({name: view for name, view in views.items() if name not in subject.entities}, taken)
-    tables = tuple(assembled_table(plan, subject, book) for plan in plans)
+    book = ViewRegistry({name: view for name, view in views.items() if name not in subject.entities}, taken)
+    tables = tuple(assemble_table(plan, subject, book) for plan in plans)
     return Design(tables, tuple(sorted(book.used.values(), key=lambda view: view.name)))
 
 
-def assembled_table(
-    plan: TablePlan, subject: Subject, views: Views, *, collections: bool = True
+def assemble_table(
+    plan: TableProposal, subject: SolverInput, views: ViewRegistry, *, collections: bool = True
 ) -> TableDesign:
-    """Return the table of a plan; without collections, where it has only some of their members."""
+    """Return the table of a proposal; without collections where it has only some of their members."""
     return _Assembly(plan, subject, views).table(collections)
 
 
 def default_settings(name: str) -> TableSettings:
-    """Return the settings of a table that nobody has declared."""
+    """Return the settings of a table that has no declaration."""
     return TableSettings(
         name, "pk", "sk", None, "_entity", "#", None, False, 35, None, "STANDARD", False, None, None
     )
@@ -88,13 +98,13 @@ def default_settings(name: str) -> TableSettings:
 class _Assembly:
     """One table being written down."""
 
-    def __init__(self, plan: TablePlan, subject: Subject, views: Views) -> None:
+    def __init__(self, plan: TableProposal, subject: SolverInput, views: ViewRegistry) -> None:
         self.plan = plan
         self.subject = subject
         self.views = views
         self.entities = {each.entity: subject.entities[each.entity] for each in plan.entities}
         self.attributes = {found.attribute for entity in self.entities.values() for found in entity.fields}
-        self.base = collecting(
+        self.base = share_partitions(
             [
                 (each.entity, question)
                 for each in plan.entities
@@ -140,18 +150,18 @@ class _Assembly:
             only = plan.entities[0]
             names = [self.entities[only.entity].field(name).attribute for name in only.base.fields]
             return replace(told, hash=names[0], range=names[1] if len(names) > 1 else None)
-        hash_ = free_name(
+        hash_ = find_free_name(
             told.hash if told.hash not in self.attributes else "pk", self.attributes, "PK", "_pk"
         )
         ranged = told.range if told.range is not None and told.range not in self.attributes else "sk"
-        range_ = free_name(ranged, {*self.attributes, hash_}, "SK", "_sk")
+        range_ = find_free_name(ranged, {*self.attributes, hash_}, "SK", "_sk")
         sorted_ = any(each.base.sorts for each in plan.entities) or self.base.groups
         return replace(told, hash=hash_, range=range_ if sorted_ else None)
 
     # The table's own keys.
 
     def _base_keys(self) -> dict[str, KeyDesign]:
-        settings, words = self.settings, Words()
+        settings, words = self.settings, KeyWords()
         told: dict[str, KeyDesign] = {}
         partition_words: dict[int, str] = {}
         for each in self.plan.entities:
@@ -162,24 +172,24 @@ class _Assembly:
                 continue
             group = self.base.group(each.entity)
             if group is None:
-                word = words.take(word_of(each.entity))
+                word = words.take(key_word(each.entity))
             elif group not in partition_words:
-                wish = "_".join(word_of(name) for name in base.partition) or word_of(each.entity)
-                word = partition_words[group] = words.take(wish, f"{wish}_{word_of(each.entity)}")
+                wish = "_".join(key_word(name) for name in base.partition) or key_word(each.entity)
+                word = partition_words[group] = words.take(wish, f"{wish}_{key_word(each.entity)}")
             else:
                 word = partition_words[group]
             shards = self.plan.base_shards.get(each.entity, 1)
-            hash_ = self._made(settings.hash, joined(self.delimiter, word, base.partition), shards)
+            hash_ = self._made(settings.hash, join_template(self.delimiter, word, base.partition), shards)
             range_: tuple[SourceDesign, ...] = ()
             if settings.range is not None:
-                literal = self.base.literal(each.entity, self.delimiter) or word_of(each.entity)
-                range_ = (self._made(settings.range, joined(self.delimiter, literal, base.sorts)),)
+                literal = self.base.literal(each.entity, self.delimiter) or key_word(each.entity)
+                range_ = (self._made(settings.range, join_template(self.delimiter, literal, base.sorts)),)
             told[each.entity] = KeyDesign(None, (hash_,), range_, shards=_shards(shards))
         return told
 
     # Indexes.
 
-    def _index(self, number: int, plan: IndexPlan) -> IndexDesign:
+    def _index(self, number: int, plan: IndexProposal) -> IndexDesign:
         first = plan.blocks[0]
         questions = [question for block in plan.blocks for question in block.questions]
         shared = len(plan.blocks) > 1
@@ -195,7 +205,7 @@ class _Assembly:
         else:
             letters = "LSI" if plan.local else "GSI"
             names = {
-                f"{letters}{number}{half}": free_name(f"{letters}{number}{half}", self.attributes)
+                f"{letters}{number}{half}": find_free_name(f"{letters}{number}{half}", self.attributes)
                 for half in ("PK", "SK")
             }
             hash_ = (self.settings.hash,) if plan.local else (names[f"{letters}{number}PK"],)
@@ -209,8 +219,8 @@ class _Assembly:
         self.named.append(found)
         return found
 
-    def _index_keys(self, index: IndexDesign, plan: IndexPlan) -> dict[str, KeyDesign]:
-        words = Words()
+    def _index_keys(self, index: IndexDesign, plan: IndexProposal) -> dict[str, KeyDesign]:
+        words = KeyWords()
         shared = _shared(plan)
         group_words: dict[int, str] = {}
         told: dict[str, KeyDesign] = {}
@@ -225,8 +235,8 @@ class _Assembly:
                 if group is not None and group in group_words:
                     word = group_words[group]
                 else:
-                    own = word_of(block.entity)
-                    wish = "_".join(word_of(name) for name in key.partition) or own
+                    own = key_word(block.entity)
+                    wish = "_".join(key_word(name) for name in key.partition) or own
                     word = words.take(wish, f"{own}_{wish}")
                     if group is not None:
                         group_words[group] = word
@@ -234,30 +244,32 @@ class _Assembly:
                 hash_ = (
                     (self._source_of_base(block.entity),)
                     if plan.local
-                    else (self._made(index.hash[0], joined(self.delimiter, word, key.partition), shards),)
+                    else (
+                        self._made(index.hash[0], join_template(self.delimiter, word, key.partition), shards),
+                    )
                 )
                 range_ = ()
                 if index.range:
                     literal = shared.literal(block.entity, self.delimiter)
                     if not key.sorts and not literal:
-                        literal = word_of(block.entity)
+                        literal = key_word(block.entity)
                     if plan.local:
-                        literal = word_of(block.entity)
+                        literal = key_word(block.entity)
                     range_ = (
                         (self._own(entity, key.sorts[0]),)
                         if self._own_order(plan)
-                        else (self._made(index.range[0], joined(self.delimiter, literal, key.sorts)),)
+                        else (self._made(index.range[0], join_template(self.delimiter, literal, key.sorts)),)
                     )
             sparse = any(entity.field(name).nullable for name in key.fields)
             told[block.entity] = KeyDesign(index.name, hash_, range_, sparse, key.members, _shards(shards))
         return told
 
-    def _own_order(self, plan: IndexPlan) -> bool:
+    def _own_order(self, plan: IndexProposal) -> bool:
         """Tell whether a local index of a plain table can be sorted by the items' own attribute."""
         block = plan.blocks[0]
         if not (plan.local and self.plan.plain and len(block.key.sorts) == 1) or block.key.members:
             return False
-        return by_itself(self.entities[block.entity].field(block.key.sorts[0]))
+        return fits_key_attribute(self.entities[block.entity].field(block.key.sorts[0]))
 
     def _source_of_base(self, entity: str) -> SourceDesign:
         return self._base_keys()[entity].hash[0]
@@ -266,7 +278,7 @@ class _Assembly:
 
     def _entity(
         self,
-        plan: EntityPlan,
+        plan: EntityProposal,
         key: KeyDesign,
         by_index: Mapping[str, Mapping[str, KeyDesign]],
         indexes: tuple[IndexDesign, ...],
@@ -303,7 +315,7 @@ class _Assembly:
         return replace(bare, key=key, keys=tuple(keys), primary=primary, patterns=tuple(patterns))
 
     def _table_pattern(
-        self, entity: EntityDesign, base: KeyPlan, question: Question, whole: int | None
+        self, entity: EntityDesign, base: KeyProposal, question: SolverQuestion, whole: int | None
     ) -> PatternDesign:
         access = question.access
         if access is not None and question.wanted is not None:
@@ -317,9 +329,9 @@ class _Assembly:
         self,
         entity: EntityDesign,
         index: IndexDesign,
-        plan: IndexPlan,
-        block: Block,
-        question: Question,
+        plan: IndexProposal,
+        block: IndexKey,
+        question: SolverQuestion,
         whole: int | None,
     ) -> PatternDesign:
         hydrate = (entity.name, question.name) in plan.hydrated
@@ -334,7 +346,7 @@ class _Assembly:
             question.name, index.name, block.key.partition, block.key.sorts, result, hydrate, access
         )
 
-    def _result(self, entity: EntityDesign, question: Question, *, only_known: bool) -> str:
+    def _result(self, entity: EntityDesign, question: SolverQuestion, *, only_known: bool) -> str:
         if question.wanted is None:
             return entity.name
         if only_known and not any(
@@ -368,7 +380,11 @@ class _Assembly:
         return sorted(told.values(), key=lambda each: order[each.name])
 
     def _collection(
-        self, question: Question, index: str | None, keys: Mapping[str, KeyDesign], shared: Collecting
+        self,
+        question: SolverQuestion,
+        index: str | None,
+        keys: Mapping[str, KeyDesign],
+        shared: SharedPartitions,
     ) -> CollectionDesign:
         home = self.plan.home
         former = next((c for c in (home.collections if home else ()) if c.name == question.need), None)
@@ -378,7 +394,7 @@ class _Assembly:
             plan = self.plan.entity(name)
             many = index is not None or bool(plan.base.sorts)
             wish = names.get(name) or (plural(snake(name)) if many else snake(name))
-            members.append(MemberDesign(free_name(wish, [m.name for m in members]), name, many))
+            members.append(MemberDesign(find_free_name(wish, [m.name for m in members]), name, many))
         source = keys[question.entities[0]].hash[0]
         assert source.template is not None
         access = question.access
@@ -408,10 +424,10 @@ class _Assembly:
         return SourceDesign(attribute, "S", None, Template.parse(text, self.delimiter))
 
 
-def _shared(plan: IndexPlan) -> Collecting:
+def _shared(plan: IndexProposal) -> SharedPartitions:
     """Return how the entities of an index lie together."""
     told = [(block.entity, question) for block in plan.blocks for question in block.together]
-    return collecting(told, {block.entity for block in plan.blocks if not block.key.sorts})
+    return share_partitions(told, {block.entity for block in plan.blocks if not block.key.sorts})
 
 
 def _sized(table: TableDesign, unsized: set[tuple[str, str]]) -> TableDesign:

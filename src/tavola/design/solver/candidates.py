@@ -1,8 +1,8 @@
-"""Candidates: the keys that could serve an entity's questions, from the table and from indexes.
+"""Candidate keys for an entity's questions, in the table and in indexes.
 
-A key serves a question if its partition is given with equality, the rest of what is given so comes first in its
-order, and what the answer runs along comes next. The table's key is made of the fields that tell one item from all
-others; an index's key may be made of any, and one index key may serve several questions.
+A key serves a question if the question fixes its partition, the other fixed fields come first in its sort key, and the requested order
+comes next. The table key consists of fields that identify one item; an index key may consist of any fields, and one index key may serve
+several questions.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from tavola.design.access_paths import are_always_present, match_key
-from tavola.design.solver.conditions import in_text
+from tavola.design.solver.conditions import fits_template
 from tavola.design.solver.errors import SolveRefused
-from tavola.design.solver.questions import Question
+from tavola.design.solver.questions import SolverQuestion
 from tavola.model.document import EntityDesign, Membership
 
 _IDENTITY_MAX = 6  # fields of a key whose every order is tried
@@ -22,8 +22,8 @@ _APART_MAX = 7  # questions whose every grouping is tried; of more, they are joi
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPlan:
-    """A key in an entity's fields: what is its partition, in which order it runs, and which items have it."""
+class KeyProposal:
+    """A key in an entity's fields: its partition, its sort order, and which items have it."""
 
     partition: tuple[str, ...]  # none: all items share one
     sorts: tuple[str, ...] = ()
@@ -31,41 +31,41 @@ class KeyPlan:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that it is made of."""
+        """The fields of the key."""
         return self.partition + self.sorts
 
     @property
     def text(self) -> str:
-        """What tells it from other keys; the values of members cannot be hashed."""
+        """A text that identifies the key; the values of members cannot be hashed."""
         return f"{self.partition}{self.sorts}{self.members}"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class IndexKey:
     """An index key of one entity, with the questions that it serves."""
 
     entity: str
-    key: KeyPlan
-    questions: tuple[Question, ...]
+    key: KeyProposal
+    questions: tuple[SolverQuestion, ...]
     local: bool = False
 
     @property
-    def together(self) -> tuple[Question, ...]:
-        """Those of its questions that other entities share."""
+    def together(self) -> tuple[SolverQuestion, ...]:
+        """The questions that other entities share."""
         return tuple(question for question in self.questions if question.several)
 
 
 @dataclass(frozen=True, slots=True)
-class EntityPlan:
-    """An entity's keys: in its table, and in as many indexes as it has blocks."""
+class EntityProposal:
+    """The keys of an entity: in its table, and one index key for each of `blocks`."""
 
     entity: str
-    base: KeyPlan
-    served: tuple[Question, ...]  # by the table itself
-    blocks: tuple[Block, ...]
+    base: KeyProposal
+    served: tuple[SolverQuestion, ...]  # by the table itself
+    blocks: tuple[IndexKey, ...]
 
 
-def serves(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
+def serves(key: KeyProposal, question: SolverQuestion, entity: EntityDesign) -> bool:
     """Tell whether one query on a key answers a question of an entity, whole and in its order."""
     given = set(question.equal(entity.name))
     if key.members:
@@ -87,9 +87,9 @@ def serves(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
     )
 
 
-def base_keys(entity: EntityDesign, questions: Sequence[Question]) -> tuple[KeyPlan, ...]:
+def base_keys(entity: EntityDesign, questions: Sequence[SolverQuestion]) -> tuple[KeyProposal, ...]:
     """Return the table keys worth trying for an entity: each serves something that no other serves as well."""
-    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyPlan] = {}
+    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyProposal] = {}
     own = [question for question in questions if entity.name in question.entities]
     for identity in _identities(entity, own):
         for partition in _partitions(identity, own, entity.name):
@@ -100,7 +100,7 @@ def base_keys(entity: EntityDesign, questions: Sequence[Question]) -> tuple[KeyP
                 else iter(_orders(rest, own, entity, partition))
             )
             for order in orders:
-                key = KeyPlan(partition, order)
+                key = KeyProposal(partition, order)
                 served = frozenset(q.name for q in own if serves(key, q, entity) or _gets(key, q, entity))
                 if served:
                     found.setdefault((served, partition, frozenset(identity)), key)
@@ -108,10 +108,10 @@ def base_keys(entity: EntityDesign, questions: Sequence[Question]) -> tuple[KeyP
 
 
 def _best_of(
-    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyPlan],
-    questions: Sequence[Question],
+    found: dict[tuple[frozenset[str], tuple[str, ...], frozenset[str]], KeyProposal],
+    questions: Sequence[SolverQuestion],
     entity: str,
-) -> Iterator[KeyPlan]:
+) -> Iterator[KeyProposal]:
     """Give the keys that serve what no other of the same partition, or of a finer one, serves too.
 
     A coarser partition stays where a local index may need it for a question that must see every write, and where it is one
@@ -134,7 +134,7 @@ def _best_of(
             yield key
 
 
-def _identities(entity: EntityDesign, questions: Sequence[Question]) -> list[tuple[str, ...]]:
+def _identities(entity: EntityDesign, questions: Sequence[SolverQuestion]) -> list[tuple[str, ...]]:
     """Return what tells one item from all others: the fields of each question for one."""
     changed = {
         name for write in entity.writes for name in (*write.changes, *write.adds) if write.kind == "update"
@@ -145,7 +145,7 @@ def _identities(entity: EntityDesign, questions: Sequence[Question]) -> list[tup
             continue
         names = question.fixed[0]
         fit = all(
-            in_text(entity.field(name)) and not entity.field(name).nullable and name not in changed
+            fits_template(entity.field(name)) and not entity.field(name).nullable and name not in changed
             for name in names
         )
         if names and fit:
@@ -160,7 +160,7 @@ def _identities(entity: EntityDesign, questions: Sequence[Question]) -> list[tup
 
 
 def _partitions(
-    identity: tuple[str, ...], questions: Sequence[Question], entity: str
+    identity: tuple[str, ...], questions: Sequence[SolverQuestion], entity: str
 ) -> tuple[tuple[str, ...], ...]:
     """Return the partitions worth trying, the finest first; none at all where something is asked of all items."""
     if len(identity) <= _IDENTITY_MAX:
@@ -177,7 +177,7 @@ def _partitions(
 
 
 def _orders(
-    rest: list[str], questions: Sequence[Question], entity: EntityDesign, partition: tuple[str, ...]
+    rest: list[str], questions: Sequence[SolverQuestion], entity: EntityDesign, partition: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Return orders of many fields: as declared, and as each question runs."""
     told = [tuple(rest)]
@@ -190,13 +190,13 @@ def _orders(
     return told
 
 
-def _gets(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
+def _gets(key: KeyProposal, question: SolverQuestion, entity: EntityDesign) -> bool:
     """Tell whether a question names one item by the whole of a key."""
     return question.identifies and set(question.equal(entity.name)) == set(key.fields)
 
 
-def served_by_table(key: KeyPlan, question: Question, entity: EntityDesign) -> bool:
-    """Tell whether the table itself answers a question, by a get or by a query."""
+def table_serves(key: KeyProposal, question: SolverQuestion, entity: EntityDesign) -> bool:
+    """Return whether the table itself answers a question, by a get or a query."""
     if question.several:
         there = all(not entity.field(name).nullable for name in question.present)
         return set(question.equal(entity.name)) == set(key.partition) and not question.members and there
@@ -204,12 +204,12 @@ def served_by_table(key: KeyPlan, question: Question, entity: EntityDesign) -> b
 
 
 def groupings(
-    entity: EntityDesign, questions: Sequence[Question], base: KeyPlan
-) -> Iterator[tuple[Block, ...]]:
-    """Give the ways in which questions can share index keys, those of fewest keys first."""
-    usable: dict[frozenset[str], Block | None] = {}
+    entity: EntityDesign, questions: Sequence[SolverQuestion], base: KeyProposal
+) -> Iterator[tuple[IndexKey, ...]]:
+    """Yield the ways in which questions can share index keys, those with the fewest keys first."""
+    usable: dict[frozenset[str], IndexKey | None] = {}
 
-    def block(group: tuple[Question, ...]) -> Block | None:
+    def block(group: tuple[SolverQuestion, ...]) -> IndexKey | None:
         names = frozenset(question.name for question in group)
         if names not in usable:
             usable[names] = shared_block(entity, group, base)
@@ -227,9 +227,9 @@ def groupings(
 
 
 def _joined(
-    questions: Sequence[Question], block: Callable[[tuple[Question, ...]], Block | None]
-) -> tuple[Block, ...]:
-    groups: list[tuple[Question, ...]] = []
+    questions: Sequence[SolverQuestion], block: Callable[[tuple[SolverQuestion, ...]], IndexKey | None]
+) -> tuple[IndexKey, ...]:
+    groups: list[tuple[SolverQuestion, ...]] = []
     for question in questions:
         for at, group in enumerate(groups):
             if block((*group, question)) is not None:
@@ -240,7 +240,7 @@ def _joined(
     return tuple(found for group in groups if (found := block(group)) is not None)
 
 
-def _set_partitions(told: tuple[Question, ...]) -> Iterator[tuple[tuple[Question, ...], ...]]:
+def _set_partitions(told: tuple[SolverQuestion, ...]) -> Iterator[tuple[tuple[SolverQuestion, ...], ...]]:
     if not told:
         yield ()
         return
@@ -251,23 +251,25 @@ def _set_partitions(told: tuple[Question, ...]) -> Iterator[tuple[tuple[Question
             yield (*partition[:at], (first, *group), *partition[at + 1 :])
 
 
-def shared_block(entity: EntityDesign, group: tuple[Question, ...], base: KeyPlan) -> Block | None:
-    """Return the one index key that serves a group of questions, None if there is none."""
+def shared_block(
+    entity: EntityDesign, group: tuple[SolverQuestion, ...], base: KeyProposal
+) -> IndexKey | None:
+    """Return the index key that serves a group of questions, or None if there is none."""
     local = any(question.consistent for question in group)
     members = group[0].members if all(question.members == group[0].members for question in group) else ()
     for kept in (members, ()) if members else ((),):
         key = _shared_key(entity, group, kept, base.partition if local else None)
         if key is not None:
-            return Block(entity.name, key, group, local)
+            return IndexKey(entity.name, key, group, local)
     return None
 
 
 def _shared_key(
     entity: EntityDesign,
-    group: tuple[Question, ...],
+    group: tuple[SolverQuestion, ...],
     members: tuple[Membership, ...],
     partition: tuple[str, ...] | None,
-) -> KeyPlan | None:
+) -> KeyProposal | None:
     given = []
     for question in group:
         names = list(question.equal(entity.name))
@@ -292,12 +294,15 @@ def _shared_key(
     if order is None:
         return None
     absent = _deciding(entity, group, partition, order)
-    key = KeyPlan(partition, (*order, *absent), members)
+    key = KeyProposal(partition, (*order, *absent), members)
     return key if all(serves(key, question, entity) for question in group) else None
 
 
 def _deciding(
-    entity: EntityDesign, group: tuple[Question, ...], partition: tuple[str, ...], order: tuple[str, ...]
+    entity: EntityDesign,
+    group: tuple[SolverQuestion, ...],
+    partition: tuple[str, ...],
+    order: tuple[str, ...],
 ) -> tuple[str, ...]:
     """Return fields that every question wants to be there, and that the key would not tell otherwise."""
     common = frozenset.intersection(*(question.present for question in group))
@@ -309,14 +314,14 @@ def _deciding(
 
 
 def _woven(
-    sets: list[set[str]], runs: list[tuple[str, ...]], declared: Sequence[str]
+    sets: list[set[str]], runs: list[tuple[str, ...]], field_order: Sequence[str]
 ) -> tuple[str, ...] | None:
     """Return one order that begins with each set, in any order, and goes on with its run; None if there is none.
 
     Where several would do, fields come as they are declared.
     """
     length = max(len(names) + len(run) for names, run in zip(sets, runs, strict=True))
-    ranks = {name: at for at, name in enumerate(dict.fromkeys(declared))}
+    ranks = {name: at for at, name in enumerate(dict.fromkeys(field_order))}
 
     def extend(told: tuple[str, ...]) -> tuple[str, ...] | None:
         at = len(told)

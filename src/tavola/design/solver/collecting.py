@@ -1,7 +1,7 @@
-"""Collecting: entities that one query fetches together, and how their sort keys lie so that a query reads no more.
+"""Arrange entities that one query fetches together, so that the query reads nothing else.
 
-Entities of collections that overlap share a partition. A collection of some of them alone is a stretch of it: its
-members' sort keys begin with a word of their own, where no two collections cut across each other.
+Entities of overlapping collections share a partition. A collection of only some of them is a range of that partition: the sort keys of
+its members begin with a common word, as long as no two collections intersect partially.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from tavola.design.solver.questions import Question
-from tavola.design.solver.wording import word_of
+from tavola.design.solver.questions import SolverQuestion
+from tavola.design.solver.wording import key_word
 
 
 @dataclass(frozen=True, slots=True)
-class Collecting:
-    """Who shares a partition with whom, and what the sort keys of each begin with."""
+class SharedPartitions:
+    """Which entities share a partition, and what their sort keys begin with."""
 
     groups: tuple[tuple[str, ...], ...]
     paths: dict[str, tuple[str, ...]]  # of each entity, the words before its fields
@@ -29,19 +29,21 @@ class Collecting:
         """Return what the sort keys of an entity begin with; empty where it needs no word."""
         return delimiter.join(self.paths.get(entity, ()))
 
-    def prefix(self, question: Question, delimiter: str) -> str:
+    def prefix(self, question: SolverQuestion, delimiter: str) -> str:
         """Return what the sort keys of a question's members begin with, and no others in the partition."""
         return delimiter.join(self.prefixes.get(question.name, ()))
 
 
-def collecting(told: Iterable[tuple[str, Question]], constant: Container[str] = ()) -> Collecting:
-    """Return how the members of some questions lie together; `constant` are those whose sort key is a word alone."""
+def share_partitions(
+    told: Iterable[tuple[str, SolverQuestion]], constant: Container[str] = ()
+) -> SharedPartitions:
+    """Return how the members of some questions share partitions; `constant` are entities whose sort key is a word alone."""
     questions = list({question.name: question for _, question in told}.values())
     groups: list[tuple[str, ...]] = []
     for question in questions:
-        joined = [group for group in groups if set(group) & set(question.entities)]
-        names = dict.fromkeys((*question.entities, *(name for group in joined for name in group)))
-        groups = [group for group in groups if group not in joined] + [tuple(names)]
+        overlapping = [group for group in groups if set(group) & set(question.entities)]
+        names = dict.fromkeys((*question.entities, *(name for group in overlapping for name in group)))
+        groups = [group for group in groups if group not in overlapping] + [tuple(names)]
     paths: dict[str, tuple[str, ...]] = {}
     prefixes: dict[str, tuple[str, ...]] = {}
     for group in groups:
@@ -50,11 +52,11 @@ def collecting(told: Iterable[tuple[str, Question]], constant: Container[str] = 
         nested = [q for q in parts if all(_apart_or_within(q, other) for other in parts)]
         heads: dict[str, str] = {}
         for question in nested:
-            first = word_of(question.entities[0])
-            heads[question.name] = first if first not in heads.values() else word_of(question.name)
+            first = key_word(question.entities[0])
+            heads[question.name] = first if first not in heads.values() else key_word(question.name)
         for name in group:
             path = [heads[question.name] for question in nested if name in question.entities]
-            own = word_of(name)
+            own = key_word(name)
             paths[name] = tuple(path) if name in constant and path and path[-1] == own else (*path, own)
         for question in nested:
             prefix = tuple(heads[q.name] for q in nested if set(question.entities) <= set(q.entities))
@@ -63,9 +65,9 @@ def collecting(told: Iterable[tuple[str, Question]], constant: Container[str] = 
                 "#".join(paths[name]).startswith(text) for name in group if name not in question.entities
             ):
                 prefixes[question.name] = prefix
-    return Collecting(tuple(groups), paths, prefixes)
+    return SharedPartitions(tuple(groups), paths, prefixes)
 
 
-def _apart_or_within(one: Question, other: Question) -> bool:
+def _apart_or_within(one: SolverQuestion, other: SolverQuestion) -> bool:
     left, right = set(one.entities), set(other.entities)
     return left <= right or right <= left or not left & right

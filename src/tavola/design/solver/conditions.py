@@ -1,7 +1,7 @@
-"""Conditions: what each condition of a need comes to for a key, checked against every entity that it is asked of.
+"""Classify each condition of a need, checked against every entity that it queries.
 
-Each falls to one of: a field that is fixed, the stretch that the answer runs along, a value that is always the same, a
-field that must be there, or a filter after reading. None is left out: what cannot be any of these is refused.
+A condition fixes a field, bounds the range of the sort key, is a constant, requires a field to be present, or becomes a filter after
+reading. A condition that is none of these is refused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _LOWER, _UPPER = frozenset({">", ">="}), frozenset({"<", "<="})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a need's conditions and order come to."""
+class NeedReading:
+    """The classified conditions and the order of a need."""
 
     fixed: tuple[tuple[str, ...], ...]  # of each entity the fields given with equality, in one order
     order: tuple[str, ...]
@@ -29,18 +29,18 @@ class Reading:
     filtered: tuple[str, ...]
 
 
-def in_text(field: FieldDesign) -> bool:
-    """Tell whether a field can stand in the template of a key."""
+def fits_template(field: FieldDesign) -> bool:
+    """Return whether a field can be part of a key template."""
     return field.key_kind is not None
 
 
-def by_itself(field: FieldDesign) -> bool:
-    """Tell whether a field's own attribute can be a part of a key."""
+def fits_key_attribute(field: FieldDesign) -> bool:
+    """Return whether a field's own attribute can be a key attribute."""
     return len(field.tags) == 1 and field.tags[0] in ("S", "N", "B")
 
 
-def reading_of(need: Need, design: Design, owners: Sequence[EntityDesign], notes: list[str]) -> Reading:
-    """Return how a need is asked of a key; what a key cannot give is noted, or refused where nothing could."""
+def read_need(need: Need, design: Design, owners: Sequence[EntityDesign], notes: list[str]) -> NeedReading:
+    """Classify the conditions of a need; what a key cannot decide is noted, what nothing can decide is refused."""
     return _Reader(need, design, owners, notes).read()
 
 
@@ -51,7 +51,7 @@ class _Reader:
         self.several = len(owners) > 1
         self.filtered: list[str] = []
 
-    def read(self) -> Reading:
+    def read(self) -> NeedReading:
         need = self.need
         self._check_entities()
         self._check_once()
@@ -97,7 +97,7 @@ class _Reader:
                 )
         held = {*present, *([ranged] if ranged is not None else [])}
         wanted = self._wanted()
-        return Reading(
+        return NeedReading(
             fixed, order, tuple(members), frozenset(held), wanted, ranged, tuple(dict.fromkeys(self.filtered))
         )
 
@@ -187,7 +187,7 @@ class _Reader:
 
     def _check_key_field(self, owner: EntityDesign, name: str) -> None:
         found = self._field(owner, name)
-        if not (in_text(found) or by_itself(found)):
+        if not (fits_template(found) or fits_key_attribute(found)):
             raise self._refused(
                 f"{owner.name}.{name} is {found.type}, which no key can hold; ask by text, a number, a time, an enum or "
                 "a UUID, and keep such a field beside it"

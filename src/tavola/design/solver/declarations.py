@@ -1,8 +1,8 @@
-"""Declarations: a design as the Python module that declares it.
+"""Render a design as the Python module that declares it.
 
-What a design does not hold cannot come back: a default is given only where there is one value for it, a nested record
-is a dict, and an enum is a Literal of its values. Everything that keys, indexes and patterns are made of is whole. Names
-that Python does not take are written otherwise. What the module could not keep stands in a comment at its head.
+Some things cannot be restored: a default is written only where a single value is possible, a nested record becomes a dict, and an enum a
+Literal of its values. Keys, indexes and patterns are complete. Names that Python does not allow are changed. A comment at the top of
+the module lists what could not be kept.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
-from tavola.design.solver.pythonic import pythonic
-from tavola.design.solver.wording import free_name
+from tavola.design.solver.pythonic import make_python_names
+from tavola.design.solver.wording import find_free_name
 from tavola.model import SHARD
 from tavola.model.document import (
     AccessPattern,
@@ -59,9 +59,9 @@ _PART = re.compile(r"\{(\w+)\}")
 _HEAD = "{doc}\n\nfrom __future__ import annotations\n\n"
 
 
-def declared(design: Design, doc: str = "The design, as it was solved.") -> str:
-    """Return the module that declares a design; what it could not keep is told at its head."""
-    named, renamed = pythonic(design)
+def render_declarations(design: Design, doc: str = "The design, as it was solved.") -> str:
+    """Return the module that declares a design; a comment at its top lists what it could not keep."""
+    named, renamed = make_python_names(design)
     return _Module(named, renamed).text(doc)
 
 
@@ -78,7 +78,7 @@ class _Module:
         self.names: dict[str, str] = {}
         for name in (*_NAMES, *_MODULES, "dt"):
             other = f"tavola_{name}" if name.islower() else f"Tavola{name}"
-            self.names[name] = free_name(name, own, other)
+            self.names[name] = find_free_name(name, own, other)
         for name in _BUILTINS:
             self.names[name] = f"builtins.{name}" if name in own else name
         self.used: set[str] = set()
@@ -148,16 +148,20 @@ class _Module:
 
     def _table(self, table: TableDesign) -> str:
         told = table.settings
-        options = [f"name={spelled(told.name)}", f"pk={spelled(told.hash)}", f"sk={spelled(told.range)}"]
+        options = [
+            f"name={render_value(told.name)}",
+            f"pk={render_value(told.hash)}",
+            f"sk={render_value(told.range)}",
+        ]
         for word, usual in (("ttl", None), ("tag", "_entity"), ("delimiter", "#"), ("stream", None), ("recovery", False),
                             ("recovery_days", 35), ("encryption", None), ("table_class", "STANDARD"),
                             ("deletion_protection", False), ("read_units", None), ("write_units", None)):  # fmt: skip
             if getattr(told, word) != usual:
-                options.append(f"{word}={spelled(getattr(told, word))}")
+                options.append(f"{word}={render_value(getattr(told, word))}")
         if told.tags:
-            options.append(f"tags={spelled(dict(told.tags))}")
+            options.append(f"tags={render_value(dict(told.tags))}")
         if told.replicas:
-            options.append(f"replicas={spelled(told.replicas)}")
+            options.append(f"replicas={render_value(told.replicas)}")
         if told.scaling is not None:
             options.append(f"scaling={self._made(told.scaling, 'Scaling')}")
         if table.consumers:
@@ -169,13 +173,13 @@ class _Module:
     def _index(self, index: IndexDesign) -> str:
         given = []
         if not index.local:
-            given.append(f"pk={spelled(index.hash if index.native else index.hash[0])}")
+            given.append(f"pk={render_value(index.hash if index.native else index.hash[0])}")
         if index.range:
-            given.append(f"sk={spelled(index.range if index.native else index.range[0])}")
+            given.append(f"sk={render_value(index.range if index.native else index.range[0])}")
         if index.projection != "ALL":
-            given.append(f"projection={spelled(index.projection)}")
+            given.append(f"projection={render_value(index.projection)}")
         if index.name != index.label:
-            given.append(f"name={spelled(index.name)}")
+            given.append(f"name={render_value(index.name)}")
         return _deeper(f"{index.label} = {_call(self.n('Lsi' if index.local else 'Gsi'), given)}")
 
     def _view(self, view: EntityDesign) -> str:
@@ -185,9 +189,9 @@ class _Module:
     def _entity(self, table: TableDesign, entity: EntityDesign) -> str:
         options = [self.n("Entity"), f"table={table.label}"]
         if entity.tag != entity.name:
-            options.append(f"tag={spelled(entity.tag)}")
+            options.append(f"tag={render_value(entity.tag)}")
         if entity.stale != "read":
-            options.append(f"stale={spelled(entity.stale)}")
+            options.append(f"stale={render_value(entity.stale)}")
         if entity.immutable:
             options.append("immutable=True")
         if entity.items is not None:
@@ -218,15 +222,15 @@ class _Module:
         if not found.choices and self._record(found.type):
             self._lose("classes of nested records, which are dicts now", f"{place} ({found.type})")
         if found.attribute != found.name:
-            options.append(f"name={spelled(found.attribute)}")
+            options.append(f"name={render_value(found.attribute)}")
         words = ("lock", "unique", "tenant") if table is not None else ("tenant",)
         options += [f"{word}=True" for word in words if getattr(found, word)]
         if found.within and table is not None:
-            options.append(f"within={spelled(found.within)}")
+            options.append(f"within={render_value(found.within)}")
         told_sizes = ((word, getattr(found, word)) for word in ("distinct", "typical_bytes"))
         options += [f"{word}={many}" for word, many in told_sizes if many is not None]
         if found.description:
-            options.append(f"description={spelled(found.description)}")
+            options.append(f"description={render_value(found.description)}")
         if found.length_max is not None:
             if kind == self.names["str"] or (found.tags and found.tags[0] in _EMPTY):
                 kind = f"{self.n('Annotated')}[{kind}, {self.n('Field')}(max_length={found.length_max})]"
@@ -240,7 +244,7 @@ class _Module:
 
     def _type(self, found: FieldDesign) -> str:
         if found.choices:
-            return f"{self.n('Literal')}[{', '.join(map(spelled, found.choices))}]"
+            return f"{self.n('Literal')}[{', '.join(map(render_value, found.choices))}]"
         told = self._word(found.type)
         if told is None:
             told = self._typed(_BY_TAG.get(found.tags[0], "{Any}") if len(found.tags) == 1 else "{Any}")
@@ -304,15 +308,15 @@ class _Module:
                 if index is not None and sources[0].attribute in table.settings.key_names:
                     continue
                 text = template.source.removesuffix(f"{template.delimiter}{{{SHARD}:04}}")
-                yield f"{word}={spelled(text)}"
+                yield f"{word}={render_value(text)}"
 
     def _part(self, entity: EntityDesign, name: str) -> str:
         return self._type(entity.field(name))
 
     def _collection(self, table: TableDesign, collection: CollectionDesign) -> str:
-        options = [self.n("Collection"), f"pk={spelled(collection.partition.source)}"]
+        options = [self.n("Collection"), f"pk={render_value(collection.partition.source)}"]
         if collection.prefix:
-            options.append(f"sk={spelled(collection.prefix)}")
+            options.append(f"sk={render_value(collection.prefix)}")
         if collection.index is not None:
             options.append(f"on={table.label}.{table.index(collection.index).label}")
         if collection.access is not None:
@@ -326,7 +330,7 @@ class _Module:
 
     def _spelled(self, value: Any) -> str:
         """Return a plain value as source, numbers with a fraction as this module calls them."""
-        return re.sub(r"\bDecimal\(", lambda _: f"{self.n('Decimal')}(", spelled(value))
+        return re.sub(r"\bDecimal\(", lambda _: f"{self.n('Decimal')}(", render_value(value))
 
     def _access(self, told: AccessPattern | WritePattern) -> str:
         return self._made(told, type(told).__name__)
@@ -338,9 +342,9 @@ class _Module:
             value = getattr(told, found.name)
             usual = found.default_factory() if found.default_factory is not MISSING else found.default
             if usual is MISSING:
-                given.append(spelled(value))
+                given.append(render_value(value))
             elif value != usual:
-                given.append(f"{found.name}={spelled(value)}")
+                given.append(f"{found.name}={render_value(value)}")
         return _call(self.n(name), given)
 
     def _class(self, name: str, options: list[str], doc: str, lines: list[str]) -> str:
@@ -366,20 +370,22 @@ def _deeper(text: str) -> str:
     return text.replace("\n", "\n    ")
 
 
-def spelled(value: Any) -> str:
+def render_value(value: Any) -> str:
     """Return a plain value as Python source, its texts in double quotes."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        told = [spelled(each) for each in value]
+        told = [render_value(each) for each in value]
         line = f"({told[0]},)" if len(told) == 1 else f"({', '.join(told)})"
         if len(line) <= _WIDTH - 20:
             return line
         return "(\n" + "".join(f"    {_deeper(each)},\n" for each in told) + ")"
     if isinstance(value, list):
-        return f"[{', '.join(map(spelled, value))}]"
+        return f"[{', '.join(map(render_value, value))}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{spelled(key)}: {spelled(each)}" for key, each in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{render_value(key)}: {render_value(each)}" for key, each in value.items()) + "}"
+        )
     return repr(value)
 
 

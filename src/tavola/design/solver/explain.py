@@ -1,8 +1,7 @@
-"""Explain: why each key and index is as it is, a sentence each, in the words of the patterns that it follows.
+"""Explain each key and index in one sentence, in terms of the design pattern it follows.
 
-The words are those of the table "choosing the right pattern": adjacency list, composite sort key, GSI overloading, write
-sharding, sparse indexes, single-table design, composite key with sharding, GSI with a status prefix. What follows none of
-them is called plainly what it is: a simple key, a partition and sort key, a shared table, a secondary or local index.
+The pattern names are those of the guide "choosing the right pattern". What follows none of them gets a plain name: simple key, partition
+and sort key, shared table, secondary or local index.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from tavola.design.solver.candidates import Block, EntityPlan, KeyPlan
-from tavola.design.solver.plans import IndexPlan, TablePlan
-from tavola.design.solver.questions import Question, Subject
-from tavola.design.solver.tables import Household
+from tavola.design.solver.candidates import EntityProposal, IndexKey, KeyProposal
+from tavola.design.solver.plans import IndexProposal, TableProposal
+from tavola.design.solver.questions import SolverInput, SolverQuestion
+from tavola.design.solver.tables import TableGroup
 from tavola.design.text import join_names
 from tavola.model.document import EntityDesign, IndexDesign, KeyDesign, Membership, TableDesign
 
@@ -73,8 +72,8 @@ class Choice:
     instead: tuple[Alternative, ...] = ()
 
 
-def table_choice(
-    household: Household, plan: TablePlan, table: TableDesign, subject: Subject, amount: Decimal
+def explain_table(
+    household: TableGroup, plan: TableProposal, table: TableDesign, subject: SolverInput, amount: Decimal
 ) -> Choice:
     """Return why a table's own keys are as they are."""
     together = list({q.name: q for each in plan.entities for q in each.served if q.several}.values())
@@ -103,7 +102,7 @@ def table_choice(
     return Choice(table.label, pattern, f"{what}; {_served(plan)}.", amount)
 
 
-def shard_choices(plan: TablePlan, table: TableDesign, subject: Subject) -> Iterator[Choice]:
+def explain_shards(plan: TableProposal, table: TableDesign, subject: SolverInput) -> Iterator[Choice]:
     """Give why keys in a table of several entities are spread, an entity each."""
     for each in plan.entities:
         if len(plan.entities) > 1 and plan.base_shards.get(each.entity, 1) > 1:
@@ -111,7 +110,7 @@ def shard_choices(plan: TablePlan, table: TableDesign, subject: Subject) -> Iter
             yield Choice(table.label, pattern, f"{what}.", None)
 
 
-def _spread_told(plan: TablePlan, each: EntityPlan, subject: Subject) -> tuple[Pattern, str]:
+def _spread_told(plan: TableProposal, each: EntityProposal, subject: SolverInput) -> tuple[Pattern, str]:
     entity = subject.entities[each.entity]
     spread = plan.base_shards[each.entity]
     partition = " and ".join(each.base.partition) or f"all {each.entity}"
@@ -119,7 +118,7 @@ def _spread_told(plan: TablePlan, each: EntityPlan, subject: Subject) -> tuple[P
     return ("Composite Key + Sharding" if _timed(entity, each.base.sorts) else "Write Sharding"), told
 
 
-def _levels(key: KeyPlan, questions: Sequence[Question]) -> bool:
+def _levels(key: KeyProposal, questions: Sequence[SolverQuestion]) -> bool:
     """Tell whether a sort key has levels: two fields or more, of which some question fixes the first ones."""
     if len(key.sorts) < 2:
         return False
@@ -131,7 +130,7 @@ def _levels(key: KeyPlan, questions: Sequence[Question]) -> bool:
     return any(key.sorts[0] in given for given in told)
 
 
-def _served(plan: TablePlan) -> str:
+def _served(plan: TableProposal) -> str:
     """Return what the table itself answers, in a clause."""
     gets = [q for each in plan.entities for q in each.served if q.single]
     queries = [q for each in plan.entities for q in each.served if not q.single and not q.several]
@@ -145,12 +144,12 @@ def _served(plan: TablePlan) -> str:
     return " and ".join(told) or "nothing is asked of it alone"
 
 
-def index_choice(
-    plan: TablePlan,
-    index: IndexPlan,
+def explain_index(
+    plan: TableProposal,
+    index: IndexProposal,
     made: IndexDesign,
     table: TableDesign,
-    subject: Subject,
+    subject: SolverInput,
     amount: Decimal,
 ) -> Choice:
     """Return why an index is as it is."""
@@ -162,7 +161,7 @@ def index_choice(
     return Choice(place, pattern, sentence, amount)
 
 
-def _pattern(plan: TablePlan, index: IndexPlan, subject: Subject) -> tuple[Pattern, str]:
+def _pattern(plan: TableProposal, index: IndexProposal, subject: SolverInput) -> tuple[Pattern, str]:
     for block in index.blocks:
         entity = subject.entities[block.entity]
         shards = index.shards.get(block.entity, 1)
@@ -188,7 +187,7 @@ def _pattern(plan: TablePlan, index: IndexPlan, subject: Subject) -> tuple[Patte
             "asked by themselves, so the index looks from the other side"
         )
     if block.key.members:
-        told = " and ".join(members_told(block.key.members))
+        told = " and ".join(describe_members(block.key.members))
         return "Sparse Indexes", f"only items are in it where {told}, and the others cost it nothing"
     absent = [name for name in block.key.fields if entity.field(name).nullable]
     if absent:
@@ -207,11 +206,11 @@ def _pattern(plan: TablePlan, index: IndexPlan, subject: Subject) -> tuple[Patte
     return "Secondary Index", f"{asked}, which the table's own key does not give"
 
 
-def _given(question: Question) -> tuple[str, ...]:
+def _given(question: SolverQuestion) -> tuple[str, ...]:
     return (*question.fixed[0], *(member.field for member in question.members))
 
 
-def _both_sides(plan: TablePlan, block: Block, subject: Subject) -> bool:
+def _both_sides(plan: TableProposal, block: IndexKey, subject: SolverInput) -> bool:
     """Tell whether an entity relates two things and is asked by each: an index by one half of what tells it apart."""
     base = plan.entity(block.entity).base
     entity = subject.entities[block.entity]
@@ -228,7 +227,7 @@ def _both_sides(plan: TablePlan, block: Block, subject: Subject) -> bool:
     )
 
 
-def members_told(members: Sequence[Membership]) -> list[str]:
+def describe_members(members: Sequence[Membership]) -> list[str]:
     """Return which values let an item into an index, a clause for each field."""
     told = []
     for member in members:
@@ -237,13 +236,13 @@ def members_told(members: Sequence[Membership]) -> list[str]:
     return told
 
 
-def _hot(block: Block, entity: EntityDesign) -> str:
+def _hot(block: IndexKey, entity: EntityDesign) -> str:
     if not block.key.partition:
         return f"one partition of all {entity.name}"
     return f"one {' and '.join(block.key.partition)}"
 
 
-def _key_told(table: TableDesign, block: Block, index: IndexDesign) -> str:
+def _key_told(table: TableDesign, block: IndexKey, index: IndexDesign) -> str:
     key = table.entity(block.entity).key_on(index.name)
     return _spelled(table, key, whole=True)
 
@@ -256,7 +255,7 @@ def _spelled(table: TableDesign, key: KeyDesign | None, *, whole: bool = False) 
     return " / ".join(text.replace(f"{table.settings.delimiter}{{__shard__:04}}", "") for text in told)
 
 
-def _projected(index: IndexPlan, made: IndexDesign) -> str:
+def _projected(index: IndexProposal, made: IndexDesign) -> str:
     whole = any(question.wanted is None for block in index.blocks for question in block.questions)
     asked = len(index.hydrated)
     fetched = f", and whole items are fetched for {asked} question{'s' if asked > 1 else ''}" if asked else ""
@@ -268,7 +267,7 @@ def _projected(index: IndexPlan, made: IndexDesign) -> str:
     return f"it holds the {many} attribute{'s' if many > 1 else ''} that {'are' if many > 1 else 'is'} read{fetched}"
 
 
-def projection_told(index: IndexPlan, chosen: IndexPlan) -> str:
+def describe_projection(index: IndexProposal, chosen: IndexProposal) -> str:
     """Return a way of projecting, and of keying, as an alternative names it."""
     told = _projection_told(index)
     if index.native == chosen.native:
@@ -276,7 +275,7 @@ def projection_told(index: IndexPlan, chosen: IndexPlan) -> str:
     return f"{told}, keyed by {'its own attributes' if index.native else 'templates'}"
 
 
-def _projection_told(index: IndexPlan) -> str:
+def _projection_told(index: IndexProposal) -> str:
     if index.projection == "ALL":
         return "whole items projected"
     if index.projection == "KEYS_ONLY":
@@ -285,7 +284,7 @@ def _projection_told(index: IndexPlan) -> str:
     return f"{told}, whole items fetched" if index.hydrated else told
 
 
-def projection_why(index: IndexPlan, chosen: IndexPlan, dearer: Decimal) -> str:
+def explain_projection(index: IndexProposal, chosen: IndexProposal, dearer: Decimal) -> str:
     """Return why another way of projecting was not taken."""
     more = "costs the same" if dearer < Decimal("0.01") else f"costs {dearer:,.2f} more"
     if chosen.native and not index.native and dearer < Decimal("0.01"):
@@ -299,7 +298,7 @@ def projection_why(index: IndexPlan, chosen: IndexPlan, dearer: Decimal) -> str:
     return f"{more}: more is written or read than is asked for"
 
 
-def other_keys(plan: TablePlan, chosen: TablePlan) -> str:
+def describe_other_keys(plan: TableProposal, chosen: TableProposal) -> str:
     """Return what keys another plan has than the one that was chosen, as an alternative names it."""
     here, there = (
         {q.name: q for e in each.entities for q in e.served if q.several} for each in (plan, chosen)
@@ -317,7 +316,7 @@ def other_keys(plan: TablePlan, chosen: TablePlan) -> str:
     return "; ".join(told)
 
 
-def _entity_told(plan: EntityPlan) -> str:
+def _entity_told(plan: EntityProposal) -> str:
     told = " and ".join(plan.base.partition) or "one partition for all"
     if len(plan.base.partition) > 1 and not plan.base.sorts:
         return f"{plan.entity} with {told} in the partition key, and no sort key"
@@ -330,6 +329,6 @@ def _timed(entity: EntityDesign, sorts: Sequence[str]) -> bool:
     return bool(sorts) and entity.field(sorts[0]).key_kind in _TIMES
 
 
-def _quoted(questions: Sequence[Question]) -> str:
+def _quoted(questions: Sequence[SolverQuestion]) -> str:
     titles = [f"“{question.title}”" for question in questions]
     return join_names(titles if len(titles) <= 4 else [*titles[:3], f"{len(titles) - 3} more"])

@@ -1,7 +1,7 @@
-"""Packing: which index keys share an index, and what that index projects; by price, then by their number.
+"""Decide which index keys share an index and what that index projects: by price, then by the number of indexes.
 
-An index holds one key of an entity at most. Keys of several entities in one index cost nothing more by themselves; what
-they share is the projection, which is why the price decides.
+An index holds at most one key per entity. Sharing an index costs nothing in itself; what keys share is the projection, so the price
+decides. The search is branch and bound: keys are placed one after the other, each into an index that can hold it or into a new one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 
-from tavola.design.solver.assembly import Views, assembled_table
-from tavola.design.solver.candidates import Block, EntityPlan
-from tavola.design.solver.conditions import by_itself, in_text
-from tavola.design.solver.plans import IndexPlan, Projection, Style, TablePlan
-from tavola.design.solver.pricing import Rates, former_shards, shards_needed, unknown_heat
-from tavola.design.solver.questions import Question, Subject
+from tavola.design.solver.assembly import ViewRegistry, assemble_table
+from tavola.design.solver.candidates import EntityProposal, IndexKey
+from tavola.design.solver.conditions import fits_key_attribute, fits_template
+from tavola.design.solver.plans import IndexProposal, Projection, Style, TableProposal
+from tavola.design.solver.pricing import UnitRates, former_shards, note_unknown_heat, shards_needed
+from tavola.design.solver.questions import SolverInput, SolverQuestion
 from tavola.limits import (
     MULTI_KEY_ATTRIBUTES_MAX,
     PROJECTED_ATTRIBUTES_MAX,
@@ -31,45 +31,45 @@ CENT = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Blocks that share an index, with the best way of projecting, and what it costs in a month."""
+class IndexGroup:
+    """Index keys that share an index, with the cheapest projection and its monthly price."""
 
-    index: IndexPlan
+    index: IndexProposal
     price: float
-    others: tuple[tuple[IndexPlan, float], ...] = ()  # other ways, the next cheapest first
+    others: tuple[tuple[IndexProposal, float], ...] = ()  # other ways, the next cheapest first
 
 
 class Packer:
-    """Packs blocks of one table's entities; remembers what it has priced."""
+    """Packs the index keys of one table's entities; caches the prices it computes."""
 
     def __init__(
         self,
-        subject: Subject,
+        subject: SolverInput,
         label: str,
         home: TableDesign | None,
         names: Sequence[str],
-        rates: Rates,
+        rates: UnitRates,
         style: Style,
         views: dict[str, EntityDesign],
     ) -> None:
         self.subject, self.label, self.home, self.names = subject, label, home, tuple(names)
         self.rates, self.style, self.known_views = rates, style, views
         self._prices: dict[object, float] = {}
-        self._groups: dict[object, Group | None] = {}
+        self._groups: dict[object, IndexGroup | None] = {}
         self._shards: dict[object, int] = {}
         self._hot: dict[object, bool] = {}
         self._identities = {name: subject.identities(name) for name in names}
 
     # Prices of one entity by itself, which add up: what one has in an index is no other's.
 
-    def alone(self, plan: EntityPlan) -> float:
-        """Return what an entity costs in a month without its indexes."""
+    def alone(self, plan: EntityProposal) -> float:
+        """Return the monthly price of an entity without its indexes."""
         key = ("base", plan.entity, plan.base, _names(plan.served))
         if key not in self._prices:
             self._prices[key] = self.rates.month(self.table(plan, ()))
         return self._prices[key]
 
-    def _added(self, plan: EntityPlan, index: IndexPlan) -> float:
+    def _added(self, plan: EntityProposal, index: IndexProposal) -> float:
         """Return what an index adds to the cost of one entity."""
         block = index.block(plan.entity)
         assert block is not None
@@ -89,7 +89,7 @@ class Packer:
             index.native,
         )
         if key not in self._prices:
-            lone = IndexPlan(
+            lone = IndexProposal(
                 (block,),
                 index.projection,
                 hydrated,
@@ -99,23 +99,23 @@ class Packer:
             self._prices[key] = self.rates.month(self.table(plan, (lone,))) - self.alone(plan)
         return self._prices[key]
 
-    def table(self, plan: EntityPlan, indexes: tuple[IndexPlan, ...]) -> TableDesign:
-        """Return a table of one entity, for what its keys cost."""
+    def table(self, plan: EntityProposal, indexes: tuple[IndexProposal, ...]) -> TableDesign:
+        """Return a table of one entity, to price its keys."""
         shards = {plan.entity: self.base_shards(plan)}
-        return self._table(TablePlan(self.label, self.home, (plan,), indexes, self.plain(plan), shards))
+        return self._table(TableProposal(self.label, self.home, (plan,), indexes, self.plain(plan), shards))
 
-    def _table(self, plan: TablePlan) -> TableDesign:
-        views = Views(dict(self.known_views), set(self.subject.entities))
-        return assembled_table(plan, self.subject, views, collections=False)
+    def _table(self, plan: TableProposal) -> TableDesign:
+        views = ViewRegistry(dict(self.known_views), set(self.subject.entities))
+        return assemble_table(plan, self.subject, views, collections=False)
 
-    def base_shards(self, plan: EntityPlan) -> int:
-        """Return over how many shards the table's own key of an entity is spread, since one partition would be too hot."""
+    def base_shards(self, plan: EntityProposal) -> int:
+        """Return over how many shards an entity's table key is spread so that no partition is too hot."""
         if any(question.several for question in plan.served):
             return 1  # a collection is one partition
         key = (plan.entity, plan.base, _names(plan.served))
         if key not in self._shards:
             entity = self.subject.entities[plan.entity]
-            table = self._table(TablePlan(self.label, self.home, (plan,)))
+            table = self._table(TableProposal(self.label, self.home, (plan,)))
             self._shards[key] = shards_needed(
                 table,
                 table.entities[0],
@@ -125,40 +125,43 @@ class Packer:
             )
         return self._shards[key]
 
-    def crowded(self, plan: EntityPlan) -> bool:
-        """Tell whether a partition of the table may be too hot, or is where it is not spread."""
+    def crowded(self, plan: EntityProposal) -> bool:
+        """Return whether a partition of the table may be too hot."""
         key = (plan.entity, plan.base, _names(plan.served))
         if key not in self._hot:
-            table = self._table(TablePlan(self.label, self.home, (plan,)))
-            told = unknown_heat(table, table.entities[0], None, self._identities[plan.entity])
+            table = self._table(TableProposal(self.label, self.home, (plan,)))
+            told = note_unknown_heat(table, table.entities[0], None, self._identities[plan.entity])
             self._hot[key] = told is not None or self.base_shards(plan) > 1
         return self._hot[key]
 
-    def plain(self, plan: EntityPlan) -> bool:
-        """Tell whether the table's key can be the attributes of its one entity."""
+    def plain(self, plan: EntityProposal) -> bool:
+        """Return whether the attributes of the only entity can be the table's key."""
         if len(self.names) > 1 or self.style == "overloaded":
             return False
         if len(plan.base.partition) != 1 or len(plan.base.sorts) > 1:
             return False
         entity = self.subject.entities[plan.entity]
-        return all(by_itself(entity.field(name)) for name in plan.base.fields) and self.base_shards(plan) == 1
+        return (
+            all(fits_key_attribute(entity.field(name)) for name in plan.base.fields)
+            and self.base_shards(plan) == 1
+        )
 
     # Groups of blocks in one index.
 
-    def group(self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...]) -> Group | None:
-        """Return the cheapest index of some blocks; None if no index can hold them together."""
+    def group(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> IndexGroup | None:
+        """Return the cheapest index for some index keys; None if no index can hold them together."""
         key = tuple((plans[b.entity].base, b.entity, b.key.text, _names(b.questions)) for b in blocks)
         if key not in self._groups:
             self._groups[key] = self._group(plans, blocks)
         return self._groups[key]
 
-    def _group(self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...]) -> Group | None:
+    def _group(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> IndexGroup | None:
         if len({block.entity for block in blocks}) < len(blocks) or len({b.local for b in blocks}) > 1:
             return None
-        told: list[tuple[float, int, bool, int, IndexPlan]] = []
+        told: list[tuple[float, int, bool, int, IndexProposal]] = []
         for native in self._forms(plans, blocks):
             for rank, (projection, hydrated) in enumerate(self._projections(plans, blocks, native)):
-                index = IndexPlan(blocks, projection, hydrated, native)
+                index = IndexProposal(blocks, projection, hydrated, native)
                 if not native and not blocks[0].local:
                     index = self._sharded(plans, index)
                 price = sum(self._added(plans[block.entity], index) for block in blocks)
@@ -168,16 +171,16 @@ class Packer:
         told.sort(key=lambda each: each[:4])
         best = told[0][4]
         price = sum(self._added(plans[block.entity], best) for block in blocks)
-        return Group(best, price, tuple((index, cost) for cost, _, _, _, index in told[1:]))
+        return IndexGroup(best, price, tuple((index, cost) for cost, _, _, _, index in told[1:]))
 
-    def _forms(self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...]) -> list[bool]:
+    def _forms(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> list[bool]:
         """Return how an index may be written: natively, or by templates."""
         native = self.style != "overloaded" and self._native(plans, blocks)
         if native:
-            sharded = self._sharded(plans, IndexPlan(blocks, "ALL"))
+            sharded = self._sharded(plans, IndexProposal(blocks, "ALL"))
             native = not sharded.shards
         made = all(
-            in_text(self.subject.entities[block.entity].field(name))
+            fits_template(self.subject.entities[block.entity].field(name))
             for block in blocks
             for name in block.key.fields
         )
@@ -185,7 +188,7 @@ class Packer:
             return [True, False] if made and self.style == "auto" else [True]
         return [False] if made else []
 
-    def _native(self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...]) -> bool:
+    def _native(self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...]) -> bool:
         """Tell whether an entity's own attributes can be an index's key, and no other entity has them all."""
         if len(blocks) != 1 or blocks[0].local:
             return False
@@ -194,7 +197,7 @@ class Packer:
         most = MULTI_KEY_ATTRIBUTES_MAX
         if not 1 <= len(key.partition) <= most or len(key.sorts) > most or key.members or block.together:
             return False
-        if not all(by_itself(entity.field(name)) for name in key.fields):
+        if not all(fits_key_attribute(entity.field(name)) for name in key.fields):
             return False
         if self.plain(plans[block.entity]) and key.fields == plans[block.entity].base.fields:
             return False
@@ -209,7 +212,7 @@ class Packer:
                 return False  # its items could not be written: a key's attribute is of one type
         return True
 
-    def _sharded(self, plans: dict[str, EntityPlan], index: IndexPlan) -> IndexPlan:
+    def _sharded(self, plans: dict[str, EntityProposal], index: IndexProposal) -> IndexProposal:
         shards = {}
         for block in index.blocks:
             if block.together:
@@ -217,9 +220,9 @@ class Packer:
             count = self._block_shards(plans[block.entity], block, index)
             if count > 1:
                 shards[block.entity] = count
-        return IndexPlan(index.blocks, index.projection, index.hydrated, index.native, shards)
+        return IndexProposal(index.blocks, index.projection, index.hydrated, index.native, shards)
 
-    def _block_shards(self, plan: EntityPlan, block: Block, index: IndexPlan) -> int:
+    def _block_shards(self, plan: EntityProposal, block: IndexKey, index: IndexProposal) -> int:
         entity = self.subject.entities[block.entity]
         own = {found.attribute for found in entity.fields}
         projected = index.projection
@@ -228,7 +231,7 @@ class Packer:
         hydrated = frozenset(each for each in index.hydrated if each[0] == plan.entity)
         key = (block.entity, plan.base, block.key.text, _names(block.questions), projected, hydrated)
         if key not in self._shards:
-            table = self.table(plan, (IndexPlan((block,), projected, hydrated),))
+            table = self.table(plan, (IndexProposal((block,), projected, hydrated),))
             self._shards[key] = shards_needed(
                 table,
                 table.entities[0],
@@ -239,7 +242,7 @@ class Packer:
         return self._shards[key]
 
     def _projections(
-        self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...], native: bool
+        self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...], native: bool
     ) -> Iterable[tuple[Projection, frozenset[tuple[str, str]]]]:
         """Give what an index may project, each with the questions that then fetch whole items."""
         questions = [(block.entity, question) for block in blocks for question in block.questions]
@@ -274,7 +277,7 @@ class Packer:
             yield "ALL", frozenset()
 
     def _everything(
-        self, plans: dict[str, EntityPlan], blocks: tuple[Block, ...], names: tuple[str, ...]
+        self, plans: dict[str, EntityProposal], blocks: tuple[IndexKey, ...], names: tuple[str, ...]
     ) -> bool:
         """Tell whether attributes that are named and what keys tell are all that there is."""
         for block in blocks:
@@ -284,7 +287,7 @@ class Packer:
                 return False
         return True
 
-    def _held(self, plan: EntityPlan, block: Block, native: bool) -> set[str]:
+    def _held(self, plan: EntityProposal, block: IndexKey, native: bool) -> set[str]:
         """Return the attributes that an index holds as its own key or the table's."""
         entity = self.subject.entities[block.entity]
         held = {entity.field(name).attribute for name in block.key.fields} if native else set()
@@ -294,8 +297,8 @@ class Packer:
 
     def _attributes(
         self,
-        plans: dict[str, EntityPlan],
-        blocks: tuple[Block, ...],
+        plans: dict[str, EntityProposal],
+        blocks: tuple[IndexKey, ...],
         hydrated: frozenset[tuple[str, str]],
         native: bool,
     ) -> tuple[str, ...] | None:
@@ -315,7 +318,7 @@ class Packer:
             needed = {name: False for name, known in needed.items() if not known}
         return None if len(needed) > PROJECTED_ATTRIBUTES_MAX else tuple(sorted(needed))
 
-    def _wanted(self, entity: EntityDesign, question: Question) -> Iterable[tuple[str, str]]:
+    def _wanted(self, entity: EntityDesign, question: SolverQuestion) -> Iterable[tuple[str, str]]:
         ttl = None if self.home is None else self.home.settings.ttl
         for found in entity.fields:
             if question.wanted is None or found.name in question.wanted or found.attribute == ttl:
@@ -325,8 +328,8 @@ class Packer:
 
     # Packing.
 
-    def pack(self, plans: Sequence[EntityPlan]) -> tuple[tuple[Group, ...], float] | None:
-        """Return the indexes of some entities' blocks: the cheapest, and of the cheapest the fewest."""
+    def pack(self, plans: Sequence[EntityProposal]) -> tuple[tuple[IndexGroup, ...], float] | None:
+        """Return the indexes for some entities' index keys: the cheapest, and among those the fewest."""
         by_name = {plan.entity: plan for plan in plans}
         units = _forced([block for plan in plans for block in plan.blocks])
         counts = {plan.entity: len(plan.blocks) for plan in plans}
@@ -343,7 +346,7 @@ class Packer:
             return None
         return groups, sum(group.price for group in groups)
 
-    def _joins(self, one: Group, unit: tuple[Block, ...], solo: Group) -> bool:
+    def _joins(self, one: IndexGroup, unit: tuple[IndexKey, ...], solo: IndexGroup) -> bool:
         """Tell whether blocks may join an index: in the native style what can be native stays by itself."""
         return self.style != "native" or not (one.index.native or solo.index.native)
 
@@ -353,23 +356,23 @@ class _Packing:
 
     def __init__(
         self,
-        units: list[tuple[Block, ...]],
+        units: list[tuple[IndexKey, ...]],
         solo: list[float],
-        group: Callable[[tuple[Block, ...]], Group | None],
-        joins: Callable[[Group, tuple[Block, ...], Group], bool],
+        group: Callable[[tuple[IndexKey, ...]], IndexGroup | None],
+        joins: Callable[[IndexGroup, tuple[IndexKey, ...], IndexGroup], bool],
     ) -> None:
         self.units, self.solo, self.group, self.joins = units, solo, group, joins
         self.rest = [sum(solo[at:]) for at in range(len(solo) + 1)]
         self.nodes = 0
-        self._best: tuple[Group, ...] | None = None
+        self._best: tuple[IndexGroup, ...] | None = None
         self._score: tuple[int, int, int] | None = None
         self._place(0, ())
 
     @cached_property
-    def best(self) -> tuple[Group, ...] | None:
+    def best(self) -> tuple[IndexGroup, ...] | None:
         return self._best
 
-    def _place(self, at: int, groups: tuple[Group, ...]) -> None:
+    def _place(self, at: int, groups: tuple[IndexGroup, ...]) -> None:
         self.nodes += 1
         spent = sum(group.price for group in groups)
         named = sum(len(g.index.projection) for g in groups if isinstance(g.index.projection, tuple))
@@ -395,9 +398,9 @@ class _Packing:
         self._place(at + 1, (*groups, solo))
 
 
-def _forced(blocks: list[Block]) -> list[tuple[Block, ...]]:
+def _forced(blocks: list[IndexKey]) -> list[tuple[IndexKey, ...]]:
     """Return blocks together that a collection holds together."""
-    units: list[tuple[Block, ...]] = []
+    units: list[tuple[IndexKey, ...]] = []
     for block in blocks:
         shared = {question.name for question in block.together}
         same = [unit for unit in units if shared & {q.name for other in unit for q in other.together}]
@@ -405,5 +408,5 @@ def _forced(blocks: list[Block]) -> list[tuple[Block, ...]]:
     return units
 
 
-def _names(questions: Iterable[Question]) -> frozenset[str]:
+def _names(questions: Iterable[SolverQuestion]) -> frozenset[str]:
     return frozenset(question.name for question in questions)

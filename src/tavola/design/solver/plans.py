@@ -1,7 +1,7 @@
-"""Plans: a whole proposal as data, before it is written down as a design.
+"""Proposals: a complete layout as data, before it is written as a design.
 
-A table plan has a plan for each entity's own keys, and a plan for each index: which block of which entity is in it,
-what it projects, and which questions fetch the rest from the table.
+A table proposal has the keys of each entity and, for each index, which entity's key is in it, what it projects, and which questions fetch
+whole items from the table.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tavola.design.solver.candidates import Block, EntityPlan
+from tavola.design.solver.candidates import EntityProposal, IndexKey
 from tavola.model.document import TableDesign
 
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
@@ -19,10 +19,10 @@ STYLES: tuple[Style, ...] = ("native", "overloaded", "auto")
 
 
 @dataclass(frozen=True, slots=True)
-class IndexPlan:
-    """An index: the blocks in it, one of each entity at most, and how it is written."""
+class IndexProposal:
+    """An index: its keys, at most one per entity, and how it is written."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[IndexKey, ...]
     projection: Projection
     hydrated: frozenset[tuple[str, str]] = frozenset()  # entity and question whose answers are fetched whole
     native: bool = False  # its key is made of the items' own attributes
@@ -30,25 +30,25 @@ class IndexPlan:
 
     @property
     def local(self) -> bool:
-        """Whether it shares the table's partitions, and can be read consistently."""
+        """Whether it shares the table's partitions and can be read consistently."""
         return any(block.local for block in self.blocks)
 
-    def block(self, entity: str) -> Block | None:
-        """Return an entity's block, None if it has none here."""
+    def block(self, entity: str) -> IndexKey | None:
+        """Return an entity's key in this index, or None."""
         return next((block for block in self.blocks if block.entity == entity), None)
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlan:
-    """A table: whose settings it takes over, the keys of its entities, and its indexes."""
+class TableProposal:
+    """A table: the settings it takes over, the keys of its entities, and its indexes."""
 
     label: str
     home: TableDesign | None  # the table that its settings come from
-    entities: tuple[EntityPlan, ...]
-    indexes: tuple[IndexPlan, ...] = ()
+    entities: tuple[EntityProposal, ...]
+    indexes: tuple[IndexProposal, ...] = ()
     plain: bool = False  # its key is made of the one entity's own attributes
     base_shards: Mapping[str, int] = field(default_factory=dict)
 
-    def entity(self, name: str) -> EntityPlan:
+    def entity(self, name: str) -> EntityProposal:
         """Return an entity's plan."""
         return next(found for found in self.entities if found.entity == name)

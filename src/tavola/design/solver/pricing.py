@@ -1,7 +1,7 @@
-"""Pricing: what a candidate costs in a month, by the cost room's own units; and how hot its partitions are.
+"""Price a candidate per month in the units of `cost`, and judge how hot its partitions are.
 
-Only what keys decide: requests at their rates, and storage. Streams, backups and the mode of billing are alike for all
-candidates; the design that is chosen is priced whole.
+Only what keys decide is priced: requests at their rates, and storage. Streams, backups and the billing mode are the same for all
+candidates; the chosen design is priced as a whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECONDS = HOURS_PER_MONTH * 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class UnitRates:
     """The prices that weigh candidates against each other, in dollars."""
 
     read: float  # of a request unit
@@ -33,9 +33,9 @@ class Rates:
     storage: float  # of a GB and month
 
     @staticmethod
-    def of(book: PriceBook) -> Rates:
+    def of(book: PriceBook) -> UnitRates:
         """Return the rates of a price book."""
-        return Rates(
+        return UnitRates(
             float(book.price("read_request_unit").of(1)),
             float(book.price("write_request_unit").of(1)),
             float(book.price("storage_gb_month").of(1)),
@@ -77,7 +77,7 @@ def shards_needed(
     """
     key = entity.key if index is None else entity.key_on(index.name)
     assert key is not None
-    if identified(key, identities):
+    if names_one_item(key, identities):
         return 1
     found = partition_heat(Rules(Design((table,))), table, entity, key)
     if found is None:
@@ -91,7 +91,7 @@ def shards_needed(
     return (found.shards_needed(*helped) or 1) if helped else 1
 
 
-def identified(key: KeyDesign, identities: Sequence[frozenset[str]]) -> bool:
+def names_one_item(key: KeyDesign, identities: Sequence[frozenset[str]]) -> bool:
     """Tell whether a partition holds one item of an entity: its fields tell it from all others."""
     names = {name for source in key.hash for name in source.fields}
     return any(identity <= names for identity in identities)
@@ -108,12 +108,12 @@ def former_shards(entity: EntityDesign, partition: Sequence[str]) -> int:
     return max(counts, default=1)
 
 
-def unknown_heat(
+def note_unknown_heat(
     table: TableDesign, entity: EntityDesign, index: IndexDesign | None, identities: Sequence[frozenset[str]]
 ) -> str | None:
     """Return a note of a key that is written much, and of whose partitions nobody knows how many there are."""
     key = entity.key if index is None else entity.key_on(index.name)
-    if key is None or key.shards is not None or identified(key, identities):
+    if key is None or key.shards is not None or names_one_item(key, identities):
         return None
     silent = [
         name

@@ -1,6 +1,6 @@
-"""Pythonic: a design with names that Python's classes and arguments can have; attributes stay as they are stored.
+"""Give a design names that Python classes and arguments can have; stored attributes keep theirs.
 
-Designs of other tools name things as they please: `user-id`, `class`, `_ttl`. Whatever refers to a name follows it.
+Designs of other tools contain names such as `user-id`, `class` and `_ttl`. Every reference follows its renamed target.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from keyword import iskeyword
 
-from tavola.design.solver.wording import free_name
+from tavola.design.solver.wording import find_free_name
 from tavola.keys import Template
 from tavola.model import Entity
 from tavola.model.document import (
@@ -28,7 +28,7 @@ from tavola.model.document import (
 Names = Mapping[str, str]
 
 
-def pythonic(design: Design) -> tuple[Design, tuple[str, ...]]:
+def make_python_names(design: Design) -> tuple[Design, tuple[str, ...]]:
     """Return a design that can be declared in Python, and a sentence for each name that had to change."""
     entities = [*design.views, *(each for table in design.tables for each in table.entities)]
     classes = _renamed((entity.name for entity in entities), lambda name: name.isidentifier(), "Entity")
@@ -64,7 +64,7 @@ def _renamed(names: Iterable[str], fits: object, word: str) -> dict[str, str]:
             plain = f"{word}_{plain}" if plain[0].isdigit() else plain
             if iskeyword(plain) or not fits(plain):
                 plain += "_"
-            found[name] = free_name(plain, found.values())
+            found[name] = find_free_name(plain, found.values())
     return {name: found[name] for name in told}
 
 

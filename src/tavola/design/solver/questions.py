@@ -1,17 +1,13 @@
-"""Questions: needs as the solver reads them, each field looked up in the entities that it is asked of.
-
-A need's conditions fall into what fixes a place (equality), what runs along it (an order, a range) and what is
-always so (members, presence). What no key can decide is left to a filter, and said.
-"""
+"""Needs as the solver reads them, with every field resolved in the entities it belongs to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tavola.design.solver.conditions import Reading, reading_of
+from tavola.design.solver.conditions import NeedReading, read_need
 from tavola.design.solver.errors import SolveRefused
-from tavola.design.solver.weights import Weights
+from tavola.design.solver.weights import AssumedRates
 from tavola.design.solver.wording import class_name
 from tavola.model.document import (
     AccessPattern,
@@ -25,8 +21,8 @@ from tavola.model.document import (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One need: of which entities, by what, in which order, and what of them is wanted."""
+class SolverQuestion:
+    """One need: its entities, the fields it gives, its order, and the fields it returns."""
 
     name: str  # of the pattern or collection that will serve it
     need: str  # as the design calls it
@@ -71,14 +67,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """What is to be solved: entities with the table each comes from, questions, and what was taken for granted."""
+class SolverInput:
+    """The input of the solver: entities with the table each comes from, questions, and assumptions."""
 
     entities: Mapping[str, EntityDesign]
     homes: Mapping[str, TableDesign | None]  # None: it was declared without a table
-    questions: tuple[Question, ...]
+    questions: tuple[SolverQuestion, ...]
     notes: tuple[str, ...]
-    weights: Weights = field(default_factory=Weights)
+    weights: AssumedRates = field(default_factory=AssumedRates)
 
     def identities(self, entity: str) -> tuple[frozenset[str], ...]:
         """Return the sets of fields that tell one item of an entity from all others."""
@@ -86,8 +82,8 @@ class Subject:
         return tuple(dict.fromkeys(told))
 
 
-def subject_of(design: Design) -> Subject:
-    """Return the entities and questions of a design, keyed or not; refuse what no key could serve."""
+def read_input(design: Design) -> SolverInput:
+    """Return the entities and questions of a design, with or without keys; refuse what no key could serve."""
     homes: dict[str, TableDesign | None] = {}
     entities: dict[str, EntityDesign] = {}
     for table in design.tables:
@@ -115,15 +111,15 @@ def subject_of(design: Design) -> Subject:
     notes: list[str] = []
     names = _Names(design, entities)
     readings = [
-        (need, reading_of(need, design, [entities[name] for name in need.entities], notes)) for need in needs
+        (need, read_need(need, design, [entities[name] for name in need.entities], notes)) for need in needs
     ]
     questions = _of_one([_question(need, reading, names) for need, reading in readings], notes)
-    weights = Weights.of(entities, [q.access for q in questions])
+    weights = AssumedRates.of(entities, [q.access for q in questions])
     entities = {name: weights.entity(entity) for name, entity in entities.items()}
     questions = _merged([replace(q, access=weights.access(q.need, q.access)) for q in questions])
     silent = [q.need for q in questions if q.access is None or q.access.per_second is None]
     notes += weights.notes(entities, silent)
-    return Subject(entities, homes, tuple(questions), tuple(notes), weights)
+    return SolverInput(entities, homes, tuple(questions), tuple(notes), weights)
 
 
 def _own(entity: EntityDesign) -> EntityDesign:
@@ -162,12 +158,12 @@ class _Names:
         return found
 
 
-def _question(need: Need, reading: Reading, names: _Names) -> Question:
+def _question(need: Need, reading: NeedReading, names: _Names) -> SolverQuestion:
     access = need.access
     if reading.filtered:
         access = access or AccessPattern(need.name)
         access = replace(access, filters=tuple(dict.fromkeys((*access.filters, *reading.filtered))))
-    return Question(
+    return SolverQuestion(
         names.of(need),
         need.name,
         need.entities,
@@ -183,7 +179,7 @@ def _question(need: Need, reading: Reading, names: _Names) -> Question:
     )
 
 
-def _of_one(questions: list[Question], notes: list[str]) -> list[Question]:
+def _of_one(questions: list[SolverQuestion], notes: list[str]) -> list[SolverQuestion]:
     """Return questions in which those are single that give all that tells one item from others: it needs no order."""
     identities = {(q.entities, frozenset(q.fixed[0])) for q in questions if q.identifies}
     told = []
@@ -210,9 +206,9 @@ def _of_one(questions: list[Question], notes: list[str]) -> list[Question]:
     return told
 
 
-def _merged(questions: list[Question]) -> list[Question]:
+def _merged(questions: list[SolverQuestion]) -> list[SolverQuestion]:
     """Return questions without those that name the same item as another one, and are never asked."""
-    kept: list[Question] = []
+    kept: list[SolverQuestion] = []
     for question in questions:
         twin = next(
             (

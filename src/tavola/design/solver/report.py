@@ -1,4 +1,4 @@
-"""Report: a solved design as a page of text, and as a document for programs."""
+"""Render a solution as text and as a document for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 from textwrap import wrap
 from typing import Any
 
-from tavola.design.solver.explain import SCENARIOS, Alternative, Choice, members_told
+from tavola.design.solver.explain import SCENARIOS, Alternative, Choice, describe_members
 from tavola.design.solver.solver import Solved
 from tavola.model.document import IndexDesign, KeyDesign, TableDesign, write_document
 
@@ -91,7 +91,7 @@ def _key(key: KeyDesign | None) -> str:
     if key.shards is not None:
         told += f" over {key.shards.count} shards"
     if key.members:
-        told += f" where {' and '.join(members_told(key.members))}"
+        told += f" where {' and '.join(describe_members(key.members))}"
     elif key.sparse:
         told += " where all of it is there"
     return told

@@ -1,8 +1,29 @@
-"""Search: the keys and indexes of a whole design, the cheapest that serve every question.
+"""Search the keys and indexes of one table: the cheapest that serve every question.
 
-For each table: where its collections live is tried both ways; for each entity the keys are tried that serve something,
-each with every way of sharing index keys among the questions that are left; the blocks of all entities are packed into
-indexes. The order of everything is that of the declarations, so that the same design is solved alike every time.
+Problem. Each entity may be keyed by any of its identities, split into partition and sort key in any order; every question that the
+table key does not serve needs an index key; index keys may serve several questions and share an index with other entities.
+
+    entities + questions
+         │  base_keys: table keys that serve something no better key serves          (prune)
+         ▼
+    for each entity and table key: which questions does the table serve?
+         │  groupings: ways in which the other questions share index keys            (prune)
+         ▼
+    EntityProposals, priced alone, the four cheapest kept                            (price)
+         │  Packer.pack: branch and bound over which index keys share an index,
+         │  with the cheapest projection of each
+         ▼
+    TableProposals ──► refine_projections ──► lint ──► cheapest without errors
+
+Pruning. A table key is dropped if another of the same or a finer partition serves all its questions. Groupings whose questions no
+single sort order serves are never built. Packing stops at a lower bound: the price so far plus the price of every remaining key in an
+index of its own, which sharing an index never lowers.
+
+Proof. Within one choice of entity proposals the packing is exact up to a cent as long as fewer than 3,000 nodes are visited; across
+entities only one proposal at a time is varied, so the result is the best that differs from the cheapest proposals in one entity. Tests
+compare small designs with an exhaustive search.
+
+Determinism. Everything follows the order of the declarations, so the same design always gets the same solution.
 """
 
 from __future__ import annotations
@@ -12,18 +33,18 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tavola.design.solver.candidates import (
-    EntityPlan,
-    KeyPlan,
+    EntityProposal,
+    KeyProposal,
     base_keys,
     groupings,
-    served_by_table,
+    table_serves,
 )
 from tavola.design.solver.errors import SolveRefused
-from tavola.design.solver.packing import CENT, Group, Packer
-from tavola.design.solver.plans import Style, TablePlan
-from tavola.design.solver.pricing import Rates
-from tavola.design.solver.questions import Question, Subject
-from tavola.design.solver.tables import Household
+from tavola.design.solver.packing import CENT, IndexGroup, Packer
+from tavola.design.solver.plans import Style, TableProposal
+from tavola.design.solver.pricing import UnitRates
+from tavola.design.solver.questions import SolverInput, SolverQuestion
+from tavola.design.solver.tables import TableGroup
 from tavola.limits import GLOBAL_INDEXES_MAX, LOCAL_INDEXES_MAX
 from tavola.model.document import EntityDesign
 
@@ -33,24 +54,28 @@ _PLANS_KEPT = 4  # of each entity, for trying and for showing
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A table that serves all its questions, with its price by what keys decide, and the groups of its indexes."""
+    """A table that serves all its questions, its monthly price by what keys decide, and the groups of its indexes."""
 
-    plan: TablePlan
-    groups: tuple[Group, ...]
+    plan: TableProposal
+    groups: tuple[IndexGroup, ...]
     price: float
 
 
-def solutions(
-    household: Household, subject: Subject, rates: Rates, style: Style, views: Mapping[str, EntityDesign]
+def search_table(
+    household: TableGroup,
+    subject: SolverInput,
+    rates: UnitRates,
+    style: Style,
+    views: Mapping[str, EntityDesign],
 ) -> tuple[Solution, ...]:
     """Return the ways of laying out one table, the cheapest first."""
     return _Search(household, subject, rates, style, dict(views)).run()
 
 
-def refined(solution: Solution, month: Callable[[TablePlan], float]) -> Solution:
-    """Return a solution with other projections where the whole table is cheaper for it.
+def refine_projections(solution: Solution, month: Callable[[TableProposal], float]) -> Solution:
+    """Return a solution with other projections where that makes the whole table cheaper.
 
-    Indexes are priced one by one while they are searched for; what one key adds to an item, the others carry too.
+    The search prices indexes one by one, but the attributes of one key are stored in every index.
     """
     plan, groups = solution.plan, list(solution.groups)
     price = month(plan)
@@ -61,16 +86,16 @@ def refined(solution: Solution, month: Callable[[TablePlan], float]) -> Solution
             if fresh < price - CENT:
                 plan, price = changed, fresh
                 rest = tuple(each for each in group.others if each[0] is not other)
-                groups[at] = Group(other, cost, ((group.index, group.price), *rest))
+                groups[at] = IndexGroup(other, cost, ((group.index, group.price), *rest))
     return Solution(plan, tuple(groups), price)
 
 
 class _Search:
     def __init__(
         self,
-        household: Household,
-        subject: Subject,
-        rates: Rates,
+        household: TableGroup,
+        subject: SolverInput,
+        rates: UnitRates,
         style: Style,
         views: dict[str, EntityDesign],
     ) -> None:
@@ -80,7 +105,7 @@ class _Search:
         self.packer = Packer(subject, household.label, household.home, self.names, rates, style, views)
         self.bases = {name: base_keys(subject.entities[name], self._of(name)) for name in self.names}
 
-    def _of(self, name: str) -> list[Question]:
+    def _of(self, name: str) -> list[SolverQuestion]:
         return [question for question in self.questions if name in question.entities]
 
     def run(self) -> tuple[Solution, ...]:
@@ -98,8 +123,8 @@ class _Search:
         told.sort(key=lambda each: (round(each.price / CENT), len(each.groups)))
         return tuple(told)
 
-    def _places(self, together: list[Question]) -> Iterator[frozenset[str]]:
-        """Give which collections are in the table itself; the others are in indexes."""
+    def _places(self, together: list[SolverQuestion]) -> Iterator[frozenset[str]]:
+        """Yield which collections are in the table itself; the others are in indexes."""
         if len(together) > _COLLECTIONS_APART_MAX:
             yield frozenset(question.name for question in together)
             return
@@ -126,24 +151,22 @@ class _Search:
             raise refused
         return iter(told)
 
-    def _entity_plans(self, name: str, inside: frozenset[str]) -> list[EntityPlan]:
-        """Return an entity's plans, the cheapest first."""
+    def _entity_plans(self, name: str, inside: frozenset[str]) -> list[EntityProposal]:
+        """Return an entity's proposals, the cheapest first."""
         entity = self.subject.entities[name]
-        found: list[tuple[int, int, tuple[bool, ...], int, EntityPlan]] = []
+        found: list[tuple[int, int, tuple[bool, ...], int, EntityProposal]] = []
         hindered: SolveRefused | None = None
         for key in self.bases[name]:
             base = self._aligned(name, key, inside)
             if base is None:
                 continue
-            served: list[Question] = []
-            rest: list[Question] = []
+            served: list[SolverQuestion] = []
+            rest: list[SolverQuestion] = []
             for question in self._of(name):
-                there = (
-                    question.name in inside if question.several else served_by_table(base, question, entity)
-                )
+                there = question.name in inside if question.several else table_serves(base, question, entity)
                 (served if there else rest).append(question)
             for blocks in groupings(entity, rest, base):
-                plan = EntityPlan(name, base, tuple(served), blocks)
+                plan = EntityProposal(name, base, tuple(served), blocks)
                 hindered = hindered or self._hindered(plan)
                 price = self._price(plan)
                 if price is not None:
@@ -154,13 +177,13 @@ class _Search:
         found.sort(key=lambda each: each[:4])
         return [plan for *_, plan in found[:_PLANS_KEPT]]
 
-    def _rank(self, plan: EntityPlan) -> tuple[bool, ...]:
-        """Return what is against a plan where the price is for none: heat, templates, an identity in one text."""
+    def _rank(self, plan: EntityProposal) -> tuple[bool, ...]:
+        """Return the tie-breakers of proposals with equal price: heat, templates, a whole identity in one text."""
         whole = len(plan.base.partition) > 1 and not plan.base.sorts
         return self.packer.crowded(plan), not self.packer.plain(plan), whole
 
-    def _aligned(self, name: str, key: KeyPlan, inside: frozenset[str]) -> KeyPlan | None:
-        """Return a table key with its partition in the order of the entity's collections; None if it is not theirs."""
+    def _aligned(self, name: str, key: KeyProposal, inside: frozenset[str]) -> KeyProposal | None:
+        """Return a table key whose partition follows the entity's collections; None if it cannot."""
         for question in self._of(name):
             if question.several and question.name in inside:
                 given = question.equal(name)
@@ -169,10 +192,10 @@ class _Search:
                     return None  # only an index leaves the others out
                 if set(given) != set(key.partition) or not given:
                     return None
-                key = KeyPlan(given, key.sorts)
+                key = KeyProposal(given, key.sorts)
         return key
 
-    def _price(self, plan: EntityPlan) -> float | None:
+    def _price(self, plan: EntityProposal) -> float | None:
         if self._hindered(plan) is not None:
             return None
         price = self.packer.alone(plan)
@@ -183,8 +206,8 @@ class _Search:
             price += group.price
         return price
 
-    def _hindered(self, plan: EntityPlan) -> SolveRefused | None:
-        """Return what keeps local indexes from a plan that wants them, None if nothing does."""
+    def _hindered(self, plan: EntityProposal) -> SolveRefused | None:
+        """Return why a proposal cannot have the local indexes that it needs; None if it can."""
         local = [block for block in plan.blocks if block.local]
         if len(local) > LOCAL_INDEXES_MAX:
             return SolveRefused(
@@ -212,7 +235,7 @@ class _Search:
                     f"it wants {name} in one partition by {', '.join(question.equal(name)) or 'nothing'}, which is no "
                     f"part of what tells one {name} from another; identify {name} by it too",
                 )
-            if question.consistent and not any(served_by_table(base, question, entity) for base in bases):
+            if question.consistent and not any(table_serves(base, question, entity) for base in bases):
                 return SolveRefused(
                     f"Need {question.need}",
                     "it must see every write before it, and only the table's own key or a local index is read so; give "
@@ -220,7 +243,7 @@ class _Search:
                 )
         return SolveRefused(name, "no keys serve all that is asked of it; ask by fewer fields at once")
 
-    def _packed(self, plans: tuple[EntityPlan, ...]) -> Solution:
+    def _packed(self, plans: tuple[EntityProposal, ...]) -> Solution:
         found = self.packer.pack(plans)
         if found is None:
             raise SolveRefused(
@@ -236,7 +259,7 @@ class _Search:
                     f"its questions need {count} {'local' if local else 'global'} indexes, and a table has {most} at most; "
                     f"{'let some be eventual' if local else 'ask fewer'}, or keep some entities in a table of their own",
                 )
-        plan = TablePlan(
+        plan = TableProposal(
             self.household.label,
             self.household.home,
             plans,

@@ -1,4 +1,8 @@
-"""Solver: a design's entities and access patterns → keys and indexes, priced, linted and explained."""
+"""Solve a design: find keys and indexes for its access patterns, priced, linted and explained.
+
+Tables are searched one by one (`search` describes the algorithm). The cheapest few solutions of each are linted: errors disqualify, and a
+warning counts as one percent of the price.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,23 @@ from tavola.design.cost.month import MonthlyBill, estimate_month
 from tavola.design.findings import Finding
 from tavola.design.lint.rule import suppresses
 from tavola.design.lint.runner import lint
-from tavola.design.solver.assembly import assembled
+from tavola.design.solver.assembly import assemble_design
 from tavola.design.solver.errors import SolveRefused
 from tavola.design.solver.explain import (
     Alternative,
     Choice,
-    index_choice,
-    other_keys,
-    projection_told,
-    projection_why,
-    shard_choices,
-    table_choice,
+    describe_other_keys,
+    describe_projection,
+    explain_index,
+    explain_projection,
+    explain_shards,
+    explain_table,
 )
-from tavola.design.solver.plans import STYLES, Style, TablePlan
-from tavola.design.solver.pricing import Rates, shards_needed, unknown_heat
-from tavola.design.solver.questions import Subject, subject_of
-from tavola.design.solver.search import Solution, refined, solutions
-from tavola.design.solver.tables import Household, households
+from tavola.design.solver.plans import STYLES, Style, TableProposal
+from tavola.design.solver.pricing import UnitRates, note_unknown_heat, shards_needed
+from tavola.design.solver.questions import SolverInput, read_input
+from tavola.design.solver.search import Solution, refine_projections, search_table
+from tavola.design.solver.tables import TableGroup, group_entities
 from tavola.model.document import CollectionDesign, Design, EntityDesign, TableDesign, check_references
 from tavola.prices import PriceBook, load_book
 
@@ -73,10 +77,10 @@ def solve(
 class _Solving:
     def __init__(self, design: Design, style: Style, book: PriceBook, assumptions: Assumptions) -> None:
         self.given, self.style, self.book, self.assumptions = design, style, book, assumptions
-        self.subject: Subject = subject_of(design)
+        self.subject: SolverInput = read_input(design)
         self.views: Mapping[str, EntityDesign] = {view.name: view for view in design.views}
-        self.rates = Rates.of(book)
-        self.households = households(self.subject)
+        self.rates = UnitRates.of(book)
+        self.households = group_entities(self.subject)
         self.searched: dict[tuple[str, Style], tuple[Solution, ...]] = {}
 
     def run(self) -> Solved:
@@ -140,7 +144,7 @@ class _Solving:
         for table in design.tables:
             for entity in table.entities:
                 for index in (None, *table.indexes):
-                    told = unknown_heat(table, entity, index, self.subject.identities(entity.name))
+                    told = note_unknown_heat(table, entity, index, self.subject.identities(entity.name))
                     if told is not None:
                         yield told
             for collection in table.collections:
@@ -166,7 +170,7 @@ class _Solving:
                     "values."
                 )
 
-    def _ranked(self, household: Household) -> tuple[Solution, ...]:
+    def _ranked(self, household: TableGroup) -> tuple[Solution, ...]:
         """Return the solutions of a table by price and by what the linter says; errors come last."""
         found = [*self._found(household, self.style)[:_JUDGED]]
         if self.style == "auto":
@@ -175,7 +179,7 @@ class _Solving:
                     found += self._found(household, style)[:1]
         judged: list[tuple[bool, Decimal, int, int, Solution]] = []
         for at, solution in enumerate(found):
-            better = refined(solution, self._month) if at == 0 else solution
+            better = refine_projections(solution, self._month) if at == 0 else solution
             findings = lint(self._design([better.plan])).findings
             wrong = any(finding.severity == "error" for finding in findings)
             warnings = sum(finding.severity == "warning" for finding in findings)
@@ -184,36 +188,36 @@ class _Solving:
         judged.sort(key=lambda each: each[:4])
         return tuple(each[4] for each in judged)
 
-    def _found(self, household: Household, style: Style) -> tuple[Solution, ...]:
+    def _found(self, household: TableGroup, style: Style) -> tuple[Solution, ...]:
         """Return the solutions of a table in a style, each searched for once."""
         key = (household.label, style)
         if key not in self.searched:
-            self.searched[key] = solutions(household, self.subject, self.rates, style, self.views)
+            self.searched[key] = search_table(household, self.subject, self.rates, style, self.views)
         return self.searched[key]
 
-    def _month(self, plan: TablePlan) -> float:
+    def _month(self, plan: TableProposal) -> float:
         return self.rates.month(self._design([plan]).tables[0])
 
-    def _design(self, plans: list[TablePlan]) -> Design:
-        return assembled(plans, self.subject, self.views)
+    def _design(self, plans: list[TableProposal]) -> Design:
+        return assemble_design(plans, self.subject, self.views)
 
-    def _total(self, plans: list[TablePlan]) -> Decimal:
+    def _total(self, plans: list[TableProposal]) -> Decimal:
         return estimate_month(self._design(plans), self.assumptions, self.book).total
 
-    def _choices(self, design: Design, month: MonthlyBill, plans: list[TablePlan]) -> Iterator[Choice]:
+    def _choices(self, design: Design, month: MonthlyBill, plans: list[TableProposal]) -> Iterator[Choice]:
         for household, plan, table in zip(self.households, plans, design.tables, strict=True):
 
             def amount(index: str | None, name: str = table.name) -> Decimal:
                 told = (line.amount for line in month.lines if line.table == name and line.index == index)
                 return sum(told, Decimal(0))
 
-            yield table_choice(household, plan, table, self.subject, amount(None))
-            yield from shard_choices(plan, table, self.subject)
+            yield explain_table(household, plan, table, self.subject, amount(None))
+            yield from explain_shards(plan, table, self.subject)
             for index, made in zip(plan.indexes, table.indexes, strict=True):
-                yield index_choice(plan, index, made, table, self.subject, amount(made.name))
+                yield explain_index(plan, index, made, table, self.subject, amount(made.name))
 
     def _alternatives(
-        self, plans: list[TablePlan], ranked: list[tuple[Solution, ...]], total: Decimal
+        self, plans: list[TableProposal], ranked: list[tuple[Solution, ...]], total: Decimal
     ) -> Iterator[Alternative]:
         design = self._design(plans)
         for at, (plan, found) in enumerate(zip(plans, ranked, strict=True)):
@@ -222,12 +226,12 @@ class _Solving:
                 for other, _ in group.others[:2]:
                     indexes = (*plan.indexes[:number], other, *plan.indexes[number + 1 :])
                     told = self._total([*plans[:at], replace(plan, indexes=indexes), *plans[at + 1 :]])
-                    why = projection_why(other, group.index, told - total)
+                    why = explain_projection(other, group.index, told - total)
                     place = f"{table.label}.{table.indexes[number].label}"
-                    yield Alternative(place, projection_told(other, group.index), told, why)
+                    yield Alternative(place, describe_projection(other, group.index), told, why)
             for solution in found[1:3]:
                 told = self._total([*plans[:at], solution.plan, *plans[at + 1 :]])
-                what = other_keys(solution.plan, plan)
+                what = describe_other_keys(solution.plan, plan)
                 many = len(solution.plan.indexes)
                 if what:
                     why = _why(told - total, many, len(plan.indexes))

@@ -1,8 +1,7 @@
-"""Tables: which entities share one, and what it is called.
+"""Decide which entities share a table, and name it.
 
-Entities of one table stay together, and those of two stay apart unless something is asked of both at once: a table
-has settings (a stream, a time to live, backups) that its entities share. Entities without a table go together if they are asked
-for together, are written together, or name each other; those that share nothing have tables of their own.
+Entities of one table stay together, and entities of two tables stay apart unless one query needs both: a table's stream, TTL and backups
+are shared by its entities. Entities without a table are grouped if they are queried together, written together, or refer to each other.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tavola.design.solver.questions import Question, Subject
-from tavola.design.solver.wording import free_name, snake, table_label
+from tavola.design.solver.questions import SolverInput, SolverQuestion
+from tavola.design.solver.wording import find_free_name, snake, table_label
 from tavola.model.document import TableDesign
 
 _REASONS = 3  # that are told of one table
@@ -21,7 +20,7 @@ _ANYBODYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Household:
+class TableGroup:
     """Entities that will share a table."""
 
     label: str
@@ -30,7 +29,7 @@ class Household:
     reason: str  # why they are together, or alone
 
 
-def households(subject: Subject) -> tuple[Household, ...]:
+def group_entities(subject: SolverInput) -> tuple[TableGroup, ...]:
     """Return the tables that entities are put into, in the order of their first entities."""
     groups: list[list[str]] = [[name] for name in subject.entities]
     reasons: dict[str, list[str]] = {}
@@ -73,17 +72,17 @@ def households(subject: Subject) -> tuple[Household, ...]:
         asked = {
             question.name for question in subject.questions
         }  # a class inside an entity, which uses the table's
-        label = table_label(group[0], {*taken, *asked}) if home is None else free_name(home.label, taken)
+        label = table_label(group[0], {*taken, *asked}) if home is None else find_free_name(home.label, taken)
         taken.add(label)
         why = list(reasons.get(group[0], ["nothing else is asked or written together with it"]))
         reason = "; ".join(
             why[:_REASONS] + ([f"and {len(why) - _REASONS} more such"] if len(why) > _REASONS else [])
         )
-        told.append(Household(label, home, tuple(group), reason))
+        told.append(TableGroup(label, home, tuple(group), reason))
     return tuple(told)
 
 
-def _reference(subject: Subject, one: str, other: str) -> tuple[str, ...]:
+def _reference(subject: SolverInput, one: str, other: str) -> tuple[str, ...]:
     """Return the fields by which an entity names another; none: it does not.
 
     An id that both have for themselves names nobody, nor does a word that anything could be called by; `invoice_id` does.
@@ -100,7 +99,7 @@ def _reference(subject: Subject, one: str, other: str) -> tuple[str, ...]:
     return tuple(sorted(identity))
 
 
-def _identity(questions: Sequence[Question], entity: str) -> frozenset[str]:
+def _identity(questions: Sequence[SolverQuestion], entity: str) -> frozenset[str]:
     told: list[tuple[str, ...]] = [
         question.fixed[0] for question in questions if question.identifies and question.entities == (entity,)
     ]

@@ -1,7 +1,7 @@
-"""Weights: how much each question and each write counts where nobody said how often it comes.
+"""Rates for questions and writes that declare none.
 
-Where no question has a rate, each counts as one a second, and so does each write where none has. Where some have, the
-others count for nothing, as in `tavola cost`. Whatever was filled in is said, and is in no design that is handed out.
+If no question has a rate, each counts as one per second; the same holds for writes. If some have rates, the others count as zero, as in
+`tavola cost`. Assumed rates are reported and never appear in the resulting design.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _PUT = WritePattern("a write that nobody declared", "put", per_second=_ASSUMED)
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """What was filled in: rates of questions, rates of writes."""
+class AssumedRates:
+    """Which rates were assumed: those of questions, those of writes."""
 
     reads: bool = False
     writes: bool = False
 
     @staticmethod
-    def of(entities: Mapping[str, EntityDesign], accesses: Iterable[AccessPattern | None]) -> Weights:
+    def of(entities: Mapping[str, EntityDesign], accesses: Iterable[AccessPattern | None]) -> AssumedRates:
         """Return what must be filled in: the kinds of which nobody said a single rate, not even none."""
         written = any(w.per_second is not None for entity in entities.values() for w in entity.writes)
         asked = any(access is not None and access.per_second is not None for access in accesses)
-        return Weights(not asked, not written)
+        return AssumedRates(not asked, not written)
 
     def entity(self, entity: EntityDesign) -> EntityDesign:
         """Return an entity with the rates that its writes count by."""

@@ -1,7 +1,7 @@
-"""Wording: the words of keys, and the names of tables, indexes, classes and attributes; each once where it must be.
+"""Words of keys, and names of tables, indexes, classes and attributes.
 
-Names are made here alone: what DynamoDB and Python both take, in letters that both have. Every template begins with a word, or is one alone, and no two groups of items that must not meet share a word: what
-follows a word is set off by the delimiter, and values are escaped, so keys of different words never meet.
+All names are valid in DynamoDB and in Python. Every template begins with a word, and groups of items that must not meet have different
+words: a word is followed by the delimiter and values are escaped, so keys with different words never collide.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _TABLE_NAMES = frozenset({"settings", "indexes", "entities", "consumers"})  # wh
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def word_of(name: str) -> str:
+def key_word(name: str) -> str:
     """Return a name as a word of a key: `TicketVector` gives TICKET_VECTOR, `customer_id` CUSTOMER."""
     text = _HUMPS.sub("_", name).upper().strip("_")
     return text.removesuffix("_ID") or text
 
 
-class Words:
+class KeyWords:
     """The words that a table's or an index's keys begin with, each given away once."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Words:
         return self.take(f"{wishes[-1]}_{number}")
 
 
-def joined(delimiter: str, word: str, fields: Sequence[str], *, literal_of: Iterable[str] = ()) -> str:
+def join_template(delimiter: str, word: str, fields: Sequence[str], *, literal_of: Iterable[str] = ()) -> str:
     """Return the template of a word and fields after it; words of `literal_of` come between."""
     return delimiter.join([part for part in (word, *literal_of) if part] + [f"{{{name}}}" for name in fields])
 
@@ -61,7 +61,7 @@ def class_name(text: str, taken: Iterable[str]) -> str:
     if not plain[:1].isalpha():
         plain = f"Asked{plain}"
     held = {*taken, *CLASSES}
-    return free_name(plain, {*held, plain} if iskeyword(plain) else held)
+    return find_free_name(plain, {*held, plain} if iskeyword(plain) else held)
 
 
 def index_label(text: str, taken: Iterable[str], *others: str) -> str:
@@ -69,7 +69,7 @@ def index_label(text: str, taken: Iterable[str], *others: str) -> str:
     label = snake(text)
     if len(label) < 3 or iskeyword(label) or issoftkeyword(label) or label in _TABLE_NAMES:
         label = f"{label}_index"
-    return free_name(label, {*taken, *_TABLE_NAMES}, *others)
+    return find_free_name(label, {*taken, *_TABLE_NAMES}, *others)
 
 
 def table_label(entity: str, taken: Iterable[str]) -> str:
@@ -79,7 +79,7 @@ def table_label(entity: str, taken: Iterable[str]) -> str:
         plain = f"Table{plain}"
     wish = plural(plain)
     other = f"{plain}Table"
-    return free_name(wish if len(wish) >= 3 else other, {*taken, *CLASSES}, other)
+    return find_free_name(wish if len(wish) >= 3 else other, {*taken, *CLASSES}, other)
 
 
 def plural(name: str) -> str:
@@ -100,7 +100,7 @@ def snake(name: str) -> str:
     return _HUMPS.sub("_", name).lower()
 
 
-def free_name(wish: str, taken: Iterable[str], *others: str) -> str:
+def find_free_name(wish: str, taken: Iterable[str], *others: str) -> str:
     """Return a name that is not taken: the wish, one of the others, or the wish with a number."""
     held = set(taken)
     for each in (wish, *others):

@@ -9,7 +9,7 @@ from typing import Any
 
 from tavola.design.findings import Severity
 from tavola.design.lint import FIXERS, RULES, LintFix, Rule, report_document, rule_document
-from tavola.design.solver import declared
+from tavola.design.solver import render_declarations
 from tavola.errors import TavolaError
 from tavola.iac import DesignChange, TableComparison, comparison_steps
 from tavola.prices import PriceBook
@@ -330,8 +330,8 @@ def _beyond(findings: tuple[FindingShown, ...], others: tuple[FindingShown, ...]
 def _python(subject: Subject, mended: LintFix) -> tuple[DesignLine, ...]:
     """Return the difference as the declarations in Python have it; nothing where a design cannot be declared so."""
     try:
-        before = subject.once("declared", lambda: declared(subject.design, "The design."))
-        return changed_lines(before, declared(mended.design, "The design."))
+        before = subject.once("declared", lambda: render_declarations(subject.design, "The design."))
+        return changed_lines(before, render_declarations(mended.design, "The design."))
     except TavolaError:
         return ()
 

@@ -189,7 +189,7 @@ def _simulated(design: Design, asked: AskSimulation, progress: Callable[[int, in
         warm=asked.warm,
         settled=asked.hours < 24 and not asked.cold,
     )
-    found = simulation.run_workload(simulation.workload_of(design, scenario), scenario, progress)
+    found = simulation.run_workload(simulation.build_workload(design, scenario), scenario, progress)
     return {"schema": simulation.SCHEMA, **found.to_json()}
 
 

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from tavola.design.cost import MonthlyBill
-from tavola.design.solver import SolveRefused, Style, as_document, declared, solve
+from tavola.design.solver import SolveRefused, Style, as_document, render_declarations, solve
 from tavola.model.document import write_document
 from tavola.prices import PriceBook
 from tavola.studio.designs import DesignLine, Subject, changed_lines, design_text, subject_of
@@ -129,7 +129,9 @@ def _offer(subject: Subject, asked: AskSolve, book: PriceBook) -> SolverOffer:
         alternatives=tuple(SolverAlternative(**each) for each in told["alternatives"]),
         findings=tuple(SolverFinding(**each) for each in told["findings"]),
         notes=tuple(told["notes"]),
-        python=declared(solved.design, f"The design of {subject.name}, as `tavola solve` found it."),
+        python=render_declarations(
+            solved.design, f"The design of {subject.name}, as `tavola solve` found it."
+        ),
         text=text,
         lines=changed_lines(subject.text, text),
         tables=len(solved.design.tables),
